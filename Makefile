@@ -1,0 +1,47 @@
+# Each target works alone on a machine that has only Python: it makes .venv and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# torch first and exact: a looser request, also through another package, pulls the CUDA build.
+TORCH := $(shell grep '^torch==' constraints.txt)
+
+.PHONY: demo test check format bench-deps clean
+
+demo: .venv/demo.stamp
+	$(BIN)/python examples/demo.py
+
+test: .venv/test.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: .venv/check.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/check.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench-deps: .venv/bench.stamp
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/demo.stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) $(TORCH)
+	$(PIP) -e .
+	touch $@
+
+.venv/test.stamp: .venv/demo.stamp
+	$(PIP) -e '.[test]'
+	touch $@
+
+# mypy reads the types of what the package imports, so it needs the test extras too.
+.venv/check.stamp: .venv/test.stamp
+	$(PIP) -e '.[check]'
+	touch $@
+
+.venv/bench.stamp: .venv/test.stamp
+	$(PIP) -e '.[bench]'
+	touch $@

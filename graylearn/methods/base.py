@@ -1,0 +1,122 @@
+"""What a method is: how the logits of one batch become one loss a sample.
+
+A method sees a `Step` and returns losses of shape (N,); the engine weights them, takes their mean
+and steps the optimizer. A method that selects samples returns zero for those it leaves out and
+scales the rest itself, so that the mean over the batch is the loss its authors meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+
+class Output(NamedTuple):
+    """What one forward pass of the network gives."""
+
+    logits: Tensor
+    """(N, K); (networks, N, K) for a method that trains several networks at once."""
+    features: Tensor | None
+    """(N, D) penultimate features, where the method asks for them with `needs_features`."""
+
+
+class ConfidenceHistory(Protocol):
+    """The part of the engine's History that a method may read."""
+
+    def recent_label_confidence(self, epochs: int) -> Tensor:
+        """Mean probability of the given label over the last `epochs` epochs, (num_samples,), on the device."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is told once, before the first step."""
+
+    targets: Tensor
+    """(num_samples,) given labels, on the device."""
+    num_classes: int
+    epochs: int
+    device: torch.device
+    history: ConfidenceHistory
+    generator: torch.Generator
+    """The run's random numbers for methods, on the device; saved and restored with a checkpoint."""
+
+    @property
+    def num_samples(self) -> int:
+        """How many training samples there are; `Step.index` runs below it."""
+        return len(self.targets)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a method sees of one batch."""
+
+    inputs: Tensor
+    """(N, ...) what the network was given, after augmentation."""
+    target: Tensor
+    """(N,) given labels."""
+    index: Tensor
+    """(N,) place of each sample in the training set."""
+    output: Output
+    epoch: int
+    """Counted from 0."""
+    forward: Callable[[Tensor], Output]
+    """A further pass of the network under training, for methods that make inputs of their own."""
+
+    @property
+    def logits(self) -> Tensor:
+        """The logits of this batch."""
+        return self.output.logits
+
+    @property
+    def features(self) -> Tensor:
+        """The penultimate features of this batch."""
+        if self.output.features is None:
+            raise RuntimeError("this method reads features: set needs_features = True on its class")
+        return self.output.features
+
+
+class Method:
+    """Base of all methods. Subclasses are dataclasses whose fields are their options.
+
+    Only `loss` must be written. Tensors that change during training (weights of samples, centroids,
+    ...) are set in `start` and named in `state`, so that a resumed run goes on where it was.
+    """
+
+    needs_features: ClassVar[bool] = False
+    networks: ClassVar[int] = 1
+    per_sample: ClassVar[bool] = True
+    """The loss of a sample depends on that sample alone, so several models may share one batch."""
+    state: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes a checkpoint must keep."""
+
+    def start(self, task: Task) -> None:
+        """Called once before training; make what the method remembers."""
+        self.task = task
+
+    def start_epoch(self, epoch: int) -> None:
+        """Called before the first step of each epoch."""
+
+    def loss(self, step: Step) -> Tensor:
+        """The loss of each sample of the batch, (N,)."""
+        raise TypeError(f"{type(self).__name__} does not say what its loss is: write loss(self, step)")
+
+    def end_epoch(self, epoch: int) -> None:
+        """Called after the last step of each epoch, when the history holds it."""
+
+    def learning_rate_scale(self, epoch: int) -> float:
+        """A factor on the scheduled learning rate, for methods that fine-tune at a lower one."""
+        return 1.0
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps of this method: tensors, numbers and strings by name."""
+        return {name: getattr(self, name) for name in self.state}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from what a checkpoint kept; called after `start`."""
+        for name in self.state:
+            setattr(self, name, saved[name])

@@ -1,0 +1,9 @@
+"""What every test shares: one thread a worker, so that two workers on two cores do not fight."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+
+torch.set_num_threads(1)

@@ -1,0 +1,230 @@
+"""The metrics agree with scikit-learn and with their definitions written out by brute force."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+from graylearn.errors import DataError
+from graylearn.metrics import (
+    accuracy,
+    adaptive_ece,
+    auroc,
+    average_precision,
+    detection_error,
+    ece,
+    fpr_at_tpr,
+    gap_recovered,
+    reliability,
+)
+
+# No deadline: a busy machine is not a wrong answer.
+quick = settings(max_examples=60, deadline=None)
+
+
+@st.composite
+def detection_problems(draw):
+    """Scores on a coarse grid, so that ties are common, with both kinds present."""
+    count = draw(st.integers(2, 40))
+    scores = draw(st.lists(st.integers(-5, 5), min_size=count, max_size=count))
+    is_ood = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    is_ood[0], is_ood[1] = True, False
+    return np.array(scores) / 4, np.array(is_ood)
+
+
+@st.composite
+def predictions(draw):
+    """Probabilities of few decimals, so that many fall on the borders of bins."""
+    count, classes = draw(st.integers(1, 40)), draw(st.integers(2, 5))
+    parts = draw(
+        st.lists(
+            st.lists(st.integers(0, 20), min_size=classes, max_size=classes).filter(any),
+            min_size=count,
+            max_size=count,
+        )
+    )
+    rows = np.array([[part / sum(row) for part in row] for row in parts])
+    target = draw(st.lists(st.integers(0, classes - 1), min_size=count, max_size=count))
+    return rows, np.array(target)
+
+
+def ece_by_definition(rows, target, bins):
+    confidence, predicted = rows.max(1), rows.argmax(1)
+    total = 0.0
+    for b in range(bins):
+        inside = [i for i in range(len(rows)) if b / bins < confidence[i] <= (b + 1) / bins]
+        if inside:
+            right = sum(predicted[i] == target[i] for i in inside) / len(inside)
+            total += len(inside) / len(rows) * abs(right - sum(confidence[inside]) / len(inside))
+    return total
+
+
+@quick
+@given(detection_problems())
+def test_auroc_counts_pairs_and_halves_ties(problem):
+    scores, is_ood = problem
+    pairs = [(a > b) + (a == b) / 2 for a in scores[is_ood] for b in scores[~is_ood]]
+    assert auroc(scores, is_ood) == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert auroc(scores, is_ood) == pytest.approx(roc_auc_score(is_ood, scores), abs=1e-12)
+
+
+@quick
+@given(detection_problems())
+def test_average_precision_is_that_of_scikit_learn(problem):
+    scores, is_ood = problem
+    assert average_precision(scores, is_ood) == pytest.approx(
+        average_precision_score(is_ood, scores), abs=1e-12
+    )
+
+
+@quick
+@given(detection_problems(), st.sampled_from([0.05, 0.5, 0.8, 0.95, 1.0]))
+def test_fpr_is_taken_at_the_largest_threshold_that_reaches_the_tpr(problem, tpr):
+    scores, is_ood = problem
+    reaching = [t for t in scores if np.mean(scores[is_ood] >= t) >= tpr]
+    assert fpr_at_tpr(scores, is_ood, tpr) == pytest.approx(np.mean(scores[~is_ood] >= max(reaching)))
+    fpr, recall, _ = roc_curve(is_ood, scores, drop_intermediate=False)
+    assert fpr_at_tpr(scores, is_ood, tpr) == pytest.approx(fpr[recall >= tpr].min())
+
+
+@quick
+@given(detection_problems())
+def test_detection_error_is_the_least_over_all_thresholds(problem):
+    scores, is_ood = problem
+    errors = [
+        (np.mean(scores[~is_ood] >= t) + np.mean(scores[is_ood] < t)) / 2 for t in [*scores, np.inf, -np.inf]
+    ]
+    assert detection_error(scores, is_ood) == pytest.approx(min(errors), abs=1e-12)
+
+
+@quick
+@given(predictions(), st.integers(1, 25))
+def test_ece_is_its_definition_with_half_open_bins(prediction, bins):
+    rows, target = prediction
+    assert ece(rows, target, bins) == pytest.approx(ece_by_definition(rows, target, bins), abs=1e-12)
+
+
+@quick
+@given(predictions(), st.integers(1, 25))
+def test_adaptive_ece_is_its_definition_with_equal_counts(prediction, bins):
+    rows, target = prediction
+    confidence = rows.max(1)
+    order = sorted(range(len(rows)), key=lambda i: confidence[i])
+    total = 0.0
+    for part in np.array_split(np.array(order), bins):
+        if len(part):
+            right = np.mean(rows[part].argmax(1) == target[part])
+            total += len(part) / len(rows) * abs(right - np.mean(confidence[part]))
+    assert adaptive_ece(rows, target, bins) == pytest.approx(total, abs=1e-12)
+
+
+@quick
+@given(predictions())
+def test_accuracy_is_the_share_of_matches(prediction):
+    rows, target = prediction
+    right = sum(int(row.argmax()) == label for row, label in zip(rows, target, strict=True)) / len(target)
+    assert accuracy(rows, target) == pytest.approx(right)
+    assert accuracy(rows.argmax(1), target) == accuracy(torch.tensor(rows), torch.tensor(target))
+
+
+def test_a_confidence_on_a_border_belongs_to_the_lower_bin():
+    found = reliability([[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]], [0, 1, 0], bins=4)
+    np.testing.assert_array_equal(found.edges, [0, 0.25, 0.5, 0.75, 1])
+    np.testing.assert_array_equal(found.count, [0, 1, 1, 1])
+    np.testing.assert_array_equal(found.confidence, [np.nan, 0.5, 0.75, 1])
+    np.testing.assert_array_equal(found.accuracy, [np.nan, 0, 1, 1])
+    np.testing.assert_array_equal(found.gap, [np.nan, 0.5, -0.25, 0])
+    assert found.ece == pytest.approx((0.5 + 0.25) / 3)
+
+
+def test_a_sure_and_right_model_is_calibrated_and_a_sure_and_wrong_one_is_not():
+    rows = np.eye(3)[[0, 1, 2]]
+    assert ece(rows, [0, 1, 2]) == adaptive_ece(rows, [0, 1, 2]) == 0
+    assert ece(rows, [1, 2, 0]) == adaptive_ece(rows, [1, 2, 0]) == 1
+
+
+def test_half_precision_tensors_that_carry_a_graph_are_read():
+    logits = torch.randn(50, 7, generator=torch.Generator().manual_seed(0)).bfloat16().requires_grad_()
+    probabilities = logits.softmax(1)
+    target = torch.arange(50) % 7
+    exact = probabilities.detach().double().numpy()
+    assert ece(probabilities, target) == pytest.approx(ece_by_definition(exact, target.numpy(), 20))
+    assert isinstance(auroc(probabilities[:, 0], target == 0), float)
+
+
+def test_infinite_scores_are_ordered_like_any_other():
+    assert auroc([-np.inf, 0.0, np.inf, 1.0], [False, False, True, True]) == 1
+
+
+@quick
+@given(st.floats(-100, 100), st.floats(-100, 100), st.floats(1.001, 100))
+def test_gap_recovered_is_zero_for_standard_one_for_the_oracle_and_linear_between(method, standard, gap):
+    oracle = standard + gap
+    assert gap_recovered(standard, standard, oracle) == 0
+    assert gap_recovered(oracle, standard, oracle) == 1
+    assert gap_recovered(method, standard, oracle) == pytest.approx((method - standard) / (oracle - standard))
+
+
+def test_gap_recovered_is_not_quoted_for_a_small_or_negative_gap():
+    assert gap_recovered(58.9, 55.0, 60.2) == pytest.approx(0.75)
+    assert gap_recovered(94.5, 94.1, 94.6) is None
+    assert gap_recovered(94.5, 94.1, 94.6, minimum=0.4) == pytest.approx(0.8)
+    assert gap_recovered(95, 95, 90) is None
+    # p + 1 - p is not always 1 in floating point, yet a gap of one point is enough.
+    assert all(gap_recovered(p / 10, p / 10, p / 10 + 1) == 0 for p in range(1000))
+
+
+@pytest.mark.parametrize("metric", [auroc, average_precision, fpr_at_tpr, detection_error])
+@pytest.mark.parametrize(
+    ("scores", "is_ood", "message"),
+    [
+        ([0.1, np.nan], [0, 1], "1 NaN of 2"),
+        ([], [], "scores is empty"),
+        ([0.1, 0.2], [1, 1], "all 2 samples are ood"),
+        ([0.1, 0.2], [0, 0], "all 2 samples are in-distribution"),
+        ([0.1, 0.2], [0, 1, 1], "is_ood has shape"),
+        ([[0.1, 0.2]], [0], "scores have shape"),
+        ([0.1, 0.2], [0, 2], "other than 0 and 1"),
+    ],
+)
+def test_detection_names_what_is_wrong_with_its_input(metric, scores, is_ood, message):
+    with pytest.raises(DataError, match=message):
+        metric(scores, is_ood)
+
+
+@pytest.mark.parametrize("metric", [ece, adaptive_ece, reliability])
+@pytest.mark.parametrize(
+    ("probabilities", "target", "message"),
+    [
+        ([[0.5, np.nan]], [0], "1 NaN of 2"),
+        (np.zeros((0, 2)), [], "probabilities is empty"),
+        ([[2.0, -1.0]], [0], "apply softmax"),
+        ([[0.9, 0.9]], [0], "apply softmax"),
+        ([0.5, 0.5], [0, 1], "expected \\(N, K\\)"),
+        ([[0.5, 0.5]], [0, 1], "target has shape"),
+        ([[0.5, 0.5]], [2], "2 classes \\(0..1\\)"),
+        ([[0.5, 0.5]], [-1], "2 classes \\(0..1\\)"),
+    ],
+)
+def test_calibration_names_what_is_wrong_with_its_input(metric, probabilities, target, message):
+    with pytest.raises(DataError, match=message):
+        metric(probabilities, target)
+
+
+def test_settings_out_of_range_are_named():
+    with pytest.raises(DataError, match="bins is 0"):
+        ece([[0.5, 0.5]], [0], bins=0)
+    with pytest.raises(DataError, match="bins is 0"):
+        adaptive_ece([[0.5, 0.5]], [0], bins=0)
+    with pytest.raises(DataError, match="tpr is 95"):
+        fpr_at_tpr([0, 1], [0, 1], tpr=95)
+    with pytest.raises(DataError, match="minimum is 0"):
+        gap_recovered(1, 0, 2, minimum=0)
+    with pytest.raises(DataError, match="finite accuracies"):
+        gap_recovered(float("nan"), 0, 2)
+    with pytest.raises(DataError, match="predicted has shape"):
+        accuracy(np.zeros((2, 2, 2)), [0, 1])
+    with pytest.raises(DataError, match="target has shape"):
+        accuracy([0, 1], [0, 1, 1])

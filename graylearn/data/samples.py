@@ -1,0 +1,269 @@
+"""`Samples`: what every reader returns, and how raw labels become places in a list of classes.
+
+Labels are kept as Python values (text, whole numbers, numbers or bools) in one stable order, so that a
+model saved today and its predictions next year speak of the same classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from graylearn.errors import DataError
+
+Label: TypeAlias = str | int | float | bool
+"""A class as the user wrote it."""
+Kind: TypeAlias = Literal["array", "table", "image", "text"]
+"""What one sample is: numbers of any shape, a row of a table, a picture, or a piece of text."""
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """N samples with their given labels. Row i of `x`, `y` and `ids` is the same sample."""
+
+    x: Any
+    """np.ndarray (N, ...), pandas.DataFrame of N rows, or a 1-d object array of N str."""
+    y: np.ndarray
+    """(N,) int64, places in `classes`; -1 throughout where there are no labels and `classes` is empty."""
+    classes: tuple[Label, ...]
+    """The labels in stable order; may name classes that no sample has."""
+    ids: np.ndarray
+    """(N,) what the user calls each sample: row index, file path or line number. No two are equal."""
+    kind: Kind
+    """"array", "table", "image" (uint8, NHW or NHWC) or "text"."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DataError(f"kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
+        n = _checked_length(self.x, self.kind)
+        # A frozen dataclass is filled once here with the exact types its fields promise.
+        object.__setattr__(self, "classes", _checked_classes(self.classes))
+        object.__setattr__(self, "y", _checked_y(self.y, self.classes))
+        object.__setattr__(self, "ids", _checked_ids(self.ids))
+        if not n == len(self.y) == len(self.ids):
+            raise DataError(
+                f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}; the three must be equally long"
+            )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """(K,) how many samples bear each label."""
+        return np.bincount(self.y[self.y >= 0], minlength=self.num_classes)
+
+    def take(self, index: Any) -> Samples:
+        """The samples at `index` (places, a mask of N bools, or a slice) in that order, with all classes."""
+        index = _checked_index(index, len(self))
+        return replace(self, x=take_rows(self.x, index), y=self.y[index], ids=self.ids[index])
+
+
+def take_rows(x: Any, index: Any) -> Any:
+    """Rows of an array or a frame; `index` as for an array."""
+    return x.iloc[index] if isinstance(x, pd.DataFrame) else x[index]
+
+
+def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.ndarray, tuple[Label, ...]]:
+    """Turn N raw labels into (y, classes): int64 places, and the labels in their natural order.
+
+    Numbers are ordered by size, text by code point, bools False before True. With `classes` given (those
+    of a saved model) their order is kept and a label outside them is an error. A missing label (None, NaN,
+    blank text) is an error that names the rows, counted from 0.
+    """
+    values = _as_label_array(raw)
+    missing = np.flatnonzero(pd.isna(values) | _is_blank(values))
+    if len(missing):
+        raise DataError(
+            f"{len(missing)} of {len(values)} labels are missing (rows {_some(missing)}, counted from 0); "
+            "fill them in or leave those rows out"
+        )
+    _check_one_type(values)
+    codes, uniques = pd.factorize(values)
+    labels = [_as_label(value) for value in uniques]
+    if classes is None:
+        order = sorted(range(len(labels)), key=lambda place: labels[place])
+        place_of = np.empty(len(labels), dtype=np.int64)
+        place_of[order] = np.arange(len(labels))
+        return place_of[codes], tuple(labels[place] for place in order)
+    known = _checked_classes(classes)
+    places = {(isinstance(label, str), label): place for place, label in enumerate(known)}
+    strange = [label for label in labels if (isinstance(label, str), label) not in places]
+    if strange:
+        raise DataError(
+            f"labels {_some(strange)} are not among the {len(known)} known classes ({_some(known)}); "
+            "correct them or leave those rows out"
+        )
+    place_of = np.array([places[isinstance(label, str), label] for label in labels], dtype=np.int64)
+    return place_of[codes], known
+
+
+def classes_to_json(classes: Iterable[Label]) -> list[Label]:
+    """The classes as a list that `json` writes and reads back with the same values and types."""
+    return list(_checked_classes(classes))
+
+
+def classes_from_json(saved: Any) -> tuple[Label, ...]:
+    """The classes from what `classes_to_json` gave, after a trip through JSON."""
+    if not isinstance(saved, list):
+        raise DataError(f"saved classes are {type(saved).__name__}; expected the list classes_to_json gave")
+    return _checked_classes(saved)
+
+
+def _checked_length(x: Any, kind: str) -> int:
+    """The number of samples in x, once x is known to be of a type this kind allows."""
+    if isinstance(x, pd.DataFrame):
+        if kind != "table":
+            raise DataError(f"x is a DataFrame but kind is {kind!r}; a DataFrame is kind 'table'")
+        return len(x)
+    if not isinstance(x, np.ndarray):
+        raise DataError(f"x is {type(x).__name__}; expected a NumPy array or a pandas DataFrame")
+    if kind == "text":
+        if x.ndim != 1 or x.dtype != object:
+            raise DataError(f"text must be a 1-d object array of str, not {x.dtype} of shape {x.shape}")
+        for place, text in enumerate(x):
+            if not isinstance(text, str):
+                raise DataError(f"text {place} is {type(text).__name__}, not str")
+    elif x.ndim == 0:
+        raise DataError("x is a single value; expected an array whose first axis counts the samples")
+    elif kind == "table" and x.ndim != 2:
+        raise DataError(f"a table must have two axes, rows and columns, not shape {x.shape}")
+    elif kind == "image" and (x.dtype != np.uint8 or x.ndim not in (3, 4)):
+        raise DataError(
+            f"images must be uint8 of shape (N, height, width) or (N, height, width, channels), "
+            f"not {x.dtype} of shape {x.shape}"
+        )
+    return len(x)
+
+
+def _checked_classes(classes: Iterable[Any]) -> tuple[Label, ...]:
+    """The classes as a tuple of plain Python values, no two equal."""
+    labels = tuple(_as_label(label) for label in classes)
+    seen: set[Label] = set()
+    for label in labels:
+        if label in seen:
+            raise DataError(f"class {label!r} is listed twice in classes")
+        seen.add(label)
+    return labels
+
+
+def _checked_y(given: Any, classes: tuple[Label, ...]) -> np.ndarray:
+    """y as (N,) int64 within the classes, or -1 throughout where there are none."""
+    y: np.ndarray = np.asarray(given)
+    if y.ndim != 1 or (y.dtype.kind not in "iu" and y.size):
+        raise DataError(f"y must be (N,) whole numbers, places in classes, not {y.dtype} of shape {y.shape}")
+    y = y.astype(np.int64, copy=False)
+    if not classes:
+        if (y != -1).any():
+            raise DataError("there are labels but classes is empty; name the classes (see encode_labels)")
+        return y
+    outside = np.flatnonzero((y < 0) | (y >= len(classes)))
+    if len(outside):
+        raise DataError(
+            f"y has label {y[outside[0]]} at row {outside[0]} but there are {len(classes)} classes "
+            f"(0..{len(classes) - 1})"
+        )
+    return y
+
+
+def _checked_ids(given: Any) -> np.ndarray:
+    """Ids as a 1-d array without duplicates: an audit must be able to point at one sample."""
+    ids: np.ndarray = np.asarray(given)
+    if ids.ndim != 1:
+        raise DataError(f"ids must be one value a sample, not an array of shape {ids.shape}")
+    twice = np.flatnonzero(pd.Index(ids).duplicated())
+    if len(twice):
+        raise DataError(
+            f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]}); ids must be unique: "
+            "use the row numbers if the data has no others"
+        )
+    return ids
+
+
+def _checked_index(index: Any, n: int) -> Any:
+    """A slice as it is; places or a mask as an array that fits n samples."""
+    if isinstance(index, slice):
+        return index
+    index = np.asarray(index)
+    if index.ndim != 1:
+        raise DataError(f"index must be 1-d, not of shape {index.shape}")
+    if index.dtype == bool:
+        if len(index) != n:
+            raise DataError(f"the mask has {len(index)} values but there are {n} samples")
+        return np.flatnonzero(index)
+    if index.size == 0:
+        return index.astype(np.int64)
+    if index.dtype.kind not in "iu":
+        raise DataError(f"index must hold whole numbers or bools, not {index.dtype}")
+    if index.min() < -n or index.max() >= n:
+        raise DataError(f"index reaches from {index.min()} to {index.max()} but there are {n} samples")
+    return index
+
+
+def _as_label_array(raw: Any) -> np.ndarray:
+    """Raw labels as a 1-d array, numbers kept as numbers and everything else as objects."""
+    if isinstance(raw, list | tuple):
+        # np.asarray would turn [1, "a"] into text and [1, None] into objects: keep what was given.
+        values = np.empty(len(raw), dtype=object)
+        values[:] = raw
+    elif isinstance(raw, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        plain = isinstance(raw.dtype, np.dtype)
+        values = np.asarray(raw) if plain else np.asarray(raw, dtype=object)
+    else:
+        values = np.asarray(raw)
+    if values.ndim != 1:
+        raise DataError(f"labels must be one value a sample, not an array of shape {values.shape}")
+    if values.dtype.kind in "mM":  # nanosecond dates would turn into whole numbers below
+        raise DataError(f"labels are of type {values.dtype}; labels are text, numbers or bools")
+    return values if values.dtype.kind in "biuf" else values.astype(object)
+
+
+def _is_blank(values: np.ndarray) -> np.ndarray:
+    """Where a label is text without a visible character."""
+    if values.dtype != object:
+        return np.zeros(len(values), dtype=bool)
+    return np.fromiter((isinstance(v, str) and not v.strip() for v in values), dtype=bool, count=len(values))
+
+
+def _as_label(value: Any) -> Label:
+    """A label as the plain Python value that JSON can hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"label {value} is not a finite number")
+    if isinstance(value, str | bool | int | float):
+        return value
+    raise DataError(f"label {value!r} is {type(value).__name__}; labels are text, numbers or bools")
+
+
+def _check_one_type(values: np.ndarray) -> None:
+    """Refuse 1 beside "1" or True: which of them are the same class is not ours to guess."""
+    if values.dtype != object:
+        return
+    examples: dict[str, Label] = {}
+    for value in {type(value): value for value in values}.values():
+        label = _as_label(value)
+        word = "text" if isinstance(label, str) else "bools" if isinstance(label, bool) else "numbers"
+        examples.setdefault(word, label)
+    if len(examples) > 1:
+        (one, first), (other, second) = list(examples.items())[:2]
+        raise DataError(
+            f"labels mix {one} ({first!r}) and {other} ({second!r}); make them all text or all numbers"
+        )
+
+
+def _some(values: Sequence[Any] | np.ndarray, limit: int = 5) -> str:
+    """The first few values, for an error message."""
+    shown = ", ".join(str(value) for value in values[:limit])
+    return shown + (", ..." if len(values) > limit else "")

@@ -15,6 +15,11 @@ import torch
 from torch import Tensor
 
 
+def _at_least_float32(values: Tensor) -> Tensor:
+    """Losses in half precision lose the small differences that methods select by."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
 class Output(NamedTuple):
     """What one forward pass of the network gives."""
 
@@ -69,15 +74,15 @@ class Step:
 
     @property
     def logits(self) -> Tensor:
-        """The logits of this batch."""
-        return self.output.logits
+        """The logits of this batch, in float32 where autocast made them smaller."""
+        return _at_least_float32(self.output.logits)
 
     @property
     def features(self) -> Tensor:
-        """The penultimate features of this batch."""
+        """The penultimate features of this batch, in float32 where autocast made them smaller."""
         if self.output.features is None:
             raise RuntimeError("this method reads features: set needs_features = True on its class")
-        return self.output.features
+        return _at_least_float32(self.output.features)
 
 
 class Method:
@@ -88,11 +93,15 @@ class Method:
     """
 
     needs_features: ClassVar[bool] = False
+    """The method reads `step.features`."""
     networks: ClassVar[int] = 1
-    per_sample: ClassVar[bool] = True
-    """The loss of a sample depends on that sample alone, so several models may share one batch."""
+    """How many networks are trained side by side; with two, `step.logits` is (2, N, K)."""
+    per_sample: bool = True
+    """The loss of a sample follows from its own logits and label alone: not from other samples, the
+    index, the epoch, the history, a random draw or anything remembered. Then one object may serve
+    several models whose batches are laid end to end; otherwise each model needs an object of its own."""
     state: ClassVar[tuple[str, ...]] = ()
-    """Names of the attributes a checkpoint must keep."""
+    """Names of the attributes a checkpoint must keep: tensors (of any size, also empty) and numbers."""
 
     def start(self, task: Task) -> None:
         """Called once before training; make what the method remembers."""
@@ -113,10 +122,11 @@ class Method:
         return 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps of this method: tensors, numbers and strings by name."""
+        """What a checkpoint keeps of this method: the live tensors and numbers by name, not copies."""
         return {name: getattr(self, name) for name in self.state}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Go on from what a checkpoint kept; called after `start`."""
         for name in self.state:
-            setattr(self, name, saved[name])
+            value = saved[name]
+            setattr(self, name, value.to(self.task.device) if isinstance(value, Tensor) else value)

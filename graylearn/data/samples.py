@@ -66,7 +66,7 @@ class Samples:
 
     def take(self, index: Any) -> Samples:
         """The samples at `index` (places, a mask of N bools, or a slice) in that order, with all classes."""
-        index = _checked_index(index, len(self))
+        index = checked_index(index, len(self))
         return replace(self, x=take_rows(self.x, index), y=self.y[index], ids=self.ids[index])
 
 
@@ -191,8 +191,8 @@ def _checked_ids(given: Any) -> np.ndarray:
     return ids
 
 
-def _checked_index(index: Any, n: int) -> Any:
-    """A slice as it is; places or a mask as an array that fits n samples."""
+def checked_index(index: Any, n: int) -> Any:
+    """An index of n samples as something to index arrays with: a slice as it is, a mask as places."""
     if isinstance(index, slice):
         return index
     index = np.asarray(index)

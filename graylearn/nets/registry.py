@@ -1,0 +1,49 @@
+"""Every network by name, and the one function that builds them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graylearn.errors import SettingsError
+from graylearn.nets.base import Net
+from graylearn.nets.densenet121 import DenseNet121
+from graylearn.nets.mlp import MLP
+from graylearn.nets.mobilenetv2 import MobileNetV2
+from graylearn.nets.resnet18 import ResNet18
+from graylearn.nets.senet18 import SENet18
+from graylearn.nets.shufflenetv2 import ShuffleNetV2
+from graylearn.nets.small_cnn import SmallCNN
+from graylearn.nets.vgg19 import VGG19
+
+NETS: dict[str, Callable[..., Net]] = {
+    "mlp": MLP,
+    "small_cnn": SmallCNN,
+    "resnet18": ResNet18,
+    "vgg19": VGG19,
+    "shufflenetv2": ShuffleNetV2,
+    "mobilenetv2": MobileNetV2,
+    "senet18": SENet18,
+    "densenet121": DenseNet121,
+}
+"""Networks by name, each called as net(num_classes, in_shape, **options)."""
+
+
+def make(name: str, num_classes: int, in_shape: Sequence[int], **options: Any) -> Net:
+    """Build the network `name` for samples of shape `in_shape`: (C, H, W) for images, (D,) for rows.
+
+    Weights are drawn from torch's global random generator, on the CPU.
+    """
+    if name not in NETS:
+        raise SettingsError(f"there is no net {name!r}, expected one of: {', '.join(NETS)}")
+    known = [
+        parameter.name
+        for parameter in inspect.signature(NETS[name]).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
+    if unknown := sorted(set(options) - set(known)):
+        raise SettingsError(
+            f"the net {name!r} has no option {', '.join(unknown)}: it takes {', '.join(known) or 'none'}"
+        )
+    return NETS[name](num_classes, in_shape, **options)

@@ -1,0 +1,251 @@
+"""Every network: its known size, its two steps, odd inputs, memory formats, and that it learns."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from sklearn.datasets import load_digits
+from torch import nn
+
+from graylearn.errors import SettingsError
+from graylearn.nets import NETS, Net, make
+from graylearn.nets.densenet121 import DenseLayer
+from graylearn.nets.mobilenetv2 import InvertedResidual
+from graylearn.nets.resnet18 import ResidualBlock
+from graylearn.nets.senet18 import ChannelGate, GatedBlock
+from graylearn.nets.shufflenetv2 import DownUnit, SplitUnit, interleave
+
+# Parameters at 10 classes and 3x32x32 inputs. Of the published forms, the well-known counts; of the other
+# two, layer by layer: weights and biases of an MLP, kernels and batch norms of a small CNN.
+PARAMETERS = {
+    "mlp": (3072 + 1) * 128 + (128 + 1) * 128 + (128 + 1) * 10,
+    "small_cnn": 9 * (3 * 32 + 32 * 64 + 64 * 128) + 2 * (32 + 64 + 128) + (128 + 1) * 10,
+    "resnet18": 11_173_962,
+    "vgg19": 20_040_522,
+    "shufflenetv2": 1_263_854,
+    "mobilenetv2": 2_296_922,
+    "senet18": 11_260_354,
+    "densenet121": 6_956_298,
+}
+FEATURES = {
+    "mlp": 128,
+    "small_cnn": 128,
+    "resnet18": 512,
+    "vgg19": 512,
+    "shufflenetv2": 1024,
+    "mobilenetv2": 1280,
+    "senet18": 512,
+    "densenet121": 1024,
+}
+STEM_WIDTH = {
+    "small_cnn": 32,
+    "resnet18": 64,
+    "vgg19": 64,
+    "shufflenetv2": 24,
+    "mobilenetv2": 32,
+    "senet18": 64,
+    "densenet121": 64,
+}
+CONVOLUTIONAL = sorted(STEM_WIDTH)
+
+
+def count_parameters(net):
+    return sum(parameter.numel() for parameter in net.parameters())
+
+
+def meta(name, num_classes, in_shape):
+    """The network without memory behind its weights: counting needs none."""
+    with torch.device("meta"):
+        return make(name, num_classes, in_shape)
+
+
+def images(count, *shape, seed=0):
+    return torch.randn(count, *shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_every_net_is_counted_here():
+    assert set(NETS) == set(PARAMETERS) == set(FEATURES) == {"mlp", *CONVOLUTIONAL}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_has_the_known_number_of_parameters(name):
+    net = meta(name, 10, (3, 32, 32))
+    assert count_parameters(net) == PARAMETERS[name]
+    assert net.num_features == FEATURES[name]
+    assert net.num_classes == 10
+    # Each further class is a row of weights and a bias.
+    assert count_parameters(meta(name, 100, (3, 32, 32))) == PARAMETERS[name] + 90 * (FEATURES[name] + 1)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_the_channels_of_the_images_change_the_stem_alone(name):
+    gray = meta(name, 10, (1, 32, 32))
+    assert count_parameters(gray) == PARAMETERS[name] - 2 * 9 * STEM_WIDTH[name]
+
+
+# Layers with weights on the longest path, from which the 18, 19 and 121 in their names come.
+@pytest.mark.parametrize(
+    ("name", "depth"), [("resnet18", 18), ("senet18", 18), ("vgg19", 17), ("densenet121", 121)]
+)
+def test_has_the_depth_in_its_name(name, depth):
+    # vgg19 gives up two of its three linear layers in this form.
+    net = meta(name, 10, (3, 32, 32))
+    layers = [
+        layer
+        for path, layer in net.named_modules()
+        if isinstance(layer, nn.Conv2d | nn.Linear) and not {"shortcut", "gate"} & set(path.split("."))
+    ]
+    assert len(layers) == depth
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_classifies_its_own_features_and_its_gradient_leads_down(name):
+    torch.manual_seed(0)
+    net = make(name, 5, (3, 32, 32))
+    x = images(3, 3, 32, 32)
+    logits = net(x)
+    assert isinstance(net, Net)
+    assert logits.shape == (3, 5)
+    target = torch.tensor([0, 1, 4])
+    loss = F.cross_entropy(logits, target)
+    loss.backward()
+    for path, parameter in net.named_parameters():
+        assert parameter.grad is not None, path
+        assert parameter.grad.isfinite().all(), path
+    # A step down the gradient, short enough for the loss to be a straight line, lowers it as foretold.
+    square = sum(parameter.grad.square().sum() for parameter in net.parameters())
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter -= 0.01 / square * parameter.grad
+        assert (loss - F.cross_entropy(net(x), target)).item() == pytest.approx(0.01, rel=0.3)
+    net.eval()
+    with torch.no_grad():
+        features = net.forward_features(x)
+        assert features.shape == (3, FEATURES[name])
+        torch.testing.assert_close(net.classify(features), net(x))
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_channels_last_gives_the_same_logits_at_another_size_and_one_channel(name):
+    side = 32 if name == "vgg19" else 12
+    net = make(name, 4, (1, side, side + 8)).eval()
+    x = images(2, 1, side, side + 8)
+    turned = copy.deepcopy(net).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        expected, found = net(x), turned(x.to(memory_format=torch.channels_last))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_the_smallest_images_work_and_smaller_ones_are_refused(name):
+    side = {"small_cnn": 4, "vgg19": 32}.get(name, 8)
+    with torch.no_grad():
+        assert make(name, 2, (3, side, side)).eval()(images(1, 3, side, side)).shape == (1, 2)
+    with pytest.raises(SettingsError, match=f"{name} halves images down to nothing below {side}x{side}"):
+        meta(name, 2, (3, side, side - 1))
+
+
+def every_kind_of_block():
+    """A small network of one block of each kind, so that compiling them all takes a moment."""
+    return nn.Sequential(
+        ResidualBlock(1, 8, stride=2),
+        DownUnit(8, 8),
+        SplitUnit(8),
+        InvertedResidual(8, 16, expansion=2, stride=1),
+        GatedBlock(16, 16, stride=1),
+        DenseLayer(16),
+        nn.Flatten(),
+    )
+
+
+@pytest.mark.parametrize("build", [lambda: make("small_cnn", 4, (1, 16, 16)), every_kind_of_block])
+def test_compiles_whole_and_agrees_with_itself(build):
+    torch.manual_seed(0)
+    net = build()
+    twin = copy.deepcopy(net)
+    compiled = torch.compile(twin, backend="aot_eager", fullgraph=True)
+    x = images(4, 1, 16, 16)
+    expected, found = net(x), compiled(x)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    expected.square().mean().backward()
+    found.square().mean().backward()
+    for mine, other in zip(net.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(other.grad, mine.grad, rtol=1e-3, atol=1e-4)
+
+
+def test_shuffling_makes_channels_of_both_branches_take_turns():
+    left, right = torch.tensor([0.0, 1, 2]), torch.tensor([10.0, 11, 12])
+    mixed = interleave(left.view(1, 3, 1, 1).expand(2, 3, 2, 2), right.view(1, 3, 1, 1).expand(2, 3, 2, 2))
+    assert mixed.shape == (2, 6, 2, 2)
+    assert mixed[1, :, 0, 1].tolist() == [0, 10, 1, 11, 2, 12]
+
+
+def test_channel_gate_scales_each_channel_by_what_all_channels_hold():
+    gate = ChannelGate(32)
+    x = images(2, 32, 3, 3)
+    means = x.double().mean((2, 3))
+    squeeze, excite = gate.squeeze.double(), gate.excite.double()
+    hidden = (means @ squeeze.weight.T + squeeze.bias).clamp(min=0)
+    factor = 1 / (1 + torch.exp(-(hidden @ excite.weight.T + excite.bias)))
+    torch.testing.assert_close(gate(x.double()), x.double() * factor.view(2, 32, 1, 1))
+
+
+def test_mlp_takes_widths_dropout_and_samples_of_any_shape():
+    net = make("mlp", 3, (7,), hidden=(20, 10), dropout=0.5)
+    assert [layer.out_features for layer in net.modules() if isinstance(layer, nn.Linear)] == [20, 10, 3]
+    assert net(images(6, 7)).shape == (6, 3)
+    features = net.forward_features(images(400, 7))
+    assert (features == 0).float().mean() > 0.6  # ReLU zeroes about half, dropout half of the rest
+    net.eval()
+    x = images(6, 7)
+    assert torch.equal(net(x), net(x))
+    assert make("mlp", 3, (2, 5, 4))(images(6, 2, 5, 4)).shape == (6, 3)
+    linear = make("mlp", 3, (7,), hidden=())
+    assert count_parameters(linear) == 7 * 3 + 3
+    assert torch.equal(linear.forward_features(x), x)
+
+
+def test_mlp_computes_what_its_layers_say():
+    torch.manual_seed(1)
+    net = make("mlp", 3, (7,)).double()
+    x = images(6, 7).double()
+    (w1, b1, w2, b2, w3, b3) = (parameter.detach() for parameter in net.parameters())
+    hidden = ((x @ w1.T + b1).clamp(min=0) @ w2.T + b2).clamp(min=0)
+    torch.testing.assert_close(net(x), hidden @ w3.T + b3)
+
+
+def test_small_cnn_learns_digits_in_seconds():
+    x, y = load_digits(return_X_y=True)
+    x, y = torch.tensor(x, dtype=torch.float32).view(-1, 1, 8, 8) / 16, torch.tensor(y)
+    torch.manual_seed(0)
+    net = make("small_cnn", 10, (1, 8, 8), dropout=0.1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in range(2):
+        for rows in torch.randperm(1200).split(50):
+            optimizer.zero_grad()
+            F.cross_entropy(net(x[rows]), y[rows]).backward()
+            optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        assert (net(x[1200:]).argmax(1) == y[1200:]).float().mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "shape", "options", "message"),
+    [
+        ("resnet50", 10, (3, 32, 32), {}, "there is no net 'resnet50'.*resnet18"),
+        ("resnet18", 10, (3072,), {}, "expected \\(C, H, W\\)"),
+        ("resnet18", 1, (3, 32, 32), {}, "num_classes is 1"),
+        ("resnet18", 10, (3, 32, 32), {"width": 4}, "has no option width: it takes none"),
+        ("mlp", 10, (4,), {"width": 4}, "has no option width: it takes hidden, dropout"),
+        ("mlp", 10, (), {}, "in_shape is \\(\\)"),
+        ("mlp", 10, (4,), {"dropout": 1.0}, "dropout is 1.0"),
+        ("mlp", 10, (4,), {"hidden": (0,)}, "hidden is \\(0,\\)"),
+        ("small_cnn", 10, (3, 8, 8), {"dropout": -0.1}, "dropout is -0.1"),
+        ("small_cnn", 10, (3, 8, 8), {"width": 0}, "width is 0"),
+    ],
+)
+def test_what_cannot_be_built_is_named(name, classes, shape, options, message):
+    with pytest.raises(SettingsError, match=message):
+        make(name, classes, shape, **options)

@@ -33,7 +33,7 @@ class ConfidenceHistory(Protocol):
     """The part of the engine's History that a method may read."""
 
     def recent_label_confidence(self, epochs: int) -> Tensor:
-        """Mean probability of the given label over the last `epochs` epochs, (num_samples,), on the device."""
+        """(num_samples,) on the device: mean probability of the given label over the last `epochs` epochs."""
         ...
 
 

@@ -1,0 +1,29 @@
+"""gce: generalised cross entropy, between cross entropy and MAE (Zhang and Sabuncu, 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from graylearn.errors import SettingsError
+from graylearn.losses import generalized_loss
+from graylearn.methods import checks
+from graylearn.methods.base import Method, Step
+
+
+@dataclass
+class Generalized(Method):
+    """(1 - q^p) / p with the power p, the option `q`: near 0 it is cross entropy, at 1 half of MAE."""
+
+    q: float = 0.7
+    """The power. Default: the authors'."""
+
+    def __post_init__(self) -> None:
+        checks.number("gce", "q", self.q, 0, 1)
+        if self.q == 0:
+            raise SettingsError("gce: q is 0, where the loss is cross entropy: use the method 'standard'")
+
+    def loss(self, step: Step) -> Tensor:
+        """The generalised cross entropy of each sample."""
+        return generalized_loss(step.logits, step.target, q=self.q, reduction="none")

@@ -1,0 +1,127 @@
+"""il: iterative learning for open-set noise, outliers of each class pushed away (Wang et al., 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from graylearn.methods import checks
+from graylearn.methods.base import Method, Step, Task
+from graylearn.methods.outliers import class_outlier_factors, suspect_worst
+
+
+@dataclass
+class Iterative(Method):
+    """Cross entropy weighted by how far a sample lies outside its class, plus a contrastive loss.
+
+    After `first` epochs and then every `every`, a round: the local outlier factor of each sample among the
+    penultimate features of its own class, gathered from the training passes of that epoch, is added to
+    its score, and the `suspect` share of each class with the largest scores is suspected. A suspect's
+    weight falls from 1 at the border to the others down to 0 for the worst of its class. Before the
+    first round the loss is plain cross entropy.
+    """
+
+    first: int = 5
+    """Epochs before the first round. Default: the authors'."""
+    every: int = 10
+    """Epochs from round to round. Default: the authors'."""
+    neighbours: int = 2000
+    """Neighbours of the local outlier factor in a large class. Default: the authors'."""
+    neighbour_share: float = 0.4
+    """At most this share of a class are neighbours. Default: what 2000 is of a class of CIFAR-10 (5000).
+    With a whole class as neighbours all factors are nearly 1. Digits with 20 % ood samples, AUROC of the
+    score after two rounds: .88 at a share of .2, .98 at .4, .99 at .6, .83 at 1."""
+    suspect: float = 0.5
+    """Share of each class that is suspected. Default: the worst half."""
+    contrast: float = 1.0
+    """Weight of the contrastive loss. Default: both terms count alike."""
+    margin: float = 1.0
+    """How far apart the contrastive loss pushes, on features of length 1. Default: the authors'."""
+
+    needs_features = True
+    per_sample = False
+    state = ("features_seen", "score", "suspected", "weight", "rounds")
+
+    def __post_init__(self) -> None:
+        checks.whole("il", "first", self.first, 1)
+        checks.whole("il", "every", self.every, 1)
+        checks.whole("il", "neighbours", self.neighbours, 1)
+        checks.number("il", "neighbour_share", self.neighbour_share, 0, 1)
+        checks.number("il", "suspect", self.suspect, 0, 1)
+        checks.number("il", "contrast", self.contrast, 0)
+        checks.number("il", "margin", self.margin, 0)
+
+    def start(self, task: Task) -> None:
+        """Nobody is suspected before the first round."""
+        super().start(task)
+        self.features_seen = torch.empty(0, device=task.device)  # filled only in the epoch before a round
+        self.score = torch.zeros(task.num_samples, device=task.device)
+        self.suspected = torch.zeros(task.num_samples, dtype=torch.bool, device=task.device)
+        self.weight = torch.ones(task.num_samples, device=task.device)
+        self.rounds = 0
+
+    def loss(self, step: Step) -> Tensor:
+        """The weighted cross entropy of each sample and its part of the contrastive loss."""
+        if self._round_ends(step.epoch):
+            self._gather(step)
+        loss = F.cross_entropy(step.logits, step.target, reduction="none")
+        if self.rounds == 0:
+            return loss
+        pairs = contrastive_loss(step.features, step.target, self.suspected[step.index], self.margin)
+        return self.weight[step.index] * loss + self.contrast * pairs
+
+    def end_epoch(self, epoch: int) -> None:
+        """Hold a round where one is due."""
+        if not self._round_ends(epoch):
+            return
+        features = self.features_seen.cpu()
+        targets = self.task.targets.cpu()
+        seen = ~features[:, 0].isnan()  # a loader that drops its last batch leaves some out
+        factors = class_outlier_factors(
+            features[seen].numpy(), targets[seen].numpy(), self.neighbours, self.neighbour_share
+        )
+        score = self.score.cpu()
+        score[seen] += torch.from_numpy(factors).to(score.dtype)
+        suspected, weight = suspect_worst(score.numpy(), targets.numpy(), self.suspect)
+        device = self.task.device
+        self.score = score.to(device)
+        self.suspected = torch.from_numpy(suspected).to(device)
+        self.weight = torch.from_numpy(weight).to(device, torch.float32)
+        self.rounds += 1
+        self.features_seen = torch.empty(0, device=device)
+
+    def _round_ends(self, epoch: int) -> bool:
+        """Whether a round follows this epoch; none follows the last, which would have no use for it."""
+        done = epoch + 1
+        return self.first <= done < self.task.epochs and (done - self.first) % self.every == 0
+
+    def _gather(self, step: Step) -> None:
+        features = step.features.detach().flatten(1).float()
+        if self.features_seen.numel() == 0:
+            shape = (self.task.num_samples, features.shape[1])
+            self.features_seen = torch.full(shape, torch.nan, device=features.device)
+        self.features_seen[step.index] = features
+
+
+def contrastive_loss(features: Tensor, target: Tensor, suspected: Tensor, margin: float) -> Tensor:
+    """Each sample's part, (N,), of a loss whose mean over the batch is the mean over all pairs.
+
+    Two clean samples of a class should be near (d^2), two of different classes, or a clean and a
+    suspected one, at least `margin` apart (max(margin - d, 0)^2); two suspects are no pair. d is the
+    distance of features scaled to length 1, because only then a margin means the same in every network.
+    """
+    clean = ~suspected
+    both_clean = clean[:, None] & clean[None, :]
+    same = target[:, None] == target[None, :]
+    near = (both_clean & same).fill_diagonal_(False)
+    apart = (both_clean & ~same) | (clean[:, None] ^ clean[None, :])
+    with torch.autocast(features.device.type, enabled=False):  # bfloat16 cannot tell near features apart
+        unit = F.normalize(features.flatten(1), dim=1)
+        squared = (2 - 2 * unit @ unit.T).clamp(min=1e-12)  # the root has no gradient at 0
+    pushed = (margin - squared.sqrt()).clamp(min=0).square()
+    pair_loss = torch.where(near, squared, 0.0) + torch.where(apart, pushed, 0.0)
+    pairs = (near | apart).sum(dtype=pair_loss.dtype).clamp(min=1)
+    return pair_loss.sum(1) * (len(target) / pairs)

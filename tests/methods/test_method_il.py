@@ -1,0 +1,173 @@
+"""Iterative learning: outlier factors, rounds, weights and pairs against loops in numpy."""
+
+import numpy as np
+import pytest
+import torch
+from hand_made import make_step, make_task, softmax
+
+from graylearn.methods import make_method
+from graylearn.methods.il import contrastive_loss
+from graylearn.methods.outliers import class_outlier_factors, suspect_worst
+
+
+def local_outlier_factor(features, neighbours):
+    """Breunig et al.'s definition with cosine distance, in loops."""
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    distance = 1 - unit @ unit.T
+    np.fill_diagonal(distance, np.inf)
+    nearest = np.argsort(distance, axis=1)[:, :neighbours]
+    N = len(features)
+    reach_of = [distance[i, nearest[i, -1]] for i in range(N)]
+    density = np.empty(N)
+    for i in range(N):
+        density[i] = 1 / np.mean([max(reach_of[j], distance[i, j]) for j in nearest[i]])
+    return np.array([np.mean([density[j] for j in nearest[i]]) / density[i] for i in range(N)])
+
+
+def two_classes_with_strangers(numbers, size=30, strangers=3):
+    """Features of two classes, the first few of each drawn from elsewhere."""
+    features, target, strange = [], [], []
+    for label in range(2):
+        centre = np.eye(5)[label] * 6
+        inside = centre + numbers.normal(size=(size - strangers, 5))
+        outside = np.eye(5)[4] * -6 + numbers.normal(size=(strangers, 5)) * 2
+        features += [outside, inside]
+        target += [label] * size
+        strange += [True] * strangers + [False] * (size - strangers)
+    return np.concatenate(features).astype(np.float32), np.array(target), np.array(strange)
+
+
+def test_factors_are_those_of_the_definition_within_each_class():
+    numbers = np.random.default_rng(0)
+    features, target, strange = two_classes_with_strangers(numbers)
+    factors = class_outlier_factors(features, target, 2000, 0.4)
+    for label in range(2):
+        of_class = target == label
+        expected = local_outlier_factor(features[of_class].astype(np.float64), 12)  # .4 x 29, rounded
+        np.testing.assert_allclose(factors[of_class], expected, rtol=1e-3)
+        assert factors[of_class & strange].min() > factors[of_class & ~strange].max()
+    few = class_outlier_factors(features, target, 5, 0.4)
+    expected = local_outlier_factor(features[target == 0].astype(np.float64), 5)
+    np.testing.assert_allclose(few[target == 0], np.minimum(expected, 10), rtol=1e-3)
+
+
+def test_tiny_classes_and_repeated_features_have_finite_factors():
+    features = np.ones((9, 3), dtype=np.float32)
+    features[8] = [1, 0, 0]
+    target = np.array([0, 1, 1, 2, 2, 2, 2, 2, 2])
+    factors = class_outlier_factors(features, target, 2000, 0.4)
+    np.testing.assert_allclose(factors[:8], 1)
+    assert factors[8] == 10  # infinitely thinner than its identical neighbours
+
+
+def test_worst_half_of_each_class_is_suspected_and_weighed():
+    score = np.array([1.0, 4.0, 2.0, 3.0, 10.0, 10.0, 30.0, 20.0, 40.0, 7.0], dtype=np.float32)
+    target = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 2])
+    suspected, weight = suspect_worst(score, target, 0.5)
+    # class 0: 3 and 4 against the border 2; class 1: 30 and 40 against 20; one alone is never suspected
+    assert np.flatnonzero(suspected).tolist() == [1, 3, 6, 8]
+    np.testing.assert_allclose(weight, [1, 0, 1, 0.5, 1, 1, 0.5, 1, 0, 1])
+
+
+def test_equal_scores_suspect_nobody():
+    suspected, weight = suspect_worst(np.ones(6, dtype=np.float32), np.zeros(6, dtype=np.int64), 0.5)
+    assert not suspected.any()
+    assert (weight == 1).all()
+
+
+def test_pairs_are_pulled_and_pushed_as_the_method_says():
+    numbers = np.random.default_rng(5)
+    features = numbers.normal(size=(9, 4))
+    target = numbers.integers(0, 3, 9)
+    suspected = np.array([False, True, False, False, True, False, False, True, False])
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    total, pairs = 0.0, 0
+    for i in range(9):
+        for j in range(9):
+            if i == j or (suspected[i] and suspected[j]):
+                continue
+            d = np.linalg.norm(unit[i] - unit[j])
+            together = target[i] == target[j] and not suspected[i] and not suspected[j]
+            total += d**2 if together else max(1 - d, 0) ** 2
+            pairs += 1
+    loss = contrastive_loss(torch.tensor(features), torch.tensor(target), torch.tensor(suspected), 1.0)
+    assert loss.shape == (9,)
+    np.testing.assert_allclose(loss.mean().item(), total / pairs, rtol=1e-9)
+
+
+def test_equal_features_have_a_finite_gradient():
+    features = torch.ones(4, 3, requires_grad=True)
+    target = torch.tensor([0, 0, 1, 1])
+    contrastive_loss(features, target, torch.zeros(4, dtype=torch.bool), 1.0).mean().backward()
+    assert features.grad.isfinite().all()
+
+
+def test_rounds_cumulate_scores_and_only_then_change_the_loss():
+    numbers = np.random.default_rng(2)
+    features, target, strange = two_classes_with_strangers(numbers)
+    logits = numbers.normal(size=(60, 2))
+    cross_entropy = -np.log(softmax(logits))[np.arange(60), target]
+    method = make_method("il", first=2, every=3, contrast=0.0)
+    method.start(make_task(target, 2, epochs=9))
+    expected_score, held = np.zeros(60), []
+    for epoch in range(9):
+        now = features + epoch * 0.1
+        for index in np.array_split(np.arange(60), 7):
+            step = make_step(logits[index], target[index], index=index, epoch=epoch, features=now[index])
+            loss = method.loss(step).numpy()
+            np.testing.assert_allclose(loss, method.weight.numpy()[index] * cross_entropy[index], rtol=1e-6)
+        before = method.rounds
+        method.end_epoch(epoch)
+        if method.rounds > before:
+            held.append(epoch + 1)
+            for label in range(2):
+                of_class = target == label
+                factors = local_outlier_factor(now[of_class].astype(np.float64), 12)
+                expected_score[of_class] += np.minimum(factors, 10)
+            np.testing.assert_allclose(method.score.numpy(), expected_score, rtol=1e-3)
+            assert method.suspected.sum() == 30
+            assert method.suspected.numpy()[strange].all()
+            assert method.weight.numpy()[strange].max() < 0.8
+        assert method.features_seen.numel() == 0  # nothing is kept between rounds
+    assert held == [2, 5, 8]
+
+
+def test_no_round_follows_the_last_epoch():
+    method = make_method("il", first=3)
+    method.start(make_task([0, 0, 0, 1, 1, 1], 2, epochs=3))
+    step = make_step(torch.zeros(6, 2), [0, 0, 0, 1, 1, 1], epoch=2, features=torch.ones(6, 2))
+    method.loss(step)
+    method.end_epoch(2)
+    assert method.rounds == 0
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (40, 1, 4), (0, 6, 2)])
+def test_classes_smaller_than_k_work(sizes):
+    target = np.repeat(np.arange(3), sizes)
+    numbers = np.random.default_rng(4)
+    features = torch.tensor(numbers.normal(size=(len(target), 4)).astype(np.float32), requires_grad=True)
+    logits = torch.tensor(numbers.normal(size=(len(target), 3)).astype(np.float32), requires_grad=True)
+    method = make_method("il", first=1)
+    method.start(make_task(target, 3))
+    method.loss(make_step(logits, target, features=features))
+    method.end_epoch(0)
+    loss = method.loss(make_step(logits, target, epoch=1, features=features))
+    loss.mean().backward()
+    assert method.rounds == 1
+    assert loss.isfinite().all()
+    assert features.grad.isfinite().all()
+    assert method.suspected.sum() <= len(target) // 2
+
+
+def test_samples_a_loader_left_out_keep_their_standing():
+    target = np.repeat([0, 1], 10)
+    numbers = np.random.default_rng(6)
+    features = numbers.normal(size=(20, 4)).astype(np.float32)
+    method = make_method("il", first=1)
+    method.start(make_task(target, 2))
+    seen = np.arange(18)
+    method.loss(make_step(np.zeros((18, 2)), target[seen], index=seen, features=features[seen]))
+    method.end_epoch(0)
+    assert method.score[18:].tolist() == [0, 0]
+    assert (method.score[:18] > 0).all()
+    assert not method.suspected[18:].any()

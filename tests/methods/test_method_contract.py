@@ -1,0 +1,141 @@
+"""What every method promises the engine, whatever it does inside."""
+
+import json
+
+import pytest
+import torch
+from hand_made import SmallNet, SmallRun, make_task
+
+from graylearn.methods import METHODS, Output, Step, make_method
+
+VARIANTS = [(name, {}) for name in METHODS] + [
+    ("mae", {"released": True}),
+    ("bt", {"released": True}),
+    ("spl", {"released": True}),
+    ("nl", {"sampled": True}),
+    ("nlnl", {"sampled": False}),
+    ("lcvd", {"finetune": True}),
+    ("decoupling", {"warmup": 1}),
+]
+
+
+def quick(name, options):
+    """The method with its rounds early enough for nine epochs."""
+    return make_method(name, **{"il": {"first": 2, "every": 3}}.get(name, {}), **options)
+
+
+@pytest.mark.parametrize("num_classes", [2, 4, 11])
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_nine_epochs_with_odd_batches_and_absent_classes_stay_finite(name, options, num_classes):
+    run = SmallRun(quick(name, options), num_classes)
+    run.go(45)
+    assert all(loss.isfinite().all() for loss in run.losses)
+    assert [loss.shape for loss in run.losses[:5]] == [(5,)] * 4 + [(3,)]
+    assert all(weight.isfinite().all() for weight in run.net.parameters())
+    assert sum(loss.sum() for loss in run.losses) > 0
+
+
+@pytest.mark.parametrize("epoch", [0, 8])
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_a_batch_of_one(name, options, epoch):
+    run = SmallRun(quick(name, options), 2)
+    run.go(40)
+    index = torch.tensor([4])
+    inputs = run.inputs[index]
+    step = Step(inputs, run.task.targets[index], index, run.net(inputs), epoch, run.net)
+    loss = run.method.loss(step)
+    loss.mean().backward()
+    assert loss.shape == (1,)
+    assert loss.isfinite().all()
+    assert all(weight.grad.isfinite().all() for weight in run.net.parameters())
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_half_precision_logits_give_float32_losses(name, options):
+    method = quick(name, options)
+    method.start(make_task(torch.arange(8) % 4, 4))
+    net = SmallNet(4, method.networks)
+    inputs = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+    for epoch in range(4):  # il holds a round after the second
+        with torch.autocast("cpu", torch.bfloat16):
+            output = net(inputs)
+            assert output.logits.dtype == torch.bfloat16
+            step = Step(inputs, torch.arange(8) % 4, torch.arange(8), output, epoch, net)
+            loss = method.loss(step)
+        assert loss.dtype == torch.float32
+        loss.mean().backward()
+        method.end_epoch(epoch)
+        # the same numbers given as float32 make the same loss, so nothing was rounded on the way
+    full = Output(output.logits.float(), None if output.features is None else output.features.float())
+    if not options.get("sampled", name == "nlnl") and name not in ("srcc", "lcvd", "mentornet-pd"):
+        with torch.autocast("cpu", torch.bfloat16):
+            again = method.loss(Step(inputs, step.target, step.index, full, 3, net))
+        torch.testing.assert_close(method.loss(step).detach(), again.detach(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("killed_after", [8, 23, 35])  # steps: within epochs 1 and 4, and after 7
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_a_resumed_run_is_the_unbroken_one_to_the_bit(name, options, killed_after):
+    run = SmallRun(quick(name, options))
+    run.go(killed_after)
+    resumed = run.resumed(quick(name, options))
+    run.go(45 - killed_after)
+    resumed.go(45 - killed_after)
+    for expected, found in zip(run.losses[killed_after:], resumed.losses, strict=True):
+        assert torch.equal(expected, found)
+    for name_of, weight in run.net.state_dict().items():
+        assert torch.equal(weight, resumed.net.state_dict()[name_of])
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_state_is_tensors_and_plain_numbers(name, options):
+    run = SmallRun(quick(name, options))
+    run.go(7)
+    state = run.method.state_dict()
+    assert tuple(state) == run.method.state
+    for value in state.values():
+        if not isinstance(value, torch.Tensor):
+            json.dumps(value, allow_nan=False)
+    remembered = {
+        attribute
+        for attribute, value in vars(run.method).items()
+        if isinstance(value, torch.Tensor) and attribute != "task"
+    }
+    assert remembered <= set(state), "a tensor that a checkpoint would lose"
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_per_sample_methods_serve_several_models_at_once(name, options):
+    method = make_method(name, **options)
+    alone = {
+        "standard",
+        "mae",
+        "bt",
+        "bt-hard",
+        "il-lite",
+        "sl",
+        "nl",
+        "gl",
+        "gl-label",
+        "standard+nl",
+        "gce",
+    }
+    assert method.per_sample == (name in alone and not options.get("sampled"))
+    if not method.per_sample:
+        return
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(3, 7, 5, generator=generator)  # three models
+    target = torch.randint(5, (7,), generator=generator)
+    method.start(make_task(target, 5))
+    index = torch.arange(7)
+    flat = Output(logits.flatten(0, 1), None)
+    at_once = method.loss(Step(torch.zeros(21, 1), target.repeat(3), index.repeat(3), flat, 0, None))
+    for model in range(3):
+        single = method.loss(Step(torch.zeros(7, 1), target, index, Output(logits[model], None), 0, None))
+        torch.testing.assert_close(at_once.view(3, 7)[model], single)
+
+
+def test_a_method_that_reads_features_without_asking_is_told():
+    step = Step(torch.zeros(1, 1), torch.zeros(1), torch.zeros(1), Output(torch.zeros(1, 2), None), 0, None)
+    with pytest.raises(RuntimeError, match="needs_features = True"):
+        _ = step.features

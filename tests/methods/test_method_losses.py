@@ -1,0 +1,132 @@
+"""Methods whose loss follows from logits and label alone, against numpy in float64."""
+
+import numpy as np
+import pytest
+import torch
+from hand_made import make_step, make_task, softmax
+
+from graylearn.methods import make_method
+
+NUMBERS = np.random.default_rng(0)
+
+
+def reference(name, options, logits, target):
+    """The loss of each sample from the definition, nothing clever."""
+    Q = softmax(logits)
+    N, K = Q.shape
+    rows = np.arange(N)
+    q = Q[rows, target]
+    label = np.eye(K)[target]
+    claimed = -np.log(q)
+    excluded = np.array([-sum(np.log(1 - Q[i, k]) for k in range(K) if k != target[i]) for i in rows])
+    if name == "standard":
+        return claimed
+    if name == "mae":
+        return (1 - q) ** 2 / 2 if options.get("released") else np.abs(label - Q).sum(1)
+    if name in ("bt", "bt-hard"):
+        beta = 0.5 if options.get("released") else options.get("beta", 0.95 if name == "bt" else 0.8)
+        other = Q if name == "bt" else np.eye(K)[Q.argmax(1)]
+        return -((beta * label + (1 - beta) * other) * np.log(Q)).sum(1)
+    if name == "il-lite":
+        return Q.max(1) * claimed
+    if name == "sl":
+        alpha, beta = (0.1, 1.0) if K == 10 else (6.0, 0.1)
+        log_label = np.where(label == 1, 0.0, options.get("log_zero", -4.0))
+        return options.get("alpha", alpha) * claimed + options.get("beta", beta) * -(Q * log_label).sum(1)
+    if name == "nl":
+        return excluded
+    if name in ("gl", "gl-label"):
+        confidence = Q.max(1) if options.get("confidence", "max" if name == "gl" else "label") == "max" else q
+        return confidence * claimed + (1 - confidence) * excluded
+    if name == "standard+nl":
+        return (claimed + excluded) / 2
+    if name == "gce":
+        power = options.get("q", 0.7)
+        return (1 - q**power) / power
+    raise AssertionError(name)
+
+
+CASES = [
+    ("standard", {}),
+    ("mae", {}),
+    ("mae", {"released": True}),
+    ("bt", {}),
+    ("bt", {"beta": 0.3}),
+    ("bt", {"released": True}),
+    ("bt-hard", {}),
+    ("bt-hard", {"beta": 0.4}),
+    ("il-lite", {}),
+    ("sl", {}),
+    ("sl", {"alpha": 2.0, "beta": 0.5, "log_zero": float(np.log(1e-4))}),
+    ("nl", {}),
+    ("gl", {}),
+    ("gl", {"confidence": "label"}),
+    ("gl-label", {}),
+    ("standard+nl", {}),
+    ("gce", {}),
+    ("gce", {"q": 0.2}),
+]
+
+
+@pytest.mark.parametrize("K", [10, 100])
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_loss_equals_its_definition(name, options, K):
+    logits = NUMBERS.normal(size=(40, K)) * 3
+    target = NUMBERS.integers(0, K, 40)
+    loss = make_method(name, **options).loss(make_step(logits, target))
+    np.testing.assert_allclose(loss.numpy(), reference(name, options, logits, target), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gl", "gl-label", "il-lite"])
+def test_confidence_is_constant_in_the_gradient(name):
+    logits = NUMBERS.normal(size=(12, 5)) * 2
+    target = NUMBERS.integers(0, 5, 12)
+    leaf = torch.tensor(logits, requires_grad=True)
+    make_method(name).loss(make_step(leaf, target)).sum().backward()
+    Q, label = softmax(logits), np.eye(5)[target]
+    confidence = ((Q * label).sum(1) if name == "gl-label" else Q.max(1))[:, None]
+    odds = np.where(label == 1, 0.0, Q / (1 - Q))
+    against = (1 - confidence) * (odds - Q * odds.sum(1, keepdims=True))
+    expected = confidence * (Q - label) + (0 if name == "il-lite" else against)
+    np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_released_bootstrap_holds_its_target_constant_and_the_authors_do_not():
+    logits = NUMBERS.normal(size=(6, 4))
+    target = NUMBERS.integers(0, 4, 6)
+    Q, label = softmax(logits), np.eye(4)[target]
+    gradient = {}
+    for released in (True, False):
+        leaf = torch.tensor(logits, requires_grad=True)
+        make_method("bt", beta=0.5, released=released).loss(make_step(leaf, target)).sum().backward()
+        gradient[released] = leaf.grad.numpy()
+    np.testing.assert_allclose(gradient[True], Q - 0.5 * label - 0.5 * Q, atol=1e-9)
+    entropy = -(Q * np.log(Q)).sum(1, keepdims=True)
+    through_target = -0.5 * Q * (np.log(Q) + entropy)
+    np.testing.assert_allclose(gradient[False], 0.5 * (Q - label) + through_target, atol=1e-9)
+
+
+def test_sampled_nl_rejects_one_other_label_at_a_time_each_equally_often():
+    K, draws = 4, 3000
+    probabilities = np.array([0.1, 0.2, 0.3, 0.4])
+    logits = np.tile(np.log(probabilities), (draws, 1))
+    target = np.full(draws, 1)
+    method = make_method("nl", sampled=True)
+    method.start(make_task(target, K))
+    loss = method.loss(make_step(logits, target)).numpy()
+    possible = -np.log(1 - probabilities)[[0, 2, 3]]
+    drawn = np.abs(loss[:, None] - possible).argmin(1)
+    np.testing.assert_allclose(loss, possible[drawn], rtol=1e-6)
+    shares = np.bincount(drawn, minlength=3) / draws
+    np.testing.assert_allclose(shares, 1 / 3, atol=0.04)  # 4.6 standard errors
+    again = method.loss(make_step(logits, target)).numpy()
+    assert (again != loss).any()  # drawn anew at each step
+
+
+def test_with_two_classes_gl_nl_and_their_mixture_are_cross_entropy():
+    logits = NUMBERS.normal(size=(20, 2)) * 4
+    target = NUMBERS.integers(0, 2, 20)
+    expected = -np.log(softmax(logits))[np.arange(20), target]
+    for name in ("gl", "gl-label", "nl", "standard+nl"):
+        loss = make_method(name).loss(make_step(logits, target)).numpy()
+        np.testing.assert_allclose(loss, expected, rtol=1e-9, err_msg=name)

@@ -1,0 +1,129 @@
+"""What a loss refuses, and the sentence it says then.
+
+Looking at values (labels, confidences) stalls a GPU and cannot be traced, so that is done on the CPU in
+eager mode only; elsewhere a row with an impossible label or confidence turns NaN, loss and gradient.
+"""
+
+import torch
+from torch import Tensor
+
+FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def transforms_active() -> bool:
+    """Whether a torch.func transform (vmap, grad, ...) runs around this call."""
+    return bool(torch._C._are_functorch_transforms_active())
+
+
+def can_look_at_values(tensor: Tensor) -> bool:
+    """Whether the values of `tensor` can decide what happens next at no cost."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling() and not transforms_active()
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse an unknown reduction."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
+
+
+def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Refuse dtypes, devices and shapes that do not belong together; looks at no values."""
+    if logits.dtype not in FLOATS:
+        raise TypeError(f"logits are {logits.dtype}; expected float32, float64, bfloat16 or float16")
+    if target.dtype not in INTEGERS:
+        if target.is_floating_point():
+            raise TypeError(
+                f"target is {target.dtype}; expected class indices as int64: soft targets are not supported, "
+                "pass target.argmax(1) or one label a sample"
+            )
+        raise TypeError(f"target is {target.dtype}; expected class indices as int64")
+    if target.device != logits.device:
+        raise RuntimeError(
+            f"target is on {target.device} but logits are on {logits.device}; move one of them"
+        )
+    if logits.ndim == 0:
+        raise ValueError("logits have no dimensions; expected (K,), (N, K) or (N, K, d1, ...)")
+    expected = logits.shape[:1] + logits.shape[2:] if logits.ndim > 1 else logits.shape[:0]
+    if target.shape != expected:
+        raise ValueError(
+            f"target has shape {tuple(target.shape)} but logits {tuple(logits.shape)} need {tuple(expected)}"
+        )
+    num_classes = logits.shape[1 if logits.ndim > 1 else 0]
+    if num_classes < 2:
+        raise ValueError(f"logits have {num_classes} class(es) on their class dimension; expected at least 2")
+    if weight is not None:
+        if weight.shape != (num_classes,):
+            raise ValueError(
+                f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value a class"
+            )
+        if not weight.is_floating_point():
+            raise TypeError(f"weight is {weight.dtype}; expected a floating point tensor")
+        if weight.device != logits.device:
+            raise RuntimeError(
+                f"weight is on {weight.device} but logits are on {logits.device}; move one of them"
+            )
+
+
+def check_labels(target: Tensor, num_classes: int, ignore_index: int, name: str = "target") -> None:
+    """Refuse labels that are no class, where looking is free."""
+    if target.numel() == 0 or not can_look_at_values(target):
+        return
+    low, high = (int(bound) for bound in torch.aminmax(target))
+    if low >= 0 and high < num_classes:
+        return
+    outside = target[((target < 0) | (target >= num_classes)) & (target != ignore_index)]
+    if outside.numel():
+        raise ValueError(
+            f"{name} has label {int(outside[0])} but logits have {num_classes} classes (0..{num_classes - 1})"
+        )
+
+
+def check_confidence(confidence: object, target: Tensor) -> None:
+    """Refuse a confidence that is neither a known rule nor one value in [0, 1] a sample."""
+    if isinstance(confidence, str):
+        if confidence not in ("max", "label"):
+            raise ValueError(f"confidence is {confidence!r}; expected 'max', 'label' or a tensor of values")
+        return
+    if not isinstance(confidence, Tensor):
+        raise TypeError(
+            f"confidence is a {type(confidence).__name__}; expected 'max', 'label' or a tensor of values"
+        )
+    if not confidence.is_floating_point():
+        raise TypeError(f"confidence is {confidence.dtype}; expected a floating point tensor")
+    if confidence.shape != target.shape:
+        raise ValueError(
+            f"confidence has shape {tuple(confidence.shape)} but target has {tuple(target.shape)}; "
+            "expected one value a sample"
+        )
+    if confidence.device != target.device:
+        raise RuntimeError(
+            f"confidence is on {confidence.device} but logits are on {target.device}; move one of them"
+        )
+    if confidence.numel() and can_look_at_values(confidence):
+        outside = confidence[~((confidence >= 0) & (confidence <= 1))]
+        if outside.numel():
+            raise ValueError(f"confidence has the value {float(outside[0]):g}; expected values in [0, 1]")
+
+
+def check_complement(complement: Tensor, target: Tensor, num_classes: int, ignore_index: int) -> None:
+    """Refuse complementary labels that are no class, or that are the given label."""
+    if complement.dtype not in INTEGERS:
+        raise TypeError(f"complement is {complement.dtype}; expected class indices as int64")
+    if complement.shape != target.shape:
+        raise ValueError(
+            f"complement has shape {tuple(complement.shape)} but target has {tuple(target.shape)}; "
+            "expected one label a sample"
+        )
+    if complement.device != target.device:
+        raise RuntimeError(
+            f"complement is on {complement.device} but target on {target.device}; move one of them"
+        )
+    counted = target != ignore_index
+    if can_look_at_values(target):
+        check_labels(complement[counted], num_classes, ignore_index, "complement")
+        same = complement[counted & (complement == target)]
+        if same.numel():
+            raise ValueError(
+                f"complement has label {int(same[0])} where target has it too; expected another label"
+            )

@@ -1,0 +1,207 @@
+"""The Gray loss in closed form on any device: loss and gradient in one sweep over cache-sized chunks.
+
+Where a gradient is wanted it is computed together with the loss, so autograd keeps the gradient and the
+inputs and no other (N, K) tensor ever exists. Notation as in reference.py; per row the most probable class
+("top") stands apart: e_k = exp(z_k - m2) over all others, m2 their maximum, and
+x_k = Q_k = e_k * c <= 1/2, so neither 1 - x_k nor the top's own 1 - Q can cancel, and nothing overflows.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graylearn.losses import checks
+from graylearn.losses.reference import Confidence, gray_gradient, mix
+from graylearn.losses.rows import compute_dtype
+
+# Elements a chunk and thread: three float32 temporaries of this size stay within a core's L2 cache.
+CHUNK = 1 << 16
+
+
+def closed_form(
+    logits: Tensor, target: Tensor, confidence: Confidence, scale: Tensor, gradient: Tensor | None
+) -> Tensor:
+    """Losses (N, ...) of the rows of logits (N, K, ...), each times its scale; fills `gradient` if given."""
+    dtype = compute_dtype(logits.dtype)
+    y = target.unsqueeze(1)
+    top_logit, top = logits.max(1, keepdim=True)
+    top_logit = top_logit.to(dtype)
+    z_y = logits.gather(1, y).to(dtype)
+    e = logits.to(dtype, copy=True).scatter_(1, top, -math.inf)
+    second = e.amax(1, keepdim=True)
+    e.sub_(second.masked_fill(second == -math.inf, 0.0)).exp_()
+    T = e.sum(1, keepdim=True)
+    gap = (second - top_logit) + (top_logit - top_logit)  # an infinite logit is a NaN, as in cross_entropy
+    down = gap.exp()
+    total = 1 + down * T
+    lead, others = 1 / total, down * T / total  # the top's Q and 1 - Q
+    c = down / total
+    y_is_top = top == y
+    e_y = e.gather(1, y)
+    x_y = e_y * c
+
+    one_minus = torch.mul(e, -c)
+    work = torch.log1p(one_minus)
+    log_total = torch.log1p(down * T)
+    of_top = torch.where(y_is_top, 0.0, gap + T.log() - log_total)
+    rejected = torch.log1p(-x_y) - work.sum(1, keepdim=True) - of_top
+
+    if isinstance(confidence, Tensor):
+        certain = confidence.to(dtype).unsqueeze(1)
+        doubt = 1 - certain
+    elif confidence == "max":
+        certain, doubt = lead, others
+    else:
+        certain = torch.where(y_is_top, lead, x_y)
+        doubt = torch.where(y_is_top, others, 1 - x_y)
+    loss = mix(certain, doubt, log_total + (top_logit - z_y), rejected)
+
+    if gradient is not None:
+        factor = scale.unsqueeze(1)
+        torch.div(e, one_minus.add_(1), out=work)
+        odds = c * work.sum(1, keepdim=True) - x_y / (1 - x_y)
+        # The rejected top takes doubt * lead * e / T off every other class.
+        pull = torch.where(y_is_top | (T == 0), 0.0, doubt * lead / T)
+        of_e = c * (certain - doubt * odds) - pull
+        if isinstance(confidence, str) and confidence == "max":  # here pull = c * certain exactly
+            of_e = torch.where(y_is_top, of_e, -c * doubt * odds)
+        at_top = torch.where(
+            y_is_top, -certain * others - doubt * lead * odds, lead * (certain + doubt * (1 - odds))
+        )
+        at_y = torch.where(y_is_top, at_top, certain * (x_y - 1) - doubt * x_y * odds - pull * e_y)
+        work.mul_(doubt * c * factor).addcmul_(e, of_e * factor)
+        work.scatter_(1, top, at_top * factor).scatter_(1, y, at_y * factor)
+        gradient.copy_(work)
+    return loss.squeeze(1) * scale
+
+
+def sweep(
+    logits: Tensor, target: Tensor, confidence: Confidence, scale: Tensor, gradient: Tensor | None
+) -> Tensor:
+    """`closed_form` over pieces of the batch, so that its temporaries stay small whatever the batch."""
+    if logits.numel() == 0:
+        return logits.new_zeros(target.shape, dtype=scale.dtype)
+    if torch.compiler.is_compiling():
+        return closed_form(logits, target, confidence, scale, gradient)
+    limit = CHUNK * (torch.get_num_threads() if logits.device.type == "cpu" else 256)
+    num_classes = logits.shape[1]
+    # (N, K, D): dim 2 is cut too where one sample alone is over the limit.
+    shape = (len(logits), num_classes, -1) if logits.ndim > 2 else logits.shape
+    rows = (len(logits), -1) if logits.ndim > 2 else target.shape
+    logits, target, scale = logits.reshape(shape), target.reshape(rows), scale.reshape(rows)
+    if isinstance(confidence, Tensor):
+        confidence = confidence.reshape(rows)
+    into = None if gradient is None else gradient.view(shape)
+    inner = logits.shape[2] if logits.ndim > 2 else 1
+    wide = max(1, min(inner, limit // num_classes))
+    tall = max(1, limit // (num_classes * wide))
+    losses = torch.empty(target.shape, dtype=scale.dtype, device=logits.device)
+    for start in range(0, len(logits), tall):
+        for left in range(0, inner, wide):
+            piece: Any = slice(start, start + tall)
+            if logits.ndim > 2:
+                piece = (piece, ..., slice(left, left + wide))
+            losses[piece] = closed_form(
+                logits[piece],
+                target[piece],
+                confidence[piece] if isinstance(confidence, Tensor) else confidence,
+                scale[piece],
+                None if into is None else into[piece],
+            )
+    return losses
+
+
+def _fold(tensor: Tensor, dim: int | None, size: int) -> Tensor:
+    """(B, N, ...) -> (B * N, ...), the batch dimension of vmap made part of the rows."""
+    tensor = tensor.unsqueeze(0).expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+    return tensor.reshape(-1, *tensor.shape[2:])
+
+
+class Fused(torch.autograd.Function):
+    """(losses or their sum, gradient) of scaled rows; the gradient only travels to backward."""
+
+    @staticmethod
+    def forward(
+        logits: Tensor,
+        target: Tensor,
+        confidence: Confidence,
+        scale: Tensor,
+        valid: Tensor,
+        summed: bool,
+        want: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Both at once; `want` says whether anyone will ask for the gradient."""
+        gradient = (
+            torch.empty_like(logits, memory_format=torch.contiguous_format) if want else logits.new_empty(0)
+        )
+        losses = sweep(logits, target, confidence, scale, gradient if want else None).view_as(target)
+        losses = torch.where(valid, losses, 0.0)
+        return losses.sum() if summed else losses, gradient
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        """Keep the gradient, and the inputs for a second derivative or a second backward."""
+        logits, target, confidence, scale, _, ctx.summed, ctx.want = inputs
+        ctx.rule = None if isinstance(confidence, Tensor) else confidence
+        given = confidence if isinstance(confidence, Tensor) else None
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(logits, target, given, scale, output[1])
+        ctx.spent = False
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Scale the stored gradient; write it out in torch where it must itself be differentiable."""
+        nothing = (None,) * 6
+        received = grads[0]
+        if received is None:
+            return None, *nothing
+        logits, target, given, scale, gradient = ctx.saved_tensors
+        compiling = torch.compiler.is_compiling()
+        fresh = ctx.want and not compiling and not ctx.spent
+        by = received if ctx.summed else received.unsqueeze(1)
+        if compiling and ctx.want:
+            return gradient * by, *nothing
+        if torch.is_grad_enabled() or not fresh:
+            rule: Confidence = ctx.rule if given is None else given
+            rows = gray_gradient(logits.to(scale.dtype), target, rule) * (by * scale.unsqueeze(1))
+            return rows.to(logits.dtype), *nothing
+        ctx.spent = True  # scaled in place, so a second backward must start afresh
+        if not (ctx.summed and received.device.type == "cpu" and received.item() == 1):
+            gradient.mul_(by)
+        return gradient, *nothing
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[Any, ...], *inputs: Any
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """Fold the mapped dimension into the rows: they do not know of each other."""
+        *tensors, summed, want = inputs
+        size = info.batch_size
+        folded = [
+            _fold(value, dim, size) if isinstance(value, Tensor) else value
+            for value, dim in zip(tensors, in_dims[:5], strict=True)
+        ]
+        losses, gradient = _apply(*folded, False, want)
+        losses = losses.view(size, len(losses) // size, *losses.shape[1:])
+        kept = (
+            gradient.view(size, len(gradient) // size, *gradient.shape[1:])
+            if want
+            else gradient.expand(size, 0)
+        )
+        return (losses.flatten(1).sum(1) if summed else losses, kept), (0, 0)
+
+
+_apply: Callable[..., tuple[Tensor, Tensor]] = Fused.apply
+
+
+def gray_fused(
+    logits: Tensor, target: Tensor, confidence: Confidence, scale: Tensor, valid: Tensor, summed: bool
+) -> Tensor:
+    """The scaled losses of all rows, or their sum, with the closed-form gradient behind them."""
+    wanted = torch.is_grad_enabled() and logits.requires_grad
+    want = wanted and not checks.transforms_active()
+    return _apply(logits, target, confidence, scale, valid, summed, want)[0]

@@ -1,0 +1,141 @@
+"""The Gray loss: learn from what a label claims as far as it is believed, and from what it excludes.
+
+    L_M = C * L_G + (1 - C) * L_C,   L_G = -log Q_y,   L_C = -sum_{k != y} log(1 - Q_k),   Q = softmax(logits)
+
+One door, three implementations of the same numbers: `reference` (plain torch), `fused` (closed form, any
+device), `triton` (CUDA kernels). With K = 2 the loss is cross entropy, whatever the confidence.
+"""
+
+import functools
+import importlib.util
+
+import torch
+from torch import Tensor, nn
+
+from graylearn.losses import checks
+from graylearn.losses.fused import gray_fused
+from graylearn.losses.reference import gray_rows
+from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
+
+IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def _choose(logits: Tensor, detach: bool) -> str:
+    """The implementation that `impl="auto"` stands for; gray_loss's docstring says the rule."""
+    if not detach or checks.transforms_active():
+        return "reference"
+    if logits.is_cuda and _has_triton():
+        from graylearn.losses import gpu
+
+        if gpu.suits(logits):
+            return "triton"
+    return "reference" if torch.compiler.is_compiling() else "fused"
+
+
+def gray_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    confidence: str | Tensor = "max",
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    detach: bool = True,
+    impl: str = "auto",
+) -> Tensor:
+    """Gray loss of class labels, with every convention of `torch.nn.functional.cross_entropy`.
+
+    Args:
+        logits: (K,), (N, K) or (N, K, d1, ...) unnormalised scores; float32, float64, bfloat16 or float16
+            (the half types are computed in float32).
+        target: (), (N,) or (N, d1, ...) class indices, any integer dtype. Soft targets are refused.
+        confidence: how far the label is believed, C: "max", the largest probability, as the authors train;
+            "label", the probability of the label, as the paper writes; or a tensor of target's shape with
+            values in [0, 1].
+        weight: (K,) a weight a class; the mean divides by the sum of the rows' weights.
+        ignore_index: targets of this value count nothing.
+        reduction: "none", "mean" or "sum".
+        detach: treat C as a constant in the gradient. False gives the gradient of the paper's literal
+            objective: lowering C where the loss is large becomes a way to lower the loss, at a uniform start
+            the gradient at the label has the wrong sign for K >= 20, and training suffers (39.5 % accuracy
+            where the detached form reached 94.5 %). Only the reference can do it.
+        impl: "auto" takes the reference where detach is False or a torch.func transform is active, the
+            Triton kernels on CUDA (float32 and half types, also inside torch.compile), the reference inside
+            torch.compile elsewhere, and otherwise the fused form. All can be differentiated twice.
+
+    A label that is no class and a confidence outside [0, 1] raise on the CPU. On CUDA and while tracing,
+    where looking would stall or cannot be done, such a row's loss and gradient are NaN.
+    """
+    checks.check_reduction(reduction)
+    checks.check_confidence(confidence, target)
+    if impl not in IMPLEMENTATIONS:
+        raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
+    if impl == "auto":
+        impl = _choose(logits, detach)
+    elif not detach and impl != "reference":
+        raise ValueError(f"detach=False needs impl='reference' or 'auto'; got impl={impl!r}")
+    if isinstance(confidence, Tensor) and detach:
+        confidence = confidence.detach()
+    if impl == "triton":
+        from graylearn.losses import gpu
+
+        return gpu.gray_triton(logits, target, confidence, weight, ignore_index, reduction)
+    rows = make_rows(logits, target, weight, ignore_index)
+    if isinstance(confidence, Tensor):
+        confidence = confidence if rows.batched else confidence.unsqueeze(0)
+        if not checks.can_look_at_values(confidence):
+            confidence = torch.where((confidence >= 0) & (confidence <= 1), confidence, float("nan"))
+    if impl == "reference":
+        full = rows.logits.to(compute_dtype(logits.dtype))
+        return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
+    scale = rows.scale(reduction)
+    return rows.result(
+        gray_fused(rows.logits, rows.target, confidence, scale, rows.valid, reduction != "none")
+    )
+
+
+class GrayLoss(nn.Module):
+    """`gray_loss` as a module: put it where `nn.CrossEntropyLoss` stood."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        confidence: str = "max",
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        detach: bool = True,
+        impl: str = "auto",
+    ) -> None:
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.confidence = confidence
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.detach = detach
+        self.impl = impl
+
+    def forward(self, logits: Tensor, target: Tensor, confidence: Tensor | None = None) -> Tensor:
+        """The loss; `confidence`, one value a sample, goes before the module's own rule."""
+        return gray_loss(
+            logits,
+            target,
+            confidence=self.confidence if confidence is None else confidence,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            detach=self.detach,
+            impl=self.impl,
+        )
+
+    def extra_repr(self) -> str:
+        """The settings that differ from batch to batch of experiments."""
+        return (
+            f"confidence={self.confidence!r}, ignore_index={self.ignore_index}, reduction={self.reduction!r}"
+        )

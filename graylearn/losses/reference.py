@@ -1,0 +1,84 @@
+"""The Gray loss in plain torch: slow, short, and differentiable as often as one likes.
+
+For logits z with classes on dim 1, Q = softmax(z), label y and confidence C:
+
+    L_G = -log Q_y        L_C = -sum_{k != y} log(1 - Q_k)        L_M = C * L_G + (1 - C) * L_C
+
+At most one class has Q > 1/2, so log1p(-Q) is safe for all but the most probable class ("top"), whose
+1 - Q is summed from the others. Losses come back a row, unreduced, with dim 1 gone.
+"""
+
+import torch
+from torch import Tensor
+
+Confidence = str | Tensor
+"""How C is found: "max", "label", or one value a row."""
+
+
+def log_one_minus(log_probs: Tensor, index: Tensor) -> Tensor:
+    """log(1 - Q_index) of the named class, from the others: right also where Q_index rounds to one.
+
+    The floor keeps the gradient finite where every other class is masked with -inf.
+    """
+    floor = torch.finfo(log_probs.dtype).min
+    return log_probs.clamp_min(floor).scatter(1, index, float("-inf")).logsumexp(1, keepdim=True)
+
+
+def mix(confidence: Tensor, doubt: Tensor, given: Tensor, rejected: Tensor) -> Tensor:
+    """confidence * given + doubt * rejected, where a weight of zero beats an infinite loss."""
+    zero = given.new_zeros(())
+    return torch.where(confidence == 0, zero, confidence * given) + torch.where(
+        doubt == 0, zero, doubt * rejected
+    )
+
+
+def confidence_and_doubt(log_probs: Tensor, index: Tensor, confidence: Confidence) -> tuple[Tensor, Tensor]:
+    """C and 1 - C of each row, (N, 1, ...); the second never by subtracting from one what is near one."""
+    if isinstance(confidence, Tensor):
+        given = confidence.to(log_probs.dtype).unsqueeze(1)
+        return given, 1 - given
+    top = log_probs.detach().argmax(1, keepdim=True)
+    top_doubt = log_one_minus(log_probs, top).exp()
+    if confidence == "max":
+        return log_probs.gather(1, top).exp(), top_doubt
+    label = log_probs.gather(1, index).exp()
+    return label, torch.where(top == index, top_doubt, 1 - label)
+
+
+def gray_rows(logits: Tensor, target: Tensor, confidence: Confidence, detach: bool) -> Tensor:
+    """L_M of each row; logits (N, K, ...) in float32 or float64, target (N, ...) within 0..K-1."""
+    index = target.unsqueeze(1)
+    log_probs = logits.log_softmax(1)
+    top = log_probs.detach().argmax(1, keepdim=True)
+    rest = log_probs.scatter(1, top, float("-inf")).scatter(1, index, float("-inf"))
+    of_top = torch.where(
+        top == index, torch.zeros_like(top, dtype=logits.dtype), log_one_minus(log_probs, top)
+    )
+    rejected = -(torch.log1p(-rest.exp()).sum(1, keepdim=True) + of_top)
+    given = -log_probs.gather(1, index)
+    if detach and not isinstance(confidence, Tensor):
+        certain, doubt = confidence_and_doubt(log_probs.detach(), index, confidence)
+    else:
+        certain, doubt = confidence_and_doubt(log_probs, index, confidence)
+    if detach:
+        certain, doubt = certain.detach(), doubt.detach()
+    return mix(certain, doubt, given, rejected).squeeze(1)
+
+
+def gray_gradient(logits: Tensor, target: Tensor, confidence: Confidence) -> Tensor:
+    """d L_M / d logits with C constant, written out in differentiable torch: serves second derivatives.
+
+    With P the softmax without the top class and r_k = Q_k / (1 - Q_k) over k not in {y, top}:
+        dL_C = [top != y] (Q - P) + r - Q * sum(r)
+    """
+    index = target.unsqueeze(1)
+    probs = logits.softmax(1)
+    top = logits.detach().argmax(1, keepdim=True)
+    others = logits.clamp_min(torch.finfo(logits.dtype).min).scatter(1, top, float("-inf")).softmax(1)
+    rest = probs.scatter(1, top, 0.0).scatter(1, index, 0.0)
+    odds = rest / (1 - rest)
+    of_top = torch.where(top == index, torch.zeros_like(probs), probs - others)
+    rejected = of_top + odds - probs * odds.sum(1, keepdim=True)
+    given = probs - torch.zeros_like(probs).scatter(1, index, 1.0)
+    certain, doubt = confidence_and_doubt(logits.detach().log_softmax(1), index, confidence)
+    return certain.detach() * given + doubt.detach() * rejected

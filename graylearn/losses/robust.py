@@ -1,0 +1,202 @@
+"""The losses Gray Learning is compared with, each with the conventions of cross_entropy.
+
+Q = softmax(logits), q = Q_label. Every function takes (logits, target, *, its options, weight, ignore_index,
+reduction) as torch.nn.functional.cross_entropy does; half types are computed in float32.
+"""
+
+import torch
+from torch import Tensor
+
+from graylearn.losses import checks
+from graylearn.losses.gray import gray_loss
+from graylearn.losses.reference import log_one_minus
+from graylearn.losses.rows import per_row
+
+
+def _label_doubt(logits: Tensor, target: Tensor) -> Tensor:
+    """1 - q, summed from the other classes: right also where q rounds to one."""
+    return logits.softmax(1).scatter(1, target.unsqueeze(1), 0.0).sum(1)
+
+
+def mae_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Mean absolute error between Q and the one-hot label, ||e_y - Q||_1 = 2 (1 - q)."""
+
+    def loss(logits: Tensor, target: Tensor) -> Tensor:
+        return 2 * _label_doubt(logits, target)
+
+    return per_row(logits, target, weight, ignore_index, reduction, loss)
+
+
+def bootstrap_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    mode: str = "soft",
+    beta: float | None = None,
+    detach: bool = False,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Bootstrapping: cross entropy against beta * label + (1 - beta) * the network's own prediction t.
+
+    Args:
+        logits: (K,), (N, K) or (N, K, d1, ...).
+        target: class indices.
+        mode: "soft", t = Q; "hard", t = one-hot of the most probable class.
+        beta: share of the label; None means .95 for soft and .8 for hard.
+        detach: treat a soft t as a constant. The gradient of -sum t log Q vanishes at t = Q, so what is left
+            is beta times the gradient of cross entropy (the code released with Gray Learning does this, with
+            beta = .5); the default lets it flow, which adds an entropy term as its authors meant. A hard t
+            has no gradient either way.
+        weight: (K,) a weight a class.
+        ignore_index: targets of this value count nothing.
+        reduction: "none", "mean" or "sum".
+    """
+    if mode not in ("soft", "hard"):
+        raise ValueError(f"mode is {mode!r}; expected 'soft' or 'hard'")
+    share = (0.95 if mode == "soft" else 0.8) if beta is None else beta
+    if not 0 <= share <= 1:
+        raise ValueError(f"beta is {share:g}; expected a value in [0, 1]")
+
+    def loss(logits: Tensor, target: Tensor) -> Tensor:
+        # The floor stands for a masked class: probability 0 times the log of it must be 0, not NaN.
+        log_probs = logits.log_softmax(1)
+        given = log_probs.gather(1, target.unsqueeze(1)).squeeze(1)
+        if mode == "hard":
+            own = log_probs.gather(1, log_probs.argmax(1, keepdim=True)).squeeze(1)
+        else:
+            probs = log_probs.detach().exp() if detach else log_probs.exp()
+            own = (probs * log_probs.clamp_min(torch.finfo(logits.dtype).min)).sum(1)
+        return -(share * given + (1 - share) * own)
+
+    return per_row(logits, target, weight, ignore_index, reduction, loss)
+
+
+def symmetric_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    log_zero: float = -4.0,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Symmetric cross entropy: alpha * cross entropy + beta * reverse cross entropy.
+
+    The reverse term is -sum_k Q_k log(label_k) = -log_zero * (1 - q), with log 0 set to `log_zero`: -4 in the
+    paper that introduced it, log(1e-4) in its code. Its authors take (alpha, beta) = (.1, 1) for 10 classes,
+    the default here, and (6, .1) for 100.
+    """
+    for name, value in (("alpha", alpha), ("beta", beta), ("-log_zero", -log_zero)):
+        if value < 0:
+            raise ValueError(f"{name} is {value:g}; expected a value of at least 0")
+
+    def loss(logits: Tensor, target: Tensor) -> Tensor:
+        given = -logits.log_softmax(1).gather(1, target.unsqueeze(1)).squeeze(1)
+        return alpha * given - beta * log_zero * _label_doubt(logits, target)
+
+    return per_row(logits, target, weight, ignore_index, reduction, loss)
+
+
+def generalized_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    q: float = 0.7,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Generalized cross entropy (1 - p^q) / q, p the label's probability.
+
+    As q goes to 0 it becomes cross entropy; at q = 1 it is half of MAE.
+    """
+    if not 0 < q <= 1:
+        raise ValueError(f"q is {q:g}; expected a value in (0, 1]")
+
+    def loss(logits: Tensor, target: Tensor) -> Tensor:
+        given = logits.log_softmax(1).gather(1, target.unsqueeze(1)).squeeze(1)
+        return -torch.expm1(q * given) / q
+
+    return per_row(logits, target, weight, ignore_index, reduction, loss)
+
+
+def complementary_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Reject every other label, -sum_{k != y} log(1 - Q_k): the Gray loss at confidence 0."""
+    nothing = torch.zeros(target.shape, device=logits.device)
+    return gray_loss(
+        logits, target, confidence=nothing, weight=weight, ignore_index=ignore_index, reduction=reduction
+    )
+
+
+def draw_complements(
+    target: Tensor, num_classes: int, ignore_index: int, generator: torch.Generator | None
+) -> Tensor:
+    """A label other than the given one for each sample, uniform over the K - 1; ignored ones stay ignored."""
+    step = torch.randint(1, num_classes, target.shape, generator=generator, device=target.device)
+    return torch.where(target == ignore_index, target, (target + step) % num_classes)
+
+
+def negative_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    complement: Tensor | None = None,
+    generator: torch.Generator | None = None,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative learning: -log(1 - Q_complement), "the sample is not of that class".
+
+    Args:
+        logits: (K,), (N, K) or (N, K, d1, ...).
+        target: class indices; `weight` and `ignore_index` go by them.
+        complement: of target's shape, a label each sample does not have; None draws one uniformly.
+        generator: where that draw takes its random numbers from, on the device of the logits.
+        weight: (K,) a weight a class.
+        ignore_index: targets of this value count nothing.
+        reduction: "none", "mean" or "sum".
+    """
+    checks.check_shapes(logits, target, weight)
+    num_classes = logits.shape[1 if logits.ndim > 1 else 0]
+    if complement is None:
+        complement = draw_complements(target, num_classes, ignore_index, generator)
+    elif generator is not None:
+        raise ValueError(
+            "complement and generator are both given; a generator is only for drawing complements"
+        )
+    else:
+        checks.check_complement(complement, target, num_classes, ignore_index)
+    # An ignored sample's complement is read too, though it counts nothing.
+    index = torch.where(target == ignore_index, 0, complement).long().clamp(0, num_classes - 1)
+    if logits.ndim == 1:
+        index = index.unsqueeze(0)
+
+    def loss(logits: Tensor, target: Tensor) -> Tensor:
+        log_probs = logits.log_softmax(1)
+        at = index.unsqueeze(1)
+        log_prob = log_probs.gather(1, at)
+        # From the others where the class is likely, by log1p where it is not: each is exact on its side.
+        likely = log_prob.detach() > -0.5
+        by_log1p = torch.log1p(-torch.where(likely, -1.0, log_prob).exp())
+        return -torch.where(likely, log_one_minus(log_probs, at), by_log1p).squeeze(1)
+
+    return per_row(logits, target, weight, ignore_index, reduction, loss)

@@ -1,0 +1,220 @@
+"""Batches from arrays that live on the device: no worker, no copy from the host during an epoch.
+
+Samples are gathered (and images augmented) a window of many batches at a time and then cut up, so that a
+small batch costs little more than a view. What a source gives for a step of an epoch depends on nothing
+but that step and that epoch, so a resumed run can begin anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from graylearn.data.augment import Augment, PixelScale, as_nhwc, augment_rows, check_image_shape
+from graylearn.errors import DataError
+
+WINDOW_BYTES = 64 << 20
+"""How much of an epoch is gathered at once: enough to hide the cost of launching, small beside any GPU."""
+
+Order = Callable[[int], Tensor]
+"""The order of the samples in an epoch: epoch -> (num_samples,) permutation on the CPU."""
+
+
+Resumed = Callable[[], None]
+"""Called by a source once it stands where a resumed run goes on: puts the global random numbers back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one training step reads."""
+
+    inputs: Tensor
+    """(N, ...) for the network."""
+    target: Tensor
+    """(N,) given labels."""
+    index: Tensor
+    """(N,) places in the training set."""
+
+
+class BatchSource(Protocol):
+    """Where the loop gets its batches."""
+
+    targets: Tensor
+    """(num_samples,) given labels, on the device."""
+    batch_size: int
+
+    @property
+    def steps(self) -> int:
+        """Batches in an epoch."""
+        ...
+
+    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
+        """The batches of `epoch` from step `start` on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How samples as stored become inputs of a network, in training and in prediction."""
+
+    scale: PixelScale | None = None
+    """For uint8 images, stored (N, H, W, C); None for numbers that go in as they are."""
+    augment: Augment | None = None
+    """Random changes, in training only."""
+    seed: int = 0
+    """Of the random changes."""
+    dtype: torch.dtype = torch.float32
+    """Of the inputs."""
+
+    @property
+    def images(self) -> bool:
+        """Whether samples are stored as images (N, H, W, C)."""
+        return self.scale is not None or self.augment is not None
+
+    def train(self, x: Tensor, rows: Tensor, index: Tensor, epoch: int) -> Tensor:
+        """Inputs from `x[rows]`; `index` says which samples of the training set they are."""
+        if self.augment is None:
+            taken = x.index_select(0, rows)
+        else:
+            taken = augment_rows(x, rows, index, self.augment, seed=self.seed, epoch=epoch)
+        return self.finish(taken)
+
+    def finish(self, taken: Tensor) -> Tensor:
+        """Inputs from samples as stored, unchanged by chance."""
+        if self.scale is not None:
+            return self.scale(taken, self.dtype)
+        if self.augment is not None:
+            return taken.to(self.dtype).permute(0, 3, 1, 2)
+        return taken if taken.dtype == self.dtype else taken.to(self.dtype)
+
+    def stored(self, x: Tensor) -> Tensor:
+        """Samples in the form they are stored in on the device."""
+        if self.images:
+            check_image_shape(x.shape)
+            return as_nhwc(x)
+        return x if x.dtype == self.dtype else x.to(self.dtype)
+
+
+def check_lengths(x: Tensor, y: Tensor) -> None:
+    """Refuse samples and labels that do not fit together."""
+    if y.ndim != 1 or y.is_floating_point() or y.dtype == torch.bool:
+        raise DataError(
+            f"labels are {y.dtype} of shape {tuple(y.shape)}, expected whole numbers of shape (num_samples,):"
+            " encode them as classes 0, 1, 2, ..."
+        )
+    if len(x) != len(y):
+        raise DataError(f"there are {len(x)} samples but {len(y)} labels: give one label a sample")
+    if len(y) == 0:
+        raise DataError("there are no samples to train on")
+    if int(y.min()) < 0:
+        raise DataError(f"label {int(y.min())} is negative, expected classes 0, 1, 2, ...")
+
+
+class ArrayBatches:
+    """Batches of samples that live on the device as a whole."""
+
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        batch_size: int,
+        order: Order,
+        device: torch.device,
+        preparation: Preparation | None = None,
+    ) -> None:
+        check_lengths(x, y)
+        self.preparation = preparation or Preparation()
+        self.x = self.preparation.stored(x.to(device))
+        self.targets = y.to(device=device, dtype=torch.int64)
+        self.batch_size = batch_size
+        self.order = order
+        sample_bytes = max(1, self.x[0].numel() * 4)
+        self.window = max(1, WINDOW_BYTES // sample_bytes // batch_size) * batch_size
+
+    @property
+    def steps(self) -> int:
+        """Batches in an epoch; the last may be smaller."""
+        return -(-len(self.targets) // self.batch_size)
+
+    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
+        """The batches of `epoch` from step `start` on."""
+        order = self.order(epoch).to(self.x.device, non_blocking=True)
+        if resumed is not None:
+            resumed()
+        for first in range(start * self.batch_size, len(order), self.window):
+            index = order[first : first + self.window]
+            inputs = self.preparation.train(self.x, index, index, epoch)
+            target = self.targets.index_select(0, index)
+            size = self.batch_size
+            yield from map(
+                Batch, torch.split(inputs, size), torch.split(target, size), torch.split(index, size)
+            )
+
+
+class StackBatches:
+    """Batches for several models side by side: inputs (models, N, D), labels and places laid end to end.
+
+    Places run through models x num_samples: sample i of model g is g * num_samples + i.
+    """
+
+    def __init__(
+        self, x: Tensor, y: Tensor, *, batch_size: int, orders: list[Order], device: torch.device
+    ) -> None:
+        models = len(orders)
+        if x.ndim not in (2, 3) or (x.ndim == 3 and len(x) != models):
+            raise DataError(
+                f"x has shape {tuple(x.shape)}, expected (num_samples, features) for all models"
+                f" or ({models}, num_samples, features), one set a model"
+            )
+        y = y.expand(models, -1) if y.ndim == 1 else y
+        if y.ndim != 2 or len(y) != models:
+            raise DataError(
+                f"y has shape {tuple(y.shape)}, expected (num_samples,) or ({models}, num_samples)"
+            )
+        for labels in y:
+            check_lengths(x[0] if x.ndim == 3 else x, labels)
+        self.num_samples = y.shape[1]
+        # one row a (model, sample) where sets differ; one row a sample where all models share them
+        self.shared = x.ndim == 2
+        self.x = x.to(device=device, dtype=torch.float32).reshape(-1, x.shape[-1])
+        self.targets = y.reshape(-1).to(device=device, dtype=torch.int64)
+        self.batch_size = batch_size
+        self.orders = orders
+        self.window = max(1, WINDOW_BYTES // (4 * x.shape[-1] * models) // batch_size) * batch_size
+        self.offsets = torch.arange(models, device=device)[:, None] * self.num_samples
+
+    @property
+    def steps(self) -> int:
+        """Batches in an epoch; the last may be smaller."""
+        return -(-self.num_samples // self.batch_size)
+
+    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
+        """The batches of `epoch` from step `start` on."""
+        order = torch.stack([order(epoch) for order in self.orders]).to(self.x.device)  # (G, N)
+        models = len(order)
+        if resumed is not None:
+            resumed()
+        for first in range(start * self.batch_size, self.num_samples, self.window):
+            rows = order[:, first : first + self.window]
+            index = rows + self.offsets
+            # (steps, G, B) before cutting, so that each step's part is one contiguous block
+            whole = rows.shape[1] // self.batch_size * self.batch_size
+            for begin, size in ((0, self.batch_size), (whole, rows.shape[1] - whole)):
+                if size == 0 or begin >= rows.shape[1] or (begin == 0 and whole == 0):
+                    continue
+                end = whole if begin == 0 else rows.shape[1]
+                places = index[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1, models * size)
+                taken = rows[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1)
+                inputs = self.x.index_select(0, taken if self.shared else places.reshape(-1))
+                target = self.targets.index_select(0, places.reshape(-1))
+                yield from map(
+                    Batch,
+                    inputs.view(-1, models, size, self.x.shape[1]).unbind(0),
+                    target.view(-1, models * size).unbind(0),
+                    places.unbind(0),
+                )

@@ -1,0 +1,301 @@
+"""Batches from sets that do not live on the device: large arrays, Datasets, DataLoaders, iterables.
+
+DataLoader workers read the samples; augmentation happens on the device, batch by batch, as it does for
+sets in memory, with the same random numbers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate
+
+from graylearn.data.augment import as_nhwc
+from graylearn.data.batches import Batch, Order, Preparation, Resumed, check_lengths
+from graylearn.errors import DataError
+
+
+class _Rows(Dataset[Any]):
+    """Samples of an array, a batch at a time."""
+
+    def __init__(self, x: Any, y: Tensor) -> None:
+        self.x, self.y = x, y
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitems__(self, index: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+        rows = torch.as_tensor(index)
+        x = self.x[rows] if isinstance(self.x, Tensor) else torch.as_tensor(self.x[rows.numpy()])
+        return x, self.y[rows], rows
+
+
+class _Indexed(Dataset[Any]):
+    """Another dataset whose items come with their place."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: int) -> tuple[int, Any]:
+        return int(place), self.dataset[place]
+
+
+class _IndexedCollate:
+    """Collates the items as the user's loader would, and adds their places."""
+
+    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
+        self.collate = collate
+
+    def __call__(self, items: list[tuple[int, Any]]) -> tuple[Any, ...]:
+        batch = self.collate([item for _, item in items])
+        x, y, index = split_item(batch)
+        if index is None:
+            index = torch.tensor([place for place, _ in items])
+        return x, y, index
+
+
+def _as_is(batch: Any) -> Any:
+    return batch
+
+
+class _OrderedBatches:
+    """A batch sampler that gives one epoch's order from a step on."""
+
+    def __init__(self, order: Tensor, batch_size: int, start: int) -> None:
+        self.order, self.batch_size, self.start = order, batch_size, start
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for first in range(self.start * self.batch_size, len(self.order), self.batch_size):
+            yield self.order[first : first + self.batch_size].tolist()
+
+    def __len__(self) -> int:
+        return -(-len(self.order) // self.batch_size) - self.start
+
+
+def split_item(item: Any) -> tuple[Any, Any, Any]:
+    """(x, y, index) of what a dataset or loader gives; index None where it gives only (x, y)."""
+    if not isinstance(item, Sequence) or isinstance(item, str) or len(item) not in (2, 3):
+        shown = f"{len(item)} parts" if isinstance(item, Sequence) else type(item).__name__
+        raise DataError(f"the data gives {shown} a time, expected (x, y) or (x, y, index)")
+    return item[0], item[1], item[2] if len(item) == 3 else None
+
+
+class _Streamed:
+    """What all streamed sources share: the way of a batch from the host to the device."""
+
+    targets: Tensor
+    batch_size: int
+
+    def __init__(self, device: torch.device, preparation: Preparation | None) -> None:
+        self.device = device
+        self.preparation = preparation or Preparation()
+
+    def _to_device(self, x: Any, y: Any, index: Any, epoch: int) -> Batch:
+        x, y, index = torch.as_tensor(x), torch.as_tensor(y), torch.as_tensor(index)
+        inputs = x.to(self.device, non_blocking=True)
+        place = index.to(self.device, non_blocking=True)
+        target = y.to(self.device, non_blocking=True).long()
+        if self.preparation.images:
+            rows = torch.arange(len(inputs), device=self.device)
+            inputs = self.preparation.train(as_nhwc(inputs), rows, place, epoch)
+        elif inputs.is_floating_point() or inputs.dtype == torch.uint8:
+            inputs = self.preparation.finish(inputs)
+        return Batch(inputs, target, place)
+
+
+class StreamBatches(_Streamed):
+    """Batches of a map-style set, read by workers in the run's own order."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        *,
+        batch_size: int,
+        order: Order,
+        device: torch.device,
+        preparation: Preparation | None = None,
+        workers: int = 0,
+        targets: Tensor | None = None,
+    ) -> None:
+        super().__init__(device, preparation)
+        self.dataset, self.batch_size, self.order, self.workers = dataset, batch_size, order, workers
+        self.targets = (targets if targets is not None else read_targets(dataset, workers)).to(device).long()
+
+    @classmethod
+    def from_arrays(cls, x: Any, y: Tensor, **options: Any) -> StreamBatches:
+        """Stream the rows of an array (also a memory map) that stays on the host."""
+        check_lengths(x, y)
+        return cls(_Rows(x, y), targets=y, **options)
+
+    @property
+    def steps(self) -> int:
+        """Batches in an epoch; the last may be smaller."""
+        return -(-len(self.targets) // self.batch_size)
+
+    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
+        """The batches of `epoch` from step `start` on; samples before it are not read."""
+        direct = isinstance(self.dataset, _Rows)
+        loader: DataLoader[Any] = DataLoader(
+            self.dataset if direct else _Indexed(self.dataset),
+            batch_sampler=_OrderedBatches(self.order(epoch), self.batch_size, start),
+            num_workers=self.workers,
+            collate_fn=_as_is if direct else _IndexedCollate(default_collate),
+            pin_memory=self.device.type == "cuda",
+        )
+        iterator = iter(loader)
+        if resumed is not None:
+            resumed()
+        for x, y, index in iterator:
+            yield self._to_device(x, y, index, epoch)
+
+
+class LoaderBatches(_Streamed):
+    """Batches of the user's own DataLoader or iterable, in the order it gives them.
+
+    Where neither the items nor the dataset tell which sample is which, samples are counted as they arrive:
+    the first of an epoch is sample 0. Every epoch must then give the same samples in the same order.
+    """
+
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        *,
+        device: torch.device,
+        preparation: Preparation | None = None,
+    ) -> None:
+        super().__init__(device, preparation)
+        if iter(loader) is loader:
+            raise DataError(
+                "the data can be read only once, but every epoch reads it anew:"
+                " give a list, a Dataset or a DataLoader instead of a generator"
+            )
+        self.counted = False
+        self.loader = self._indexed(loader)
+        places, labels, sizes = self._first_pass()
+        self.steps = len(sizes)
+        self.batch_size = max(sizes)
+        self.places = places if self.counted else None
+        targets = torch.full((int(places.max()) + 1,), -1)
+        targets[places] = labels
+        if int(targets.min()) < 0:
+            missing = int((targets < 0).nonzero()[0])
+            raise DataError(
+                f"the data never gives sample {missing} although it gives sample {len(targets) - 1}:"
+                " the index must run from 0 without gaps"
+            )
+        self.host_targets = targets
+        self.targets = targets.to(device)
+
+    def _indexed(self, loader: Iterable[Any]) -> Iterable[Any]:
+        """The same loader with places added, where its dataset is map-style."""
+        if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+            return loader
+        if loader.batch_sampler is None:
+            raise DataError("the DataLoader gives single samples: give it a batch_size")
+        return DataLoader(
+            _Indexed(loader.dataset),
+            batch_sampler=loader.batch_sampler,
+            num_workers=loader.num_workers,
+            collate_fn=_IndexedCollate(loader.collate_fn),
+            pin_memory=loader.pin_memory,
+            timeout=loader.timeout,
+            worker_init_fn=loader.worker_init_fn,
+            generator=loader.generator,
+            multiprocessing_context=loader.multiprocessing_context,
+        )
+
+    def _first_pass(self) -> tuple[Tensor, Tensor, list[int]]:
+        """Read everything once for the labels, which methods must know before they start."""
+        places, labels, sizes = [], [], []
+        count = 0
+        self._seed()
+        for item in self.loader:
+            _, y, index = split_item(item)
+            y = torch.as_tensor(y).long()
+            if index is None:
+                self.counted = True
+                index = torch.arange(count, count + len(y))
+            places.append(torch.as_tensor(index).long())
+            labels.append(y)
+            sizes.append(len(y))
+            count += len(y)
+        if count == 0:
+            raise DataError("there are no samples to train on")
+        if self.counted:
+            warnings.warn(
+                "the data gives no index, so samples are numbered in the order they arrive;"
+                " the history is right only if every epoch gives them in the same order",
+                stacklevel=5,
+            )
+        return torch.cat(places), torch.cat(labels), sizes
+
+    def _seed(self) -> None:
+        # The loop seeds the global generators before each epoch; a loader's own ones follow them, so that
+        # the order of an epoch can be repeated.
+        for owner in (self.loader, getattr(getattr(self.loader, "batch_sampler", None), "sampler", None)):
+            own = getattr(owner, "generator", None)
+            if isinstance(own, torch.Generator):
+                own.manual_seed(int(torch.randint(1 << 62, ())))
+
+    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
+        """The batches of `epoch` from step `start` on; those before it are read and let go."""
+        self._seed()
+        count = 0
+        iterator = iter(self.loader)
+        for _ in range(start):
+            count += len(split_item(next(iterator))[1])
+        if resumed is not None:
+            resumed()
+        for item in iterator:
+            x, y, index = split_item(item)
+            y = torch.as_tensor(y).long()
+            if index is None:
+                index = torch.arange(count, count + len(y))
+            index = torch.as_tensor(index).long()
+            count += len(y)
+            if int(index.max()) >= len(self.host_targets) or not torch.equal(self.host_targets[index], y):
+                raise DataError(
+                    f"in epoch {epoch} a sample has another label than in the first reading:"
+                    " the data changes its order between epochs; have it give (x, y, index)"
+                )
+            yield self._to_device(x, y, index, epoch)
+
+
+def read_targets(dataset: Any, workers: int = 0) -> Tensor:
+    """The labels of a map-style dataset: its `targets` where it has them, else by reading every sample."""
+    known = getattr(dataset, "targets", None)
+    if known is not None and len(known) == len(dataset):
+        targets = torch.as_tensor(known).long()
+        if targets.ndim == 1 and int(split_item(dataset[0])[1]) == int(targets[0]):
+            return targets
+    if isinstance(dataset, Subset):
+        inner = getattr(dataset.dataset, "targets", None)
+        if inner is not None:
+            return torch.as_tensor(inner).long()[torch.as_tensor(list(dataset.indices))]
+    loader: DataLoader[Any] = DataLoader(
+        _LabelsOnly(dataset), batch_size=256, num_workers=workers, collate_fn=default_collate
+    )
+    parts = [torch.as_tensor(labels).long() for labels in loader]
+    if not parts:
+        raise DataError("there are no samples to train on")
+    return torch.cat(parts)
+
+
+class _LabelsOnly(Dataset[Any]):
+    """The labels of another dataset."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: int) -> Any:
+        return split_item(self.dataset[place])[1]

@@ -1,0 +1,26 @@
+"""Training: the loop, schedules, history and checkpoints."""
+
+from graylearn.data.augment import Augment, PixelScale
+from graylearn.training.history import History
+from graylearn.training.loop import Callback, EpochEnd
+from graylearn.training.optimizers import OptimizerSettings
+from graylearn.training.predict import evaluate, predict_logits
+from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.settings import PRESETS, Settings
+from graylearn.training.single import Result, train
+
+__all__ = [
+    "PRESETS",
+    "Augment",
+    "Callback",
+    "EpochEnd",
+    "History",
+    "OptimizerSettings",
+    "PixelScale",
+    "Result",
+    "ScheduleSettings",
+    "Settings",
+    "evaluate",
+    "predict_logits",
+    "train",
+]

@@ -1,0 +1,158 @@
+"""Which method teaches which models, and how the logits of a step become one loss a sample."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graylearn.data.batches import Batch
+from graylearn.errors import SettingsError
+from graylearn.methods.base import Method, Output, Step, Task
+from graylearn.training import seeding
+from graylearn.training.history import History
+from graylearn.training.learner import Learner
+
+
+@dataclass(frozen=True)
+class _PartOfHistory:
+    """The history of one model of a stack, as its method sees it."""
+
+    history: History
+    start: int
+    stop: int
+
+    def recent_label_confidence(self, epochs: int) -> Tensor:
+        return self.history.recent_label_confidence(epochs)[self.start : self.stop]
+
+
+@dataclass
+class _Group:
+    """A method and the neighbouring models it teaches."""
+
+    method: Method
+    first: int
+    models: int
+    generator: torch.Generator
+
+
+class Assignment:
+    """The methods of a run: one for a single model, one a group of models for a stack."""
+
+    def __init__(
+        self,
+        methods: Sequence[Method],
+        learner: Learner,
+        history: History,
+        *,
+        epochs: int,
+        num_classes: int,
+        seeds: Sequence[int],
+    ) -> None:
+        self.learner = learner
+        self.single = len(methods) == 1
+        self.num_samples = history.num_samples // len(methods)
+        device = history.targets.device
+        self.groups: list[_Group] = []
+        for model, method in enumerate(methods):
+            last = self.groups[-1] if self.groups else None
+            if (
+                last is not None
+                and method.per_sample
+                and last.method == method
+                and type(last.method) is type(method)
+            ):
+                last.models += 1
+                continue
+            if any(group.method is method for group in self.groups):
+                method = copy.deepcopy(method)  # what one model's method remembers is not another's
+            words = ("method",) if self.single else ("method", model)
+            generator = seeding.generator(device, seeds[model], *words)
+            self.groups.append(_Group(method, model, 1, generator))
+        for group in self.groups:
+            start = group.first * self.num_samples
+            stop = start + group.models * self.num_samples
+            group.method.start(
+                Task(
+                    targets=history.targets[start:stop],
+                    num_classes=num_classes,
+                    epochs=epochs,
+                    device=device,
+                    history=history if self.single else _PartOfHistory(history, start, stop),
+                    generator=group.generator,
+                )
+            )
+
+    def start_epoch(self, epoch: int) -> None:
+        """Tell the methods."""
+        for group in self.groups:
+            group.method.start_epoch(epoch)
+
+    def end_epoch(self, epoch: int) -> None:
+        """Tell the methods."""
+        for group in self.groups:
+            group.method.end_epoch(epoch)
+
+    def rate_scales(self, epoch: int) -> list[float]:
+        """The factor on each model's learning rate that its method asks for."""
+        return [
+            float(scale)
+            for group in self.groups
+            for scale in [group.method.learning_rate_scale(epoch)] * group.models
+        ]
+
+    def losses(self, batch: Batch, output: Output, epoch: int) -> Tensor:
+        """The loss of each sample of the batch, (models * N,)."""
+        if self.single:
+            forward = self.learner.forward_again
+            step = Step(
+                batch.inputs, batch.target, batch.index, output, epoch, lambda inputs: forward(inputs, 0)
+            )
+            return _checked(self.groups[0].method.loss(step), batch.target)
+        size = batch.inputs.shape[1]
+        parts = []
+        for group in self.groups:
+            rows = slice(group.first * size, (group.first + group.models) * size)
+            parts.append(
+                _checked(group.method.loss(self._step(group, batch, output, epoch, rows)), batch.target[rows])
+            )
+        return torch.cat(parts)
+
+    def _step(self, group: _Group, batch: Batch, output: Output, epoch: int, rows: slice) -> Step:
+        def forward(inputs: Tensor) -> Output:
+            return self.learner.forward_again(inputs, group.first)
+
+        return Step(
+            batch.inputs[group.first : group.first + group.models].flatten(0, 1),
+            batch.target[rows],
+            batch.index[rows] - group.first * self.num_samples,
+            Output(output.logits[rows], None),
+            epoch,
+            forward,
+        )
+
+    def state(self) -> list[dict[str, Any]]:
+        """What a checkpoint keeps of the methods."""
+        return [
+            {"method": dict(group.method.state_dict()), "generator": group.generator.get_state()}
+            for group in self.groups
+        ]
+
+    def load_state(self, saved: list[dict[str, Any]]) -> None:
+        """Go on from what `state` gave."""
+        for group, kept in zip(self.groups, saved, strict=True):
+            group.method.load_state_dict(kept["method"])
+            group.generator.set_state(kept["generator"])
+
+
+def _checked(losses: Tensor, target: Tensor) -> Tensor:
+    if losses.shape != target.shape:
+        raise SettingsError(
+            f"the method gave losses of shape {tuple(losses.shape)} for {len(target)} samples:"
+            " loss(step) must return one loss a sample"
+        )
+    return losses

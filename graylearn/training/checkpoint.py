@@ -1,0 +1,197 @@
+"""Checkpoints: a whole one or none, whatever the moment the process dies; never pickle.
+
+    folder/
+      checkpoint.json            names the folder below, with the size and SHA-256 of each of its files
+      00003-0000000-1a2b3c4d/    epochs and steps done
+        weights.safetensors      the model
+        state.npz                all other arrays: optimizer, method, history, random generators
+        state.json               all else, readable
+      log.jsonl                  one row an epoch
+
+A new folder is written and flushed under another name, moved into place, and only then named by
+checkpoint.json, which is itself replaced in one move; the old folder goes last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from graylearn.errors import CheckpointError
+
+MANIFEST = "checkpoint.json"
+_FORMAT = 1
+_FILES = ("weights.safetensors", "state.npz", "state.json")
+
+
+def has_checkpoint(folder: str | Path) -> bool:
+    """Whether a checkpoint was ever completed in `folder`."""
+    return (Path(folder) / MANIFEST).exists()
+
+
+def save_checkpoint(folder: str | Path, weights: dict[str, Tensor], state: dict[str, Any], name: str) -> None:
+    """Write a checkpoint to `folder` in the place of the one there; `name` begins the name of its folder."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(4)
+    partial, final = folder / f".partial-{token}", folder / f"{name}-{token}"
+    partial.mkdir()
+    try:
+        # clones, because tied weights share memory and channels_last ones are not contiguous
+        plain = {key: value.detach().cpu().contiguous().clone() for key, value in weights.items()}
+        (partial / _FILES[0]).write_bytes(safetensors.torch.save(plain))
+        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        tree = pack(state, arrays)
+        with (partial / _FILES[1]).open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        (partial / _FILES[2]).write_text(json.dumps(tree, indent=1, allow_nan=False))
+        files = {file: _signature(partial / file, flush=True) for file in _FILES}
+        _flush_folder(partial)
+        partial.rename(final)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _flush_folder(folder)
+    write_atomic(
+        folder / MANIFEST,
+        json.dumps({"format": _FORMAT, "folder": final.name, "files": files}, indent=1),
+    )
+    for other in folder.iterdir():
+        if other.is_dir() and other != final and (other.name.startswith(".partial-") or _is_ours(other)):
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights and the state of the checkpoint in `folder`, once every byte is known to be as written."""
+    folder = Path(folder)
+    advice = "restore it from a copy or start anew in an empty folder"
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        where, files = folder / manifest["folder"], manifest["files"]
+        written = manifest["format"]
+        if set(files) != set(_FILES):
+            raise KeyError("files")
+    except FileNotFoundError as error:
+        raise CheckpointError(f"there is no checkpoint in {folder}: {MANIFEST} is missing") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / MANIFEST} is damaged: {advice}") from error
+    if written != _FORMAT:
+        raise CheckpointError(
+            f"the checkpoint in {folder} has format {written}, this graylearn reads {_FORMAT}:"
+            " resume with the version that wrote it"
+        )
+    for name, signature in files.items():
+        path = where / name
+        if not path.exists():
+            raise CheckpointError(f"{path} is missing from the checkpoint: {advice}")
+        if _signature(path) != signature:
+            raise CheckpointError(f"{path} is damaged, its bytes are not the ones written: {advice}")
+    weights = safetensors.torch.load((where / _FILES[0]).read_bytes())
+    with np.load(where / _FILES[1], allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    state = unpack(json.loads((where / _FILES[2]).read_text()), arrays)
+    return weights, state
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with partial.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    _flush_folder(path.parent)
+
+
+# -- trees of values as JSON beside arrays ----------------------------------------------------------
+
+
+def pack(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """`value` as JSON can hold it; arrays and tensors go to `arrays`, named in their place."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": str(value)}
+    if isinstance(value, np.generic):
+        return pack(value.item(), arrays)
+    if isinstance(value, Tensor):
+        name = f"a{len(arrays)}"
+        plain = value.detach().cpu()
+        # npz has no bfloat16: keep its bits
+        arrays[name] = (plain.view(torch.int16) if plain.dtype == torch.bfloat16 else plain).numpy()
+        return {"$tensor": name, "dtype": str(plain.dtype).removeprefix("torch.")}
+    if isinstance(value, np.ndarray):
+        name = f"a{len(arrays)}"
+        arrays[name] = value.astype(str) if value.dtype == object else value
+        return {"$array": name}
+    if isinstance(value, dict):
+        return {"$dict": [[pack(key, arrays), pack(item, arrays)] for key, item in value.items()]}
+    if isinstance(value, tuple):
+        return {"$tuple": [pack(item, arrays) for item in value]}
+    if isinstance(value, list):
+        return [pack(item, arrays) for item in value]
+    raise CheckpointError(
+        f"a checkpoint cannot keep {type(value).__name__}: state must be numbers, strings, arrays, tensors,"
+        " lists or dicts of them"
+    )
+
+
+def unpack(tree: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """What `pack` was given."""
+    if isinstance(tree, list):
+        return [unpack(item, arrays) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if "$float" in tree:
+        return float(tree["$float"])
+    if "$tensor" in tree:
+        tensor = torch.from_numpy(arrays[tree["$tensor"]].copy())
+        dtype: torch.dtype = getattr(torch, tree["dtype"])
+        return tensor.view(dtype) if dtype == torch.bfloat16 else tensor
+    if "$array" in tree:
+        return arrays[tree["$array"]]
+    if "$tuple" in tree:
+        return tuple(unpack(item, arrays) for item in tree["$tuple"])
+    return {unpack(key, arrays): unpack(item, arrays) for key, item in tree["$dict"]}
+
+
+def _signature(path: Path, flush: bool = False) -> dict[str, Any]:
+    if flush:
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the names in `folder` last through a power cut, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return  # Windows does not open folders
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder looks like a checkpoint of ours, so that nothing of the user's is ever removed."""
+    return any((folder / name).exists() for name in _FILES) and folder.name.count("-") >= 2

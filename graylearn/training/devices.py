@@ -1,0 +1,131 @@
+"""Devices: which one, what to switch on there, when bfloat16 and torch.compile pay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from graylearn.data.batches import BatchSource
+from graylearn.errors import SettingsError
+from graylearn.methods import Method
+from graylearn.training.learner import ModuleLearner
+from graylearn.training.networks import FeatureTap
+from graylearn.training.settings import Settings
+
+_WORTH_COMPILING = 3_000_000
+"""Samples of a run from which compiling, most of a minute, is won back on one GPU."""
+
+
+def choose(device: str | torch.device | None) -> torch.device:
+    """The device asked for, or the best there is."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise SettingsError(f"device {device!r} is not known: use cpu, cuda or cuda:0") from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise SettingsError(f"device {device!r} was asked for but torch sees no CUDA device: use cpu")
+    return chosen
+
+
+@contextmanager
+def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
+    """Global switches of torch as training wants them, put back afterwards."""
+    if device.type != "cuda":
+        yield
+        return
+    before = (
+        torch.backends.cudnn.benchmark,
+        torch.backends.cudnn.deterministic,
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.get_float32_matmul_precision(),
+    )
+    try:
+        if deterministic:
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True)
+        else:
+            torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.benchmark = not deterministic
+        torch.backends.cudnn.deterministic = deterministic
+        yield
+    finally:
+        torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = before[:2]
+        torch.use_deterministic_algorithms(before[2], warn_only=before[3])
+        torch.set_float32_matmul_precision(before[4])
+
+
+def use_bfloat16(precision: str, device: torch.device, data: Any) -> bool:
+    """Whether to run under bfloat16 autocast: where asked, or by default for image sets on CUDA."""
+    if precision != "auto":
+        return precision == "bf16"
+    if device.type != "cuda":
+        return False
+    samples = getattr(data, "x", data[0] if isinstance(data, tuple) else None)
+    if isinstance(data, DataLoader):
+        return False
+    return getattr(samples, "ndim", 0) == 4
+
+
+def maybe_compile(
+    learner: ModuleLearner,
+    settings: Settings,
+    source: BatchSource,
+    method: Method,
+    example: Tensor,
+    note: Callable[[str], None],
+) -> None:
+    """Compile the network where the settings say so, or where the run is long enough to pay for it."""
+    mode = settings.compile
+    if mode is False:
+        return
+    if isinstance(learner.network, FeatureTap) and not learner.network.two_steps:
+        if mode:
+            note("not compiled: the features of this network are caught by hooks")
+        return
+    automatic = mode is None
+    if automatic:
+        long_run = len(source.targets) * settings.epochs >= _WORTH_COMPILING
+        if learner.device.type != "cuda" or example.ndim != 4 or not long_run:
+            return
+    learner.compile(mode if isinstance(mode, str) else "default", source.batch_size)
+    try:
+        warm_up(learner, example, source.batch_size)
+    except Exception as error:
+        if not automatic:
+            raise
+        # no compiler or no Triton on this machine: the run goes on without
+        learner.compiled, learner.keeps_outputs = None, True
+        note(f"not compiled, because it failed: {type(error).__name__}: {str(error).splitlines()[0]}")
+
+
+def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
+    """Compile forward and backward now, on copies of an example; weights and buffers stay as they were."""
+    network = learner.network
+    before = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    rng = torch.get_rng_state(), torch.cuda.get_rng_state() if learner.device.type == "cuda" else None
+    inputs = example[torch.arange(batch_size, device=example.device) % len(example)]
+    if example.ndim == 4:
+        inputs = inputs.to(memory_format=torch.channels_last)
+    was_training = network.training
+    network.train()
+    try:
+        for _ in range(3 if not learner.keeps_outputs else 1):  # CUDA graphs are recorded on the second pass
+            learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]
+            learner.optimizer.zero_grad(set_to_none=True)
+    finally:
+        network.train(was_training)
+        with torch.no_grad():
+            for name, buffer in network.named_buffers():
+                buffer.copy_(before[name])
+        torch.set_rng_state(rng[0])
+        if rng[1] is not None:
+            torch.cuda.set_rng_state(rng[1])

@@ -1,0 +1,257 @@
+"""History: what the network said of each training sample in each epoch, gathered from the training passes.
+
+Three compact arrays of shape (epochs, num_samples) live on the device: the probability of the given
+label, the largest probability (both float16) and the predicted class (smallest unsigned integer).
+Where all epochs would not fit the memory budget, the latest ones are kept, and running sums over all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graylearn.errors import CheckpointError, DataError
+
+DEFAULT_BUDGET = 1 << 30
+"""Bytes the kept epochs may take: 200 epochs of a million samples with up to 256 classes."""
+
+_SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
+
+
+def _class_dtype(num_classes: int) -> torch.dtype:
+    if num_classes <= 1 << 8:
+        return torch.uint8
+    return torch.int16 if num_classes <= 1 << 15 else torch.int32
+
+
+class History:
+    """Confidence by sample and epoch. A sample that an epoch did not see has NaN there.
+
+    `label_confidence`, `max_confidence` and `predicted` are numpy arrays (kept epochs, num_samples);
+    `kept_epochs` says which epochs their rows are. Means run over all epochs, kept or not.
+    """
+
+    def __init__(
+        self,
+        targets: Tensor,
+        num_classes: int,
+        epochs: int,
+        *,
+        ids: NDArray[Any] | None = None,
+        budget: int = DEFAULT_BUDGET,
+    ) -> None:
+        device, num_samples = targets.device, len(targets)
+        if ids is not None and len(ids) != num_samples:
+            raise DataError(f"{len(ids)} ids were given for {num_samples} samples: give one each")
+        self.targets = targets
+        self.num_classes = num_classes
+        self.epochs = epochs
+        self.ids = np.arange(num_samples) if ids is None else np.asarray(ids)
+        classes = _class_dtype(num_classes)
+        bytes_an_epoch = num_samples * (4 + torch.empty(0, dtype=classes).element_size())
+        kept = max(1, min(epochs, budget // max(1, bytes_an_epoch)))
+        self._label = torch.full((kept, num_samples), torch.nan, dtype=torch.float16, device=device)
+        self._max = torch.full_like(self._label, torch.nan)
+        self._predicted = torch.zeros((kept, num_samples), dtype=classes, device=device)
+        self._sums = {
+            name: torch.zeros(
+                num_samples, dtype=torch.int32 if name == "count" else torch.float32, device=device
+            )
+            for name in _SUMS
+        }
+        self.finished_epochs = 0
+        """Epochs that are complete."""
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples are followed."""
+        return len(self.targets)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every epoch is kept, not only the latest and the running sums."""
+        return len(self._label) >= self.epochs
+
+    # -- filled by the engine -------------------------------------------------------------------
+
+    def start_epoch(self, epoch: int) -> None:
+        """Make room for `epoch`: its row begins as not seen."""
+        row = epoch % len(self._label)
+        self._label[row].fill_(torch.nan)
+        self._max[row].fill_(torch.nan)
+
+    @torch.no_grad()
+    def record(self, epoch: int, index: Tensor, target: Tensor, logits: Tensor) -> Tensor:
+        """Take the logits (N, K) of the samples `index`; returns which were predicted as labelled, (N,).
+
+        Nothing here waits for the device.
+        """
+        probability = torch.softmax(logits.float(), dim=1)
+        largest, predicted = probability.max(dim=1)
+        label = probability.gather(1, target[:, None]).squeeze(1)
+        row = epoch % len(self._label)
+        self._label[row].index_copy_(0, index, label.half())
+        self._max[row].index_copy_(0, index, largest.half())
+        self._predicted[row].index_copy_(0, index, predicted.to(self._predicted.dtype))
+        return predicted == target
+
+    def end_epoch(self, epoch: int) -> None:
+        """Close `epoch`: add it to the running sums."""
+        row = epoch % len(self._label)
+        label, largest = self._label[row].float(), self._max[row].float()
+        self._sums["count"] += ~label.isnan()
+        label, largest = label.nan_to_num(0.0), largest.nan_to_num(0.0)
+        self._sums["label_sum"] += label
+        self._sums["label_square_sum"] += label * label
+        self._sums["max_sum"] += largest
+        self.finished_epochs = epoch + 1
+
+    # -- read by methods and by the audit -------------------------------------------------------
+
+    def recent_label_confidence(self, epochs: int) -> Tensor:
+        """Mean probability of the given label over the last complete epochs: (num_samples,), on the device.
+
+        NaN for samples seen in none of them; all NaN before the first epoch is complete.
+        """
+        rows = self._rows()[-epochs:]
+        if len(rows) == 0:
+            return torch.full_like(self._sums["label_sum"], torch.nan)
+        return self._label[torch.as_tensor(rows, device=self._label.device)].float().nanmean(dim=0)
+
+    @property
+    def kept_epochs(self) -> NDArray[np.int64]:
+        """Which epochs the rows of `label_confidence`, `max_confidence` and `predicted` are."""
+        return np.arange(max(0, self.finished_epochs - len(self._label)), self.finished_epochs)
+
+    @property
+    def label_confidence(self) -> NDArray[np.float16]:
+        """(kept epochs, num_samples) probability of the given label."""
+        return self._array(self._label)
+
+    @property
+    def max_confidence(self) -> NDArray[np.float16]:
+        """(kept epochs, num_samples) largest probability."""
+        return self._array(self._max)
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """(kept epochs, num_samples) predicted class; meaningless where the confidences are NaN."""
+        return self._array(self._predicted)
+
+    @property
+    def count(self) -> NDArray[np.int32]:
+        """(num_samples,) in how many epochs a sample was seen."""
+        return self._sums["count"].cpu().numpy()
+
+    def mean_label_confidence(self) -> NDArray[np.float32]:
+        """(num_samples,) mean probability of the given label over all epochs: low = does not belong."""
+        return self._mean("label_sum")
+
+    def mean_max_confidence(self) -> NDArray[np.float32]:
+        """(num_samples,) mean of the largest probability over all epochs."""
+        return self._mean("max_sum")
+
+    def std_label_confidence(self) -> NDArray[np.float32]:
+        """(num_samples,) standard deviation over epochs of the probability of the given label."""
+        spread = self._mean("label_square_sum") - self._mean("label_sum") ** 2
+        deviation: NDArray[np.float32] = np.sqrt(np.maximum(spread, 0.0))
+        return deviation
+
+    def last_label_confidence(self) -> NDArray[np.float32]:
+        """(num_samples,) probability of the given label in the last complete epoch."""
+        return self.recent_label_confidence(1).cpu().numpy()
+
+    def _mean(self, name: str) -> NDArray[np.float32]:
+        count = self._sums["count"].clamp(min=1)
+        mean = torch.where(self._sums["count"] > 0, self._sums[name] / count, torch.nan)
+        return mean.cpu().numpy()
+
+    def _rows(self) -> NDArray[np.int64]:
+        return self.kept_epochs % len(self._label)
+
+    def _array(self, rows: Tensor) -> NDArray[Any]:
+        return rows.cpu().numpy()[self._rows()]
+
+    def part(self, start: int, stop: int) -> History:
+        """The history of samples start ... stop - 1 alone (one model of a stack), sharing no memory."""
+        other = History.__new__(History)
+        other.targets = self.targets[start:stop].clone()
+        other.num_classes, other.epochs = self.num_classes, self.epochs
+        other.ids = np.arange(stop - start)
+        other._label = self._label[:, start:stop].clone()
+        other._max = self._max[:, start:stop].clone()
+        other._predicted = self._predicted[:, start:stop].clone()
+        other._sums = {name: value[start:stop].clone() for name, value in self._sums.items()}
+        other.finished_epochs = self.finished_epochs
+        return other
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All a checkpoint must keep: arrays and numbers by name."""
+        return {
+            "label": self._label,
+            "max": self._max,
+            "predicted": self._predicted,
+            **self._sums,
+            "finished_epochs": self.finished_epochs,
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        for name, mine in (("label", self._label), ("max", self._max), ("predicted", self._predicted)):
+            if saved[name].shape != mine.shape:
+                raise CheckpointError(
+                    f"the saved history has shape {tuple(saved[name].shape)}, not {tuple(mine.shape)}:"
+                    " resume with the same data, epochs and history budget"
+                )
+            mine.copy_(saved[name])
+        for name in _SUMS:
+            self._sums[name].copy_(saved[name])
+        self.finished_epochs = int(saved["finished_epochs"])
+
+    def save(self, path: str | Path) -> None:
+        """Write the history to an npz file that `History.load` and numpy read; no pickle."""
+        ids = self.ids.astype(str) if self.ids.dtype == object else self.ids
+        arrays = {
+            name: value.cpu().numpy() if isinstance(value, Tensor) else value
+            for name, value in self.state().items()
+        }
+        with Path(path).open("wb") as file:
+            np.savez(
+                file,
+                ids=ids,
+                targets=self.targets.cpu().numpy(),
+                num_classes=self.num_classes,
+                epochs=self.epochs,
+                **arrays,  # type: ignore[arg-type]
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> History:
+        """Read what `save` wrote, onto the CPU."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path} is not a saved history ({error})") from error
+        missing = {"ids", "targets", "num_classes", "epochs", "label", "max", "predicted", *_SUMS} - set(
+            arrays
+        )
+        if missing:
+            raise CheckpointError(f"{path} is not a saved history: it lacks {', '.join(sorted(missing))}")
+        history = cls.__new__(cls)
+        history.ids = arrays["ids"]
+        history.targets = torch.from_numpy(arrays["targets"])
+        history.num_classes, history.epochs = int(arrays["num_classes"]), int(arrays["epochs"])
+        history._label = torch.from_numpy(arrays["label"])
+        history._max = torch.from_numpy(arrays["max"])
+        history._predicted = torch.from_numpy(arrays["predicted"])
+        history._sums = {name: torch.from_numpy(arrays[name]) for name in _SUMS}
+        history.finished_epochs = int(arrays["finished_epochs"])
+        return history

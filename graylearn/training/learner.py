@@ -1,0 +1,160 @@
+"""How one step changes a network: the general learner, for any torch module."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from graylearn.methods.base import Output
+from graylearn.training.networks import as_output
+from graylearn.training.optimizers import OptimizerSettings
+
+
+class Learner(Protocol):
+    """What the loop asks of one network, or of several side by side."""
+
+    models: int
+    """How many models are trained side by side."""
+    keeps_outputs: bool
+    """Whether the logits of a step stay as they are during the next ones."""
+
+    def forward(self, inputs: Tensor) -> Output:
+        """The pass that `update` follows; logits (models * N, K)."""
+        ...
+
+    def forward_again(self, inputs: Tensor, model: int) -> Output:
+        """A further pass within the same step, for methods that make inputs of their own."""
+        ...
+
+    def update(self, losses: Tensor, weight: Tensor) -> None:
+        """Step the optimizer down the gradient of sum(weight * losses)."""
+        ...
+
+    def set_learning_rates(self, rates: Sequence[float]) -> None:
+        """The rate of each model."""
+        ...
+
+    def sync(self) -> None:
+        """Bring the modules of the user up to date."""
+        ...
+
+    def weights(self) -> dict[str, Tensor]:
+        """All weights and buffers by name."""
+        ...
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take weights that `weights` gave."""
+        ...
+
+    def optimizer_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of the optimizer."""
+        ...
+
+    def load_optimizer_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `optimizer_state` gave."""
+        ...
+
+
+class ModuleLearner:
+    """Trains a torch module with a torch optimizer, through autograd."""
+
+    models = 1
+
+    def __init__(
+        self,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        *,
+        device: torch.device,
+        bfloat16: bool = False,
+        base_rate: float | None = None,
+    ) -> None:
+        self.network = network
+        self.optimizer = optimizer
+        self.device = device
+        self.bfloat16 = bfloat16
+        # a user's optimizer may give its groups rates of their own: the schedule scales each
+        self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
+        self.base_rate = base_rate if base_rate is not None else self.group_rates[0]
+        self.compiled: Callable[[Tensor], Any] | None = None
+        self.compiled_size = 0
+        self.keeps_outputs = True
+
+    def compile(self, mode: str, batch_size: int) -> None:
+        """Run batches of `batch_size` through torch.compile; others, the last of an epoch, as they are.
+
+        A second shape would compile the whole network a second time for one batch an epoch.
+        """
+        self.compiled = torch.compile(self.network, mode=mode, dynamic=False)
+        self.compiled_size = batch_size
+        # CUDA graphs write each step's outputs to the same memory
+        self.keeps_outputs = mode not in ("reduce-overhead", "max-autotune")
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if not self.bfloat16:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+    def forward(self, inputs: Tensor) -> Output:
+        """The pass that `update` follows."""
+        network: Callable[[Tensor], Any] = self.network
+        if self.compiled is not None and len(inputs) == self.compiled_size:
+            network = self.compiled
+            if not self.keeps_outputs:
+                torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        with self._autocast():
+            return as_output(network(inputs))
+
+    def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
+        """A further pass within the same step; not through CUDA graphs, which would overwrite the first."""
+        network: Callable[[Tensor], Any] = self.network
+        if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:
+            network = self.compiled
+        with self._autocast():
+            return as_output(network(inputs))
+
+    def update(self, losses: Tensor, weight: Tensor) -> None:
+        """Step the optimizer down the gradient of sum(weight * losses)."""
+        self.optimizer.zero_grad(set_to_none=True)
+        if losses.requires_grad:  # a method that leaves out the whole batch may return plain zeros
+            losses.backward(weight)  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+
+    def set_learning_rates(self, rates: Sequence[float]) -> None:
+        """The rate of the first group; others keep their ratio to it."""
+        for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
+            rate = rates[0] * own / self.base_rate
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def sync(self) -> None:
+        """Nothing to do: the user's module is what is trained."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """All weights and buffers of the network by name."""
+        return {name: value for name, value in self.network.state_dict().items() if isinstance(value, Tensor)}
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take weights that `weights` gave."""
+        self.network.load_state_dict(weights)
+
+    def optimizer_state(self) -> dict[str, Any]:
+        """The torch optimizer's own state."""
+        return dict(self.optimizer.state_dict())
+
+    def load_optimizer_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `optimizer_state` gave."""
+        self.optimizer.load_state_dict(saved)
+
+
+def base_rate(optimizer: torch.optim.Optimizer, settings: Any) -> float:
+    """The base learning rate: of the settings, or of the first group of a user's optimizer."""
+    if isinstance(settings, OptimizerSettings):
+        return settings.learning_rate
+    return float(optimizer.param_groups[0]["lr"])

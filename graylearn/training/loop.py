@@ -1,0 +1,269 @@
+"""The loop over epochs and steps: the same for every network, every method and every source of batches."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graylearn.data.batches import BatchSource
+from graylearn.errors import DivergedError
+from graylearn.training import seeding
+from graylearn.training.assignment import Assignment
+from graylearn.training.checkpoint import save_checkpoint
+from graylearn.training.history import History
+from graylearn.training.learner import Learner
+from graylearn.training.meter import Meter
+from graylearn.training.progress import Reporter, Row, RunLog
+from graylearn.training.schedules import schedule_factor
+from graylearn.training.settings import Settings
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """What a callback sees after each epoch."""
+
+    epoch: int
+    """Counted from 0."""
+    row: Row
+    """The row of the log."""
+    model: nn.Module
+    """The user's module, up to date."""
+    history: History
+    """All epochs so far."""
+
+
+Callback = Callable[[EpochEnd], bool | None]
+"""Called after each epoch; returning True ends the training there."""
+
+
+class Loop:
+    """One run: everything that changes while it goes, and how it goes."""
+
+    def __init__(
+        self,
+        *,
+        models: Sequence[nn.Module],
+        learner: Learner,
+        source: BatchSource,
+        assignment: Assignment,
+        history: History,
+        settings: Settings,
+        base_rate: float,
+        weights: Tensor | None,
+        logs: Sequence[RunLog],
+        reporter: Reporter,
+        identity: dict[str, Any],
+        callbacks: Sequence[Callback] = (),
+        validate: Callable[[], dict[str, float]] | None = None,
+    ) -> None:
+        self.models, self.learner, self.source = models, learner, source
+        self.assignment, self.history, self.settings = assignment, history, settings
+        self.base_rate, self.weights = base_rate, weights
+        self.logs, self.reporter, self.identity = logs, reporter, identity
+        self.callbacks, self.validate = callbacks, validate
+        self.device = history.targets.device
+        self.meter = Meter(history, learner, weights)
+        self.epoch, self.step = 0, 0
+        self.stop_asked = False
+        self.interrupted = False
+        self.random_state: dict[str, Any] | None = None
+        self.seconds_before = 0.0  # of the epoch, before it was interrupted
+        self.uniform: dict[int, Tensor] = {}
+
+    # -- the way through ------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Train from where the run stands to its end."""
+        stopped = False
+        with _catch_interrupt(self), self.reporter:
+            while self.epoch < self.settings.epochs and not stopped:
+                if not self._run_epoch():
+                    self.interrupted = True
+                    break
+                stopped = self._finish_epoch()
+        self.learner.sync()
+
+    def _run_epoch(self) -> bool:
+        """Train the rest of the epoch; False where the user asked to stop on the way."""
+        epoch, settings, source = self.epoch, self.settings, self.source
+        learner, assignment, meter = self.learner, self.assignment, self.meter
+        resumed = None
+        if self.step == 0:
+            self.history.start_epoch(epoch)
+            assignment.start_epoch(epoch)
+            meter.start(epoch, 0)
+        seeding.seed_global(settings.seed, "epoch", epoch)
+        if self.step > 0 and self.random_state is not None:
+            state = self.random_state
+            resumed = lambda: seeding.set_global_state(state, self.device)  # noqa: E731
+            self.random_state = None
+        for model in self.models:
+            model.train()
+        self.epoch_began = time.perf_counter()
+        reported = self.epoch_began
+        steps, per_step = source.steps, settings.schedule.per_step
+        scales = assignment.rate_scales(epoch)
+        self._set_rates(scales, epoch, self.step, steps)
+        every = settings.checkpoint_steps
+        for batch in source.epoch(epoch, self.step, resumed):
+            if per_step:
+                self._set_rates(scales, epoch, self.step, steps)
+            output = learner.forward(batch.inputs)
+            losses = assignment.losses(batch, output, epoch)
+            learner.update(losses, self._weight_of(batch.index))
+            self.step += 1
+            if meter.add(batch, output, losses):
+                self._flush()
+            if self.stop_asked:
+                return self.stop()
+            if every is not None and self.step % every == 0 and self.step < steps:
+                self.save()
+            now = time.perf_counter()
+            if now - reported > 0.2:
+                reported = now
+                self.reporter.step(epoch, epoch * steps + self.step)
+        self._flush()
+        return True
+
+    def _finish_epoch(self) -> bool:
+        """Close the epoch: history, method, log, callbacks, checkpoint; True where the run ends here."""
+        epoch, settings = self.epoch, self.settings
+        self.history.end_epoch(epoch)
+        self.assignment.end_epoch(epoch)
+        self.learner.sync()
+        seconds = self.seconds_before + time.perf_counter() - self.epoch_began
+        self.seconds_before = 0.0
+        losses, accuracies = self.meter.read()
+        validation = self.validate() if self.validate is not None else {}
+        for model, log in enumerate(self.logs):
+            log.add(
+                {
+                    "epoch": epoch,
+                    "loss": losses[model],
+                    "accuracy": accuracies[model],
+                    "learning_rate": self.rates[model],
+                    "seconds": seconds,
+                    "samples_per_second": self.history.num_samples / max(seconds, 1e-9),
+                    **{f"validation_{name}": value for name, value in validation.items()},
+                }
+            )
+        row = self.logs[0].rows[-1]
+        self.reporter.step(epoch, (epoch + 1) * self.source.steps)
+        self.reporter.row(row)
+        stop = False
+        for callback in self.callbacks:
+            stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
+        self.epoch, self.step = epoch + 1, 0
+        last = self.epoch == settings.epochs or stop
+        if settings.checkpoint is not None and (last or self.epoch % settings.checkpoint_epochs == 0):
+            self.save(stopped=stop)
+        if self.stop_asked and not last:
+            self.stop()
+            stop = True
+        return stop
+
+    def stop(self) -> bool:
+        """End here because the user asked, with a checkpoint; always False."""
+        self.interrupted = True
+        self._flush()
+        if self.settings.checkpoint is not None:
+            self.save()
+            self.reporter.note(f"stopped; resume=True goes on from {self.settings.checkpoint}")
+        return False
+
+    # -- pieces of a step -----------------------------------------------------------------------
+
+    def _set_rates(self, scales: list[float], epoch: int, step: int, steps: int) -> None:
+        factor = schedule_factor(self.settings.schedule, epoch, step, steps, self.settings.epochs)
+        self.rates = [self.base_rate * factor * scale for scale in scales]
+        self.learner.set_learning_rates(self.rates)
+
+    def _weight_of(self, index: Tensor) -> Tensor:
+        """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
+        size = len(index)
+        uniform = self.uniform.get(size)
+        if uniform is None:
+            uniform = torch.full((size,), self.learner.models / size, device=self.device)
+            self.uniform[size] = uniform
+        return uniform if self.weights is None else uniform * self.weights.index_select(0, index)
+
+    def _flush(self) -> None:
+        self.meter.flush()
+        if self.meter.bad_step is not None:
+            rate = max(self.rates)
+            raise DivergedError(
+                f"the loss turned NaN or infinite at step {self.meter.bad_step + 1} of {self.source.steps} in"
+                f" epoch {self.epoch + 1}, at learning rate {rate:.3g}: try {rate / 10:.3g},"
+                " look for NaN or huge values in the data, or set precision='fp32'"
+            )
+        losses, accuracies = self.meter.read()
+        self.reporter.seen(losses[0], accuracies[0])
+
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def save(self, stopped: bool = False) -> None:
+        """Write a checkpoint of the run as it stands."""
+        folder = self.settings.checkpoint
+        if folder is None:
+            return
+        self._flush()
+        state = {
+            "identity": self.identity,
+            "epoch": self.epoch,
+            "step": self.step,
+            "stopped": stopped,
+            "optimizer": self.learner.optimizer_state(),
+            "assignment": self.assignment.state(),
+            "history": self.history.state(),
+            "meter": self.meter.state(),
+            "random": seeding.global_state(self.device),
+            "log": self.logs[0].rows,
+            "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
+        }
+        save_checkpoint(folder, self.learner.weights(), state, f"{self.epoch:05d}-{self.step:07d}")
+
+    def load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Stand where a checkpoint was written."""
+        self.learner.load_weights(weights)
+        self.learner.load_optimizer_state(state["optimizer"])
+        self.history.load_state(state["history"])
+        self.epoch, self.step = int(state["epoch"]), int(state["step"])
+        self.assignment.load_state(state["assignment"])
+        self.seconds_before = float(state["seconds"])
+        if state["stopped"]:
+            self.epoch, self.step = self.settings.epochs, 0
+        if self.step > 0:
+            # what a method makes anew each epoch and does not keep, then what it keeps as it was
+            self.assignment.start_epoch(self.epoch)
+            self.assignment.load_state(state["assignment"])
+            self.meter.start(self.epoch, self.step)
+            self.meter.load_state(state["meter"])
+            self.random_state = state["random"]
+
+
+@contextmanager
+def _catch_interrupt(loop: Loop) -> Iterator[None]:
+    """The first Ctrl-C asks the loop to stop after its step; the second stops at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if loop.stop_asked:
+            raise KeyboardInterrupt
+        loop.stop_asked = True
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

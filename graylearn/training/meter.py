@@ -1,0 +1,92 @@
+"""What an epoch amounts to: logits into the history, mean loss and accuracy, without waiting for the device.
+
+Logits and losses of the steps are laid aside and dealt with many steps at a time; only `read` waits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graylearn.data.batches import Batch
+from graylearn.methods.base import Output
+from graylearn.training.history import History
+from graylearn.training.learner import Learner
+
+_FLUSH_ROWS = 1 << 16
+_FLUSH_VALUES = 1 << 23
+
+
+class Meter:
+    """Gathers one epoch."""
+
+    def __init__(self, history: History, learner: Learner, weights: Tensor | None) -> None:
+        self.history = history
+        self.learner = learner
+        self.models = learner.models
+        self.weights = weights
+        self.limit = min(_FLUSH_ROWS, max(1, _FLUSH_VALUES // history.num_classes))
+        self.start(0, 0)
+
+    def start(self, epoch: int, step: int) -> None:
+        """Begin `epoch`, at `step`."""
+        device = self.history.targets.device
+        self.epoch, self.step = epoch, step
+        self.sums = torch.zeros(3, self.models, device=device)  # loss, correct, count
+        self.logits: list[Tensor] = []
+        self.losses: list[Tensor] = []
+        self.batches: list[Batch] = []
+        self.rows = 0
+        self.bad_step: int | None = None
+
+    def add(self, batch: Batch, output: Output, losses: Tensor) -> bool:
+        """Lay a step aside; says whether it is time to flush."""
+        logits = output.logits.detach()
+        if logits.ndim == 3:
+            logits = logits[0]  # of two networks, the one the user gets
+        self.logits.append(logits if self.learner.keeps_outputs else logits.clone())
+        self.losses.append(losses.detach())
+        self.batches.append(batch)
+        self.rows += len(batch.target)
+        return self.rows >= self.limit
+
+    def flush(self) -> None:
+        """Put what was laid aside into the history and the sums; waits once, to see if losses are finite."""
+        if not self.batches:
+            return
+        index = torch.cat([batch.index for batch in self.batches])
+        target = torch.cat([batch.target for batch in self.batches])
+        losses = torch.cat(self.losses)
+        right = self.history.record(self.epoch, index, target, torch.cat(self.logits))
+        if self.weights is not None:
+            losses = losses * self.weights.index_select(0, index)
+        values = torch.stack([losses.float(), right.float(), torch.ones_like(losses, dtype=torch.float32)])
+        if self.models == 1:
+            self.sums += values.sum(1, keepdim=True)
+        else:
+            model = index // (self.history.num_samples // self.models)
+            self.sums.index_add_(1, model, values)
+        if not bool(torch.isfinite(losses).all()):
+            finite = [bool(torch.isfinite(part).all()) for part in self.losses]
+            self.bad_step = self.step + finite.index(False) if False in finite else self.step
+        self.step += len(self.batches)
+        self.logits, self.losses, self.batches, self.rows = [], [], [], 0
+
+    def read(self) -> tuple[list[float], list[float]]:
+        """Mean loss and accuracy of each model so far."""
+        loss, right, count = self.sums.cpu().double().tolist()
+        return (
+            [total / max(n, 1) for total, n in zip(loss, count, strict=True)],
+            [total / max(n, 1) for total, n in zip(right, count, strict=True)],
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint within an epoch keeps; flush first."""
+        return {"sums": self.sums, "step": self.step}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        self.sums.copy_(saved["sums"])
+        self.step = int(saved["step"])

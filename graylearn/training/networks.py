@@ -1,0 +1,98 @@
+"""The network as the loop sees it: logits, penultimate features where a method needs them, one net or two."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graylearn.errors import SettingsError
+from graylearn.methods.base import Output
+
+
+class FeatureTap(nn.Module):
+    """A user's network that also gives the features its last linear layer reads.
+
+    A network with `forward_features(x)` and `classify(features)` is run in these two steps; of any other
+    the input of the last `nn.Linear` it calls is caught on the way.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self.two_steps = hasattr(model, "forward_features") and hasattr(model, "classify")
+        self.caught: Tensor | None = None
+        if not self.two_steps:
+            linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
+            if not linears:
+                raise SettingsError(
+                    f"this method needs penultimate features, but {type(model).__name__} has no nn.Linear:"
+                    " give it forward_features(x) and classify(features)"
+                )
+            # every linear layer writes what it reads: the last one called in a pass has the last word
+            for linear in linears:
+                linear.register_forward_pre_hook(self._catch)
+
+    def _catch(self, _: nn.Module, inputs: tuple[Any, ...]) -> None:
+        self.caught = inputs[0]
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (N, K) and features (N, D)."""
+        if self.two_steps:
+            features: Tensor = self.model.forward_features(x)  # type: ignore[operator]
+            return self.model.classify(features), features  # type: ignore[operator]
+        logits = self.model(x)
+        if self.caught is None:
+            raise SettingsError("the network called none of its linear layers, so there are no features")
+        features, self.caught = self.caught.flatten(1), None
+        return logits, features
+
+
+class Pair(nn.Module):
+    """The user's network and a copy with fresh weights, for methods that train two: logits (2, N, K)."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self.peer = fresh_copy(model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of both, (2, N, K)."""
+        return torch.stack([self.model(x), self.peer(x)])
+
+
+def fresh_copy(model: nn.Module) -> nn.Module:
+    """A copy of `model` with weights drawn anew from the global random generator."""
+    peer = copy.deepcopy(model)
+    for module in peer.modules():
+        reset = getattr(module, "reset_parameters", None)
+        if callable(reset):
+            reset()
+    pairs = list(zip(model.parameters(), peer.parameters(), strict=True))
+    if pairs and all(torch.equal(mine, other) for mine, other in pairs):
+        raise SettingsError(
+            f"this method trains two networks, but {type(model).__name__} cannot be drawn anew:"
+            " give its modules reset_parameters()"
+        )
+    return peer
+
+
+def network_for(model: nn.Module, *, networks: int, needs_features: bool) -> nn.Module:
+    """`model` wrapped so that one call gives all that the method reads."""
+    if networks not in (1, 2):
+        raise SettingsError(f"the method asks for {networks} networks, but one or two can be trained")
+    if networks == 2:
+        if needs_features:
+            raise SettingsError("a method may train two networks or read features, not both")
+        return Pair(model)
+    return FeatureTap(model) if needs_features else model
+
+
+def as_output(result: Any) -> Output:
+    """What a network returned, as an Output."""
+    if isinstance(result, Tensor):
+        return Output(result, None)
+    logits, features = result
+    return Output(logits, features)

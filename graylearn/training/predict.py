@@ -1,0 +1,89 @@
+"""What a trained network says of samples: logits in batches, loss and accuracy."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from graylearn.data.batches import Preparation
+from graylearn.errors import DataError
+
+
+def as_tensor(values: Any, what: str = "x") -> Tensor:
+    """Arrays, tensors or lists as a tensor; float64 becomes float32."""
+    if isinstance(values, Tensor):
+        tensor = values
+    else:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise DataError(
+                f"{what} holds {array.dtype}, expected numbers: encode tables and text before training"
+            )
+        if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+            array = array.copy()  # torch warns of arrays that may not be written to
+        tensor = torch.from_numpy(array)
+    return tensor.float() if tensor.dtype == torch.float64 else tensor
+
+
+@torch.no_grad()
+def predict_logits(
+    model: nn.Module,
+    x: Any,
+    *,
+    preparation: Preparation | None = None,
+    batch_size: int = 2048,
+    device: torch.device | str | None = None,
+    precision: str = "fp32",
+) -> NDArray[np.float32]:
+    """Logits (N, K) of the samples `x`, with the model in eval mode.
+
+    `preparation` is the one of the Result that trained the model: it holds the pixel scale of uint8 images.
+    """
+    samples = as_tensor(getattr(x, "x", x))
+    if device is None:
+        device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    device = torch.device(device)
+    preparation = preparation or Preparation()
+    if samples.dtype == torch.uint8 and samples.ndim == 4 and not preparation.images:
+        raise DataError("x holds uint8 images: give preparation=result.preparation, which knows their scale")
+    autocast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    if precision == "bf16":
+        autocast = torch.autocast(device.type, dtype=torch.bfloat16)
+    was_training = model.training
+    model.eval()
+    try:
+        parts = []
+        for start in range(0, len(samples), batch_size):
+            piece = preparation.stored(samples[start : start + batch_size].to(device, non_blocking=True))
+            with autocast:
+                parts.append(model(preparation.finish(piece)).float())
+        if not parts:
+            raise DataError("there are no samples to predict")
+        return torch.cat(parts).cpu().numpy()
+    finally:
+        model.train(was_training)
+
+
+def evaluate(model: nn.Module, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
+    """Mean cross entropy and accuracy of the model on samples with their true labels.
+
+    `x` may be Samples, which bring their labels; options are those of `predict_logits`.
+    """
+    if y is None:
+        y = getattr(x, "y", None)
+        if y is None:
+            raise DataError("evaluate needs labels: give y, or Samples")
+    logits = torch.from_numpy(predict_logits(model, x, **options))
+    target = as_tensor(y, "y").long().cpu()
+    if len(target) != len(logits):
+        raise DataError(f"there are {len(logits)} samples but {len(target)} labels: give one label a sample")
+    return {
+        "loss": float(F.cross_entropy(logits, target)),
+        "accuracy": float((logits.argmax(1) == target).double().mean()),
+    }

@@ -1,0 +1,152 @@
+"""What a run tells while it goes: a bar on a terminal, plain lines elsewhere, and JSON lines always."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from graylearn.training.checkpoint import write_atomic
+
+Row = dict[str, Any]
+"""What the log holds of an epoch."""
+
+
+class RunLog:
+    """One row an epoch, in memory and, given a folder, as JSON lines in its log.jsonl."""
+
+    def __init__(self, folder: Path | None, rows: list[Row] | None = None) -> None:
+        self.rows: list[Row] = list(rows or [])
+        self.path = folder / "log.jsonl" if folder is not None else None
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # rows after the checkpoint that a run resumes from are made anew
+            write_atomic(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
+
+    def add(self, row: Row) -> None:
+        """Keep a row."""
+        self.rows.append(row)
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+class Reporter(Protocol):
+    """Where news of a run goes."""
+
+    def __enter__(self) -> Reporter: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def step(self, epoch: int, done: int) -> None:
+        """`done` steps of the whole run are over."""
+
+    def seen(self, loss: float, accuracy: float) -> None:
+        """Loss and accuracy of the epoch so far."""
+
+    def row(self, row: Row) -> None:
+        """An epoch is over."""
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+
+
+class Silent:
+    """Says nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def step(self, epoch: int, done: int) -> None:
+        """Say nothing."""
+
+    def seen(self, loss: float, accuracy: float) -> None:
+        """Say nothing."""
+
+    def row(self, row: Row) -> None:
+        """Say nothing."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+
+class Lines(Silent):
+    """One plain line an epoch, on standard error."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+
+    def row(self, row: Row) -> None:
+        """Print the epoch."""
+        validation = f"  validation {row['validation_accuracy']:.4f}" if "validation_accuracy" in row else ""
+        self.note(
+            f"epoch {row['epoch'] + 1}/{self.epochs}  loss {row['loss']:.4f}  accuracy {row['accuracy']:.4f}"
+            f"{validation}  {row['seconds']:.1f} s"
+        )
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        print(text, file=sys.stderr, flush=True)
+
+
+class Bar(Silent):
+    """A progress bar with loss, accuracy and the time left."""
+
+    def __init__(self, epochs: int, steps: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.epochs = epochs
+        self.progress = Progress(
+            TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
+            BarColumn(),
+            TextColumn("loss {task.fields[loss]}  accuracy {task.fields[accuracy]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.task = self.progress.add_task(
+            "", total=epochs * steps, epoch=1, epochs=epochs, loss="-", accuracy="-"
+        )
+
+    def __enter__(self) -> Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def step(self, epoch: int, done: int) -> None:
+        """Move the bar."""
+        self.progress.update(self.task, completed=done, epoch=epoch + 1)
+
+    def seen(self, loss: float, accuracy: float) -> None:
+        """Show the latest numbers."""
+        self.progress.update(self.task, loss=f"{loss:.4f}", accuracy=f"{accuracy:.4f}")
+
+    def row(self, row: Row) -> None:
+        """Show the numbers of the epoch."""
+        self.seen(row["loss"], row["accuracy"])
+
+    def note(self, text: str) -> None:
+        """Print a line above the bar."""
+        self.progress.console.print(text, highlight=False, markup=False)
+
+
+def make_reporter(kind: str, epochs: int, steps: int) -> Reporter:
+    """The reporter of this kind; `auto` looks whether standard error is a terminal."""
+    if kind == "auto":
+        kind = "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
+    if kind == "bar":
+        return Bar(epochs, steps)
+    return Lines(epochs) if kind == "lines" else Silent()

@@ -1,0 +1,76 @@
+"""The one place that seeds: every random number of a run comes from its seed by a name.
+
+Streams are derived by hashing (seed, words), so that the order of an epoch or the start of a method
+needs no state: a resumed run asks for the same words and gets the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def derive(seed: int, *words: str | int) -> int:
+    """A 62-bit seed for the stream that `words` name; other words, other numbers."""
+    text = ":".join([str(int(seed)), *map(str, words)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 2
+
+
+def generator(device: torch.device | str, seed: int, *words: str | int) -> torch.Generator:
+    """A generator on `device` for the stream that `words` name."""
+    return torch.Generator(device=device).manual_seed(derive(seed, *words))
+
+
+def epoch_order(num_samples: int, seed: int, epoch: int) -> Tensor:
+    """The order of the samples in `epoch`, on the CPU so that every device trains in the same order."""
+    return torch.randperm(num_samples, generator=generator("cpu", seed, "order", epoch))
+
+
+def seed_global(seed: int, *words: str | int) -> None:
+    """Seed the global generators of torch (all devices), numpy and random; networks and datasets use them."""
+    number = derive(seed, *words)
+    torch.manual_seed(number)
+    np.random.seed(number % 2**32)  # noqa: NPY002  datasets of others draw from the old global generator
+    random.seed(number)
+
+
+def global_state(device: torch.device) -> dict[str, Any]:
+    """The state of the global generators, as arrays and numbers that JSON and npz can hold."""
+    name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    version, words, gauss_next = random.getstate()
+    state: dict[str, Any] = {
+        "torch": torch.get_rng_state(),
+        "numpy": [name, np.asarray(keys), int(position), int(has_gauss), float(gauss)],
+        "python": [version, np.asarray(words, dtype=np.uint32), gauss_next],
+    }
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def set_global_state(state: dict[str, Any], device: torch.device) -> None:
+    """Put the global generators back to what `global_state` gave."""
+    torch.set_rng_state(state["torch"])
+    np.random.set_state(tuple(state["numpy"]))  # noqa: NPY002
+    version, words, gauss_next = state["python"]
+    random.setstate((version, tuple(int(word) for word in words), gauss_next))
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Run with global generators seeded for this run, and leave the caller's as they were."""
+    before = global_state(device)
+    seed_global(seed, "global")
+    try:
+        yield
+    finally:
+        set_global_state(before, device)

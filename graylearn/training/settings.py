@@ -1,0 +1,144 @@
+"""All settings of a run, and the presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from graylearn.data.augment import Augment
+from graylearn.errors import SettingsError
+from graylearn.training.history import DEFAULT_BUDGET
+from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings
+from graylearn.training.schedules import ScheduleSettings
+
+COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. The defaults are the paper's for tables: Adam, 10 epochs, batches of 16."""
+
+    epochs: int = 10
+    """Passes over the training set."""
+    batch_size: int = 16
+    """Samples a step; the last batch of an epoch holds what is left. A DataLoader brings its own."""
+    optimizer: OptimizerSettings | OptimizerFactory = field(default_factory=OptimizerSettings)
+    """Settings, or a function from parameters to a torch optimizer."""
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+    """How the learning rate changes."""
+    device: str | torch.device | None = None
+    """Where to train; None = the first CUDA device, or else the CPU."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """`bf16` runs the network under bfloat16 autocast, losses in float32; `auto` does for images on CUDA."""
+    seed: int = 0
+    """Of everything random: order, augmentation, dropout, the method's draws, the second network."""
+    compile: bool | str | None = None
+    """torch.compile: a mode, True for "default", False for none; None compiles on CUDA where the run is long
+    enough to win back the minute that compiling takes."""
+    deterministic: bool = False
+    """On CUDA, the same bits each time, at some cost in speed. The CPU always gives them."""
+    augment: Augment | None = None
+    """Random changes to training images."""
+    checkpoint: Path | None = None
+    """Folder for checkpoints and log.jsonl; None keeps none."""
+    checkpoint_epochs: int = 1
+    """Epochs from one checkpoint to the next."""
+    checkpoint_steps: int | None = None
+    """Also a checkpoint every so many steps within an epoch."""
+    resume: bool = False
+    """Go on from the checkpoint in the folder, if one is there."""
+    stream: bool | None = None
+    """Read arrays from the host batch by batch, not keep them on the device; None = where they do not fit."""
+    workers: int = 0
+    """DataLoader processes that read streamed sets."""
+    history_bytes: int = DEFAULT_BUDGET
+    """Memory for the history; beyond it the oldest epochs live on in running means only."""
+    log: Literal["auto", "bar", "lines", "none"] = "auto"
+    """Progress bar, one plain line an epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "checkpoint_epochs"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}, expected at least 1")
+        if self.checkpoint_steps is not None and self.checkpoint_steps < 1:
+            raise SettingsError(f"checkpoint_steps is {self.checkpoint_steps}, expected at least 1 or None")
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise SettingsError(f"precision {self.precision!r} is not known: use auto, fp32 or bf16")
+        if self.log not in ("auto", "bar", "lines", "none"):
+            raise SettingsError(f"log {self.log!r} is not known: use auto, bar, lines or none")
+        if isinstance(self.compile, str) and self.compile not in COMPILE_MODES:
+            raise SettingsError(
+                f"compile {self.compile!r} is not a mode: use one of {', '.join(COMPILE_MODES)}"
+            )
+        if self.resume and self.checkpoint is None:
+            raise SettingsError("resume needs checkpoint: name the folder to go on from")
+        if self.seed < 0:
+            raise SettingsError(f"seed is {self.seed}, expected 0 or more")
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the result of a run, as JSON can hold it: two runs with equal settings are one run."""
+        described: dict[str, Any] = {}
+        for name in ("epochs", "batch_size", "optimizer", "schedule", "precision", "seed", "augment"):
+            value = getattr(self, name)
+            if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                value = dataclasses.asdict(value)
+            elif callable(value):
+                value = getattr(value, "__qualname__", type(value).__name__)
+            described[name] = value
+        return described
+
+
+PRESETS: dict[str, Settings] = {
+    "table": Settings(),
+    "paper": Settings(
+        epochs=200,
+        batch_size=128,
+        optimizer=OptimizerSettings("sgd", 0.1, weight_decay=5e-4, momentum=0.9),
+        schedule=ScheduleSettings("step", milestones=(0.5, 0.75), gamma=0.1),
+        augment=Augment(),
+    ),
+    "fast": Settings(
+        epochs=25,
+        batch_size=512,
+        optimizer=OptimizerSettings("sgd", 0.4, weight_decay=5e-4, momentum=0.9, nesterov=True),
+        schedule=ScheduleSettings("one-cycle", warmup=0.2, initial=0.1, final=0.0),
+        augment=Augment(),
+    ),
+}
+"""Settings by name; with other `epochs`, milestones and cycles scale along. `table` and `paper` are the
+paper's for tables and images, `fast` a short run of large batches."""
+
+
+def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Settings:
+    """The preset or the settings, with every change that is not None.
+
+    `optimizer` and `schedule` may also be names, `learning_rate` changes the optimizer's.
+    """
+    if preset is not None and settings is not None:
+        raise SettingsError("give preset or settings, not both")
+    if preset is not None and preset not in PRESETS:
+        raise SettingsError(f"there is no preset {preset!r}: use one of {', '.join(PRESETS)}")
+    base = settings if settings is not None else PRESETS[preset or "table"]
+    known = {name: value for name, value in changes.items() if value is not None}
+    rate = known.pop("learning_rate", None)
+    optimizer = known.get("optimizer", base.optimizer)
+    if isinstance(optimizer, str):
+        optimizer = OptimizerSettings(optimizer)  # type: ignore[arg-type]  # checked there
+        if rate is None and optimizer.name == "sgd":
+            raise SettingsError("sgd has no learning rate that suits all: give learning_rate")
+    if rate is not None:
+        if not isinstance(optimizer, OptimizerSettings):
+            raise SettingsError("learning_rate cannot reach into an optimizer function: set it there")
+        optimizer = dataclasses.replace(optimizer, learning_rate=rate)
+    known["optimizer"] = optimizer
+    if isinstance(known.get("schedule"), str):
+        known["schedule"] = ScheduleSettings(known["schedule"])
+    if isinstance(known.get("augment"), bool):
+        known["augment"] = Augment() if known["augment"] else None
+    if "checkpoint" in known:
+        known["checkpoint"] = Path(known["checkpoint"])
+    return dataclasses.replace(base, **known)

@@ -1,0 +1,294 @@
+"""`train`: one network, any data, any method."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from graylearn.data.augment import Augment
+from graylearn.data.batches import Preparation
+from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.methods import Method, make_method
+from graylearn.training import devices, seeding
+from graylearn.training.assignment import Assignment
+from graylearn.training.checkpoint import has_checkpoint, load_checkpoint
+from graylearn.training.history import History
+from graylearn.training.learner import Learner, ModuleLearner
+from graylearn.training.loop import Callback, Loop
+from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.networks import network_for
+from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings, make_optimizer
+from graylearn.training.predict import evaluate, predict_logits
+from graylearn.training.progress import Row, RunLog, make_reporter
+from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.settings import Settings, resolve
+from graylearn.training.sources import Training, make_training
+
+
+@dataclass(frozen=True)
+class Result:
+    """What training gives."""
+
+    model: nn.Module
+    """The user's module, trained, on the device of the run, in eval mode."""
+    log: list[Row]
+    """One row an epoch: loss, accuracy, learning_rate, seconds, ..."""
+    history: History
+    """Confidence of each training sample in each epoch."""
+    settings: Settings
+    """What the run was made with, presets and changes resolved."""
+    preparation: Preparation
+    """How samples become inputs; prediction on uint8 images needs it."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the run before its last epoch."""
+    seconds: float = 0.0
+    """Wall time of this call."""
+
+    def predict_logits(self, x: Any, **options: Any) -> NDArray[np.float32]:
+        """Logits (N, K) of samples as the model was trained on them."""
+        return predict_logits(self.model, x, preparation=self.preparation, **options)
+
+    def evaluate(self, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
+        """Loss and accuracy on samples with their true labels."""
+        return evaluate(self.model, x, y, preparation=self.preparation, **options)
+
+
+def train(
+    model: nn.Module,
+    data: Any,
+    *,
+    method: str | Method = "gl",
+    preset: str | None = None,
+    settings: Settings | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    optimizer: str | OptimizerSettings | OptimizerFactory | None = None,
+    learning_rate: float | None = None,
+    schedule: str | ScheduleSettings | None = None,
+    device: str | torch.device | None = None,
+    precision: str | None = None,
+    seed: int | None = None,
+    compile: bool | str | None = None,
+    deterministic: bool | None = None,
+    augment: Augment | bool | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_epochs: int | None = None,
+    checkpoint_steps: int | None = None,
+    resume: bool | None = None,
+    stream: bool | None = None,
+    workers: int | None = None,
+    history_bytes: int | None = None,
+    log: str | None = None,
+    sample_weight: Any = None,
+    validation: Any = None,
+    callbacks: Sequence[Callback] = (),
+) -> Result:
+    """Train `model`, any module that returns logits, on `data` with a method of learning from dirty labels.
+
+    `data` is (x, y) arrays or tensors, Samples, a Dataset, a DataLoader, or an iterable of (x, y) or
+    (x, y, index) batches. `method` is a name in METHODS or a Method. Every setting left None is that of
+    `settings`, or of `preset` (`table`, `paper` or `fast`); the fields of Settings say what each means.
+    `sample_weight` weights the losses (scaled to mean 1), `validation` = (x, y) is evaluated after each
+    epoch, and each of `callbacks` is called with an EpochEnd after it.
+    """
+    began = time.perf_counter()
+    chosen = resolve(
+        preset,
+        settings,
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        schedule=schedule,
+        device=device,
+        precision=precision,
+        seed=seed,
+        compile=compile,
+        deterministic=deterministic,
+        augment=augment,
+        checkpoint=checkpoint,
+        checkpoint_epochs=checkpoint_epochs,
+        checkpoint_steps=checkpoint_steps,
+        resume=resume,
+        stream=stream,
+        workers=workers,
+        history_bytes=history_bytes,
+        log=log,
+    )
+    teacher = make_method(method) if isinstance(method, str) else method
+    where = devices.choose(chosen.device)
+    with seeding.seeded(chosen.seed, where), devices.prepared(where, chosen.deterministic):
+        return _train(model, data, teacher, chosen, where, sample_weight, validation, callbacks, began)
+
+
+def _train(
+    model: nn.Module,
+    data: Any,
+    method: Method,
+    settings: Settings,
+    device: torch.device,
+    sample_weight: Any,
+    validation: Any,
+    callbacks: Sequence[Callback],
+    began: float,
+) -> Result:
+    saved = _saved(settings)
+    bfloat16 = devices.use_bfloat16(settings.precision, device, data)
+    training = make_training(data, settings, device, torch.bfloat16 if bfloat16 else torch.float32)
+    source = training.source
+    model.to(device)
+    num_classes = _probe(model, training.example, bfloat16)
+    largest = int(source.targets.max())
+    if largest >= num_classes:
+        raise DataError(
+            f"there is a label {largest} but the network gives {num_classes} logits (0..{num_classes - 1})"
+        )
+    history = History(
+        source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
+    )
+    learner, rate = _learner(model, method, settings, device, training, bfloat16)
+    assignment = Assignment(
+        [method],
+        learner,
+        history,
+        epochs=settings.epochs,
+        num_classes=num_classes,
+        seeds=[settings.seed],
+    )
+    identity = {
+        **settings.describe(),
+        "method": f"{type(method).__name__} {_options(method)}",
+        "weights": {name: list(value.shape) for name, value in learner.weights().items()},
+        "data": training.fingerprint,
+        "sample_weight": sample_weight is not None,
+    }
+    rows: list[Row] = []
+    if saved is not None:
+        _check_identity(saved[1]["identity"], identity, settings)
+        rows = saved[1]["log"]
+    reporter = make_reporter(settings.log, settings.epochs, source.steps)
+    loop = Loop(
+        models=[model],
+        learner=learner,
+        source=source,
+        assignment=assignment,
+        history=history,
+        settings=settings,
+        base_rate=rate,
+        weights=weights_for(sample_weight, source.targets),
+        logs=[RunLog(settings.checkpoint, rows)],
+        reporter=reporter,
+        identity=identity,
+        callbacks=callbacks,
+        validate=_validator(model, validation, training, device, bfloat16),
+    )
+    if saved is not None:
+        loop.load(*saved)
+    if isinstance(learner, ModuleLearner):
+        devices.maybe_compile(learner, settings, source, method, training.example, reporter.note)
+    loop.run()
+    model.eval()
+    return Result(
+        model,
+        loop.logs[0].rows,
+        history,
+        settings,
+        training.preparation,
+        loop.interrupted,
+        time.perf_counter() - began,
+    )
+
+
+def _learner(
+    model: nn.Module,
+    method: Method,
+    settings: Settings,
+    device: torch.device,
+    training: Training,
+    bfloat16: bool,
+) -> tuple[Learner, float]:
+    """The learner for this model, and the base learning rate."""
+    simple = method.networks == 1 and not method.needs_features and not bfloat16 and not settings.compile
+    if simple and isinstance(settings.optimizer, OptimizerSettings) and training.example.ndim == 2:
+        layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
+        if layers is not None:
+            return MLPLearner([model], layers, settings.optimizer, device), settings.optimizer.learning_rate
+    seeding.seed_global(settings.seed, "second network")
+    network = network_for(model, networks=method.networks, needs_features=method.needs_features).to(device)
+    if device.type == "cuda" and training.example.ndim == 4:
+        network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimizer = make_optimizer(settings.optimizer, network, device)
+    learner = ModuleLearner(network, optimizer, device=device, bfloat16=bfloat16)
+    return learner, learner.base_rate
+
+
+def _probe(model: nn.Module, example: Tensor, bfloat16: bool) -> int:
+    """How many logits the network gives, from a pass over two samples that leaves no trace."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), torch.autocast(example.device.type, torch.bfloat16, enabled=bfloat16):
+            logits = model(example)
+    finally:
+        model.train(was_training)
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
+        shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise SettingsError(f"the network gave {shown} for {len(example)} samples, expected logits (N, K)")
+    return logits.shape[1]
+
+
+def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:
+    """Sample weights on the device, scaled to mean 1."""
+    if sample_weight is None:
+        return None
+    weights = torch.as_tensor(np.asarray(sample_weight, dtype=np.float32)).reshape(-1).to(targets.device)
+    if len(weights) != len(targets):
+        raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
+    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.sum()) <= 0:
+        raise DataError("sample weights must be finite, 0 or more, and not all 0")
+    return weights / weights.mean()
+
+
+def _validator(
+    model: nn.Module, validation: Any, training: Training, device: torch.device, bfloat16: bool
+) -> Any:
+    if validation is None:
+        return None
+    x, y = (validation.x, validation.y) if hasattr(validation, "x") else validation
+    options = {"preparation": training.preparation, "precision": "bf16" if bfloat16 else "fp32"}
+    return lambda: evaluate(model, x, y, device=device, **options)
+
+
+def _options(method: Method) -> str:
+    return repr(method) if dataclasses.is_dataclass(method) else ""
+
+
+def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """The checkpoint to go on from, if any; refuses to write over a run."""
+    if settings.checkpoint is None or not has_checkpoint(settings.checkpoint):
+        return None
+    if not settings.resume:
+        raise CheckpointError(
+            f"{settings.checkpoint} holds a checkpoint already: pass resume=True to go on from it,"
+            " or give another folder"
+        )
+    return load_checkpoint(settings.checkpoint)
+
+
+def _check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings) -> None:
+    for name, value in mine.items():
+        if saved.get(name) != value:
+            old, new = (saved.get(name), value) if name not in ("data", "weights") else ("other", "this one")
+            raise CheckpointError(
+                f"the checkpoint in {settings.checkpoint} is of another run: its {name} is {old}, not {new};"
+                " resume with the settings it was started with, or use another folder"
+            )

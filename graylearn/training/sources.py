@@ -1,0 +1,192 @@
+"""From whatever the user calls data to a source of batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+from graylearn.data.augment import PixelScale, as_nhwc
+from graylearn.data.batches import ArrayBatches, BatchSource, Preparation
+from graylearn.data.streams import LoaderBatches, StreamBatches, split_item
+from graylearn.errors import DataError
+from graylearn.training import seeding
+from graylearn.training.predict import as_tensor
+from graylearn.training.settings import Settings
+
+_FINGERPRINT_ROWS = 256
+_DEVICE_SHARE = 0.5
+"""How much of the free memory of a device a training set may take."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A source of batches and what the run must know of it."""
+
+    source: BatchSource
+    preparation: Preparation
+    example: Tensor
+    """(at most 2, ...) inputs as the network will see them."""
+    ids: np.ndarray[Any, Any] | None
+    """What the user calls each sample."""
+    fingerprint: str
+    """Changes where the data does, so that a run is not resumed on other data."""
+
+
+def make_training(data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype) -> Training:
+    """The source for (x, y) arrays, Samples, Datasets, DataLoaders and other iterables of batches.
+
+    `dtype_images` is the type of float images on their way into the network.
+    """
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        data = data.tensors
+    if hasattr(data, "x") and hasattr(data, "y") and hasattr(data, "ids"):  # Samples
+        return _from_arrays(data.x, data.y, data.ids, data.kind == "image", settings, device, dtype_images)
+    if isinstance(data, tuple) and len(data) == 2:
+        return _from_arrays(data[0], data[1], None, False, settings, device, dtype_images)
+    if isinstance(data, DataLoader | IterableDataset):
+        return _from_loader(data, settings, device, dtype_images)
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        return _from_dataset(data, settings, device, dtype_images)
+    if isinstance(data, Iterable):
+        return _from_loader(data, settings, device, dtype_images)
+    raise DataError(
+        f"data is {type(data).__name__}, expected (x, y) arrays, Samples, a Dataset, a DataLoader"
+        " or an iterable of (x, y) batches"
+    )
+
+
+def _from_arrays(
+    x: Any,
+    y: Any,
+    ids: Any,
+    images: bool,
+    settings: Settings,
+    device: torch.device,
+    dtype_images: torch.dtype,
+) -> Training:
+    samples, labels = as_tensor(x), as_tensor(y, "y")
+    if samples.ndim < 2:
+        raise DataError(f"x has shape {tuple(samples.shape)}, expected (num_samples, ...) with features")
+    pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)
+    if samples.is_floating_point() and len(samples) and not bool(torch.isfinite(samples).all()):
+        raise DataError("x holds NaN or infinite values: fill or remove them before training")
+    preparation = Preparation(
+        scale=PixelScale.measure(as_nhwc(samples)) if pixels else None,
+        augment=settings.augment,
+        seed=seeding.derive(settings.seed, "augment"),
+        dtype=dtype_images if pixels or settings.augment is not None else torch.float32,
+    )
+    num_samples = len(labels)
+
+    def order(epoch: int) -> Tensor:
+        return seeding.epoch_order(num_samples, settings.seed, epoch)
+
+    source: BatchSource
+    if settings.stream or (settings.stream is None and not _fits(samples, pixels, device)):
+        source = StreamBatches.from_arrays(
+            samples,
+            labels,
+            batch_size=settings.batch_size,
+            order=order,
+            device=device,
+            preparation=preparation,
+            workers=settings.workers,
+        )
+    else:
+        source = ArrayBatches(
+            samples,
+            labels,
+            batch_size=settings.batch_size,
+            order=order,
+            device=device,
+            preparation=preparation,
+        )
+    example = preparation.finish(preparation.stored(samples[:2].to(device)))
+    return Training(
+        source, preparation, example, None if ids is None else np.asarray(ids), _fingerprint(samples, labels)
+    )
+
+
+def _fits(samples: Tensor, pixels: bool, device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    needed = samples.numel() * (samples.element_size() if pixels else 4)
+    return needed < _DEVICE_SHARE * torch.cuda.mem_get_info(device)[0]
+
+
+def _from_dataset(data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype) -> Training:
+    if len(data) == 0:
+        raise DataError("there are no samples to train on")
+    first = torch.as_tensor(split_item(data[0])[0])
+    preparation = _stream_preparation(data, first[None], settings, dtype_images)
+    source = StreamBatches(
+        data,
+        batch_size=settings.batch_size,
+        order=lambda epoch: seeding.epoch_order(len(data), settings.seed, epoch),
+        device=device,
+        preparation=preparation,
+        workers=settings.workers,
+    )
+    example = _example(preparation, first[None].to(device))
+    return Training(source, preparation, example, None, _fingerprint(first[None], source.targets.cpu()))
+
+
+def _from_loader(data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype) -> Training:
+    if isinstance(data, IterableDataset):
+        data = DataLoader(data, batch_size=settings.batch_size, num_workers=settings.workers)
+    if iter(data) is data:
+        raise DataError(
+            "the data can be read only once, but every epoch reads it anew:"
+            " give a list, a Dataset or a DataLoader instead of a generator"
+        )
+    seeding.seed_global(settings.seed, "epoch", 0)
+    first = torch.as_tensor(split_item(next(iter(data), (torch.empty(0), None)))[0])
+    if len(first) == 0:
+        raise DataError("there are no samples to train on")
+    preparation = _stream_preparation(data, first, settings, dtype_images)
+    seeding.seed_global(settings.seed, "epoch", 0)
+    source = LoaderBatches(data, device=device, preparation=preparation)
+    example = _example(preparation, first[:2].to(device))
+    return Training(source, preparation, example, None, _fingerprint(first[:1], source.host_targets))
+
+
+def _stream_preparation(
+    data: Any, batch: Tensor, settings: Settings, dtype_images: torch.dtype
+) -> Preparation:
+    """Of a stream: uint8 images are scaled by the statistics of a first part of them."""
+    pixels = batch.dtype == torch.uint8 and batch.ndim == 4
+    scale = None
+    if pixels:
+        if hasattr(data, "__getitem__") and not isinstance(data, DataLoader):
+            places = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
+            batch = torch.stack([torch.as_tensor(split_item(data[int(place)])[0]) for place in places])
+        scale = PixelScale.measure(as_nhwc(batch))
+    return Preparation(
+        scale=scale,
+        augment=settings.augment,
+        seed=seeding.derive(settings.seed, "augment"),
+        dtype=dtype_images if pixels or settings.augment is not None else torch.float32,
+    )
+
+
+def _example(preparation: Preparation, samples: Tensor) -> Tensor:
+    if not preparation.images and not samples.is_floating_point() and samples.dtype != torch.uint8:
+        return samples  # whole numbers may be tokens, which an embedding reads as they are
+    return preparation.finish(preparation.stored(samples))
+
+
+def _fingerprint(samples: Tensor, labels: Tensor) -> str:
+    """A hash of the labels, the shape and some rows spread over the set."""
+    places = np.unique(np.linspace(0, len(samples) - 1, _FINGERPRINT_ROWS).astype(int))
+    digest = hashlib.sha256(json.dumps([list(samples.shape), str(samples.dtype)]).encode())
+    digest.update(labels.cpu().long().numpy().tobytes())
+    digest.update(np.ascontiguousarray(samples[torch.from_numpy(places)].cpu().numpy()).tobytes())
+    return digest.hexdigest()

@@ -84,11 +84,12 @@ class _Block(nn.Module):
         hidden = F.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
         hidden = F.relu6(self._bn1(self._depthwise_conv(hidden)))
         hidden = self._bn2(self._project_conv(hidden))
-        return x + hidden if self.adds_input else hidden
+        result: Tensor = x + hidden if self.adds_input else hidden
+        return result
 
 
 class EfficientNetLite0(nn.Module):
-    """The network; `forward` gives ImageNet logits (N, 1000), `features` what they are read from (N, 1280)."""
+    """The network: `features` (N, 1280) are pooled, `forward` gives the ImageNet logits (N, 1000) of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,7 +122,7 @@ class EfficientNetLite0(nn.Module):
 
 
 def load_efficientnet_lite0(path: str) -> EfficientNetLite0:
-    """The network with the weights of the file at `path`, ready to use; CheckpointError where they do not fit."""
+    """The network with the weights at `path`, ready to use; CheckpointError where they do not fit."""
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)
         net = EfficientNetLite0()

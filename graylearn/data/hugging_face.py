@@ -1,0 +1,114 @@
+"""Hugging Face `datasets` into `Samples`. The package is the user's own: nothing here imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graylearn.data.image_decode import CHANNELS, UnreadableImageError, decode_image
+from graylearn.data.image_folder import ImageOptions
+from graylearn.data.samples import Label, Samples
+from graylearn.data.tables import Table, samples_from_table, table_from_arrow
+from graylearn.errors import DataError
+
+
+def is_hugging_face(source: Any) -> bool:
+    """Whether this is a dataset, or a dict of them, of the `datasets` package."""
+    return any(cls.__module__.split(".")[0] == "datasets" for cls in type(source).__mro__)
+
+
+def samples_from_hugging_face(
+    dataset: Any,
+    options: ImageOptions,
+    *,
+    split: str | None = None,
+    label: Any = None,
+    id: Any = None,
+    text: Any = None,
+    classes: Sequence[Label] | None = None,
+    labelled: bool = True,
+) -> Samples:
+    """Samples of a `datasets.Dataset`; labels of a ClassLabel column go by their names, in its order."""
+    if isinstance(dataset, dict):  # a DatasetDict
+        if split not in dataset:
+            raise DataError(f"the dataset has the splits {', '.join(dataset)}; choose one with split=")
+        dataset = dataset[split]
+    if not hasattr(dataset, "num_rows"):
+        raise DataError(
+            f"{type(dataset).__name__} streams its rows; load the dataset without streaming=True to read it"
+        )
+    name = f"the dataset ({dataset.num_rows} rows)"
+    images = [column for column, kind in dataset.features.items() if type(kind).__name__ == "Image"]
+    # Undecoded, an image is a record of its bytes and path, which goes through the one decoder of ours.
+    for column in images:
+        dataset = dataset.cast_column(column, type(dataset.features[column])(decode=False))
+    names = {
+        column: list(kind.names)
+        for column, kind in dataset.features.items()
+        if type(kind).__name__ == "ClassLabel" and kind.names
+    }
+    table = table_from_arrow(dataset.with_format("arrow")[:], name)
+    if label is None and labelled and len(names) == 1:
+        label = next(iter(names))  # a ClassLabel column is a label by its type
+    if isinstance(label, Hashable) and label in names and labelled:
+        table, classes = _named(table, label, names[label], classes)
+    if len(images) != 1:
+        return samples_from_table(table, label=label, id=id, text=text, classes=classes, labelled=labelled)
+    return _image_samples(table, images[0], options, label, id, classes, labelled)
+
+
+def _named(
+    table: Table, label: Hashable, names: list[str], classes: Sequence[Label] | None
+) -> tuple[Table, Sequence[Label]]:
+    """The table with its labels spelled out, and the classes in the order that the dataset gives them."""
+    codes = table.frame[label]
+    spelled = np.array(
+        [None if code != code or code < 0 else names[int(code)] for code in codes], dtype=object
+    )
+    frame = table.frame.assign(**{str(label): spelled})
+    return Table(frame, table.name, table.ids, table.place), classes if classes is not None else names
+
+
+def _image_samples(
+    table: Table,
+    column: Hashable,
+    options: ImageOptions,
+    label: Any,
+    id: Any,
+    classes: Sequence[Label] | None,
+    labelled: bool,
+) -> Samples:
+    records = list(table.frame[column])
+    # What remains of the table, with a text in place of the image, holds the labels and the ids.
+    frame = table.frame.assign(**{str(column): ""})
+    rows = samples_from_table(
+        Table(frame, table.name, table.ids, table.place),
+        label=label,
+        id=id,
+        text=column,
+        classes=classes,
+        labelled=labelled,
+    )
+    size = options.size
+    images = np.empty((len(records), size, size, CHANNELS), dtype=np.uint8)
+    failed: dict[int, str] = {}
+    for row, record in enumerate(records):
+        try:
+            data = record["bytes"] if record["bytes"] is not None else Path(record["path"]).read_bytes()
+            images[row] = np.frombuffer(decode_image(data, size), np.uint8).reshape(size, size, CHANNELS)
+        except (UnreadableImageError, OSError, TypeError) as error:
+            failed[row] = str(error)
+    if failed and options.on_error == "stop":
+        shown = "; ".join(f"row {row} ({reason})" for row, reason in list(failed.items())[:20])
+        raise DataError(
+            f"{len(failed)} of {len(records)} images of {table.name} cannot be read: {shown}. "
+            'Mend or remove them, or pass on_error="skip" to leave them out'
+        )
+    kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
+    if not len(kept):
+        raise DataError(f"none of the {len(records)} images of {table.name} can be read")
+    pixels = images if not failed else images[kept]
+    return Samples(pixels, rows.y[kept], rows.classes, rows.ids[kept], "image")

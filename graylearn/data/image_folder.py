@@ -1,0 +1,189 @@
+"""Image files into `Samples`: one folder a class, or a table of paths and labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from graylearn.data.image_cache import cache_images
+from graylearn.data.samples import Label, Samples
+from graylearn.data.tables import Table, samples_from_table
+from graylearn.errors import DataError
+
+IMAGE_SUFFIXES = frozenset(
+    {
+        ".jpg",
+        ".jpeg",
+        ".jfif",
+        ".png",
+        ".bmp",
+        ".gif",
+        ".webp",
+        ".tif",
+        ".tiff",
+        ".ppm",
+        ".pgm",
+        ".pbm",
+        ".tga",
+    }
+)
+"""Endings, in lower case, of the files taken for images."""
+PATH_NAMES = frozenset(
+    {"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path"}
+)
+"""Column names, in lower case, that mean the path of an image where the values end like one."""
+
+_SPLIT_NAMES = frozenset({"train", "training", "test", "testing", "val", "valid", "validation"})
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """How image files become pixels; the fields are those of `cache_images`."""
+
+    size: int = 64
+    """Pixels a side after resizing and cropping."""
+    cache: str | Path | None = None
+    """Folder of the decoded images; None is the user's cache folder."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """Whether an unreadable file stops the run or is left out."""
+    workers: int | None = None
+    """Decoding processes; 0 is this one, None one a core."""
+
+
+def samples_from_image_folder(
+    folder: Path,
+    options: ImageOptions,
+    *,
+    classes: Sequence[Label] | None = None,
+    labelled: bool = True,
+) -> Samples:
+    """Images of a folder that holds one folder a class; ids are paths within `folder`.
+
+    Images may lie deeper inside a class folder. Files that do not end like images, and names that begin with
+    a dot, are passed over. With labelled=False every image below `folder` is taken and no label read.
+    """
+    if not labelled:
+        names = _images_below(folder)
+        if not names:
+            raise DataError(f"{folder} holds no images ({_endings()})")
+        return _decoded(folder, names, np.full(len(names), -1, dtype=np.int64), (), options)
+    class_names = sorted(
+        entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")
+    )
+    if not class_names:
+        raise DataError(
+            f"{folder} holds no folders; expected one folder of images a class "
+            "(or pass labelled=False for images without labels)"
+        )
+    if set(map(str.lower, class_names)) <= _SPLIT_NAMES and _holds_folders(folder / class_names[0]):
+        raise DataError(
+            f"the folders of {folder} are splits ({', '.join(class_names)}), not classes; read one of them, "
+            f"such as {folder / class_names[0]}"
+        )
+    if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
+        raise DataError(
+            f"{folder} has the folder {strange[0]!r}, which is not among the {len(classes)} known classes"
+        )
+    known = tuple(class_names) if classes is None else tuple(classes)
+    place_of = {str(label): place for place, label in enumerate(known)}
+    names, y = [], []
+    for class_name in class_names:
+        found = [f"{class_name}/{name}" for name in _images_below(folder / class_name)]
+        if not found:
+            raise DataError(
+                f"the folder {folder / class_name} holds no images ({_endings()}); "
+                "remove it, or read another folder"
+            )
+        names += found
+        y += [place_of[class_name]] * len(found)
+    return _decoded(folder, names, np.array(y, dtype=np.int64), known, options)
+
+
+def path_column(table: Table, label: Any) -> Hashable | None:
+    """The column that holds paths of images, where its name and its first value leave no doubt."""
+    frame = table.frame
+    named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name != label]
+    if len(named) != 1 or not len(frame):
+        return None
+    first = frame[named[0]].iloc[0]
+    is_path = isinstance(first, str) and Path(first).suffix.lower() in IMAGE_SUFFIXES
+    return named[0] if is_path else None
+
+
+def samples_from_manifest(
+    table: Table,
+    column: Hashable,
+    root: Path,
+    options: ImageOptions,
+    *,
+    label: Any = None,
+    id: Any = None,
+    classes: Sequence[Label] | None = None,
+    labelled: bool = True,
+) -> Samples:
+    """Images that a table lists: `column` holds their paths, from `root` where they are relative.
+
+    Ids are the paths as written, unless `id` names another column. Columns besides path, label and id are
+    passed over.
+    """
+    paths = table.frame[column]
+    if paths.isna().any():
+        row = int(np.flatnonzero(paths.isna())[0])
+        raise DataError(f"{table.name}, {table.where(row)}: the path in column {str(column)!r} is missing")
+    names = [str(path) for path in paths]
+    if id is None or id is False:
+        seen: dict[str, int] = {}
+        for row, name in enumerate(names):
+            if name in seen:
+                raise DataError(
+                    f"{table.name}: {name} is listed at {table.where(seen[name])} and again at "
+                    f"{table.where(row)}; list each image once"
+                )
+            seen[name] = row
+        id = False
+    # Labels and ids are those of any table, whose text is the path.
+    rows = samples_from_table(table, label=label, id=id, text=column, classes=classes, labelled=labelled)
+    decoded = _decode([root / name for name in names], options)
+    ids = np.array(names, dtype=object) if id is False else rows.ids
+    return Samples(decoded.images, rows.y[decoded.kept], rows.classes, ids[decoded.kept], "image")
+
+
+def _decoded(
+    folder: Path, names: list[str], y: np.ndarray, classes: tuple[Label, ...], options: ImageOptions
+) -> Samples:
+    cached = _decode([folder / name for name in names], options)
+    ids = np.array(names, dtype=object)
+    return Samples(cached.images, y[cached.kept], classes, ids[cached.kept], "image")
+
+
+def _decode(paths: list[Path], options: ImageOptions) -> Any:
+    return cache_images(
+        paths, size=options.size, folder=options.cache, on_error=options.on_error, workers=options.workers
+    )
+
+
+def _images_below(folder: Path) -> list[str]:
+    """Paths within `folder`, with forward slashes, in the order of their names."""
+    found = []
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = Path(root).relative_to(folder)
+        found += [
+            (inside / name).as_posix()
+            for name in sorted(files)
+            if not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES
+        ]
+    return found
+
+
+def _holds_folders(folder: Path) -> bool:
+    return any(entry.is_dir() for entry in os.scandir(folder))
+
+
+def _endings() -> str:
+    return "files ending in " + ", ".join(sorted(IMAGE_SUFFIXES))

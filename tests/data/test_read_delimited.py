@@ -1,0 +1,295 @@
+"""Nasty CSV files: each gives the right data, or one clear error that names file, line or column."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from graylearn.data.read import read
+from graylearn.errors import DataError
+
+
+@pytest.fixture
+def csv(tmp_path):
+    def write(content: str | bytes, name: str = "dirty.csv"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def test_plain_file(csv):
+    samples = read(csv("size,colour,label\n1.5,red,cat\n2.5,blue,dog\n3.5,red,cat\n"))
+    assert samples.kind == "table"
+    assert list(samples.x.columns) == ["size", "colour"]
+    assert samples.x["size"].tolist() == [1.5, 2.5, 3.5]
+    assert samples.classes == ("cat", "dog")
+    assert samples.y.tolist() == [0, 1, 0]
+    assert samples.ids.tolist() == [2, 3, 4], "lines as an editor counts them, below the header"
+
+
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])
+def test_byte_order_mark_is_no_part_of_the_first_name(csv, mark):
+    samples = read(csv(mark + b"a,label\n1,x\n2,y\n"))
+    assert list(samples.x.columns) == ["a"]
+
+
+def test_utf16_is_recognised_by_its_mark(csv):
+    samples = read(csv("naïve,label\n1,été\n2,hiver\n".encode("utf-16")))
+    assert list(samples.x.columns) == ["naïve"]
+    assert samples.classes == ("hiver", "été")
+
+
+def test_quotes_and_newlines_within_quotes(csv):
+    samples = read(csv('note,label\n"a, ""b""",x\n"two\nlines",y\nplain,x\n'))
+    assert samples.x["note"].tolist() == ['a, "b"', "two\nlines", "plain"]
+    assert samples.ids.tolist() == [2, 3, 5], "the row after two lines begins on line 5"
+
+
+def test_blank_lines_are_passed_over_but_counted(csv):
+    samples = read(csv("\n\na,label\n1,x\n\n2,y\n\n"))
+    assert samples.x["a"].tolist() == [1, 2]
+    assert samples.ids.tolist() == [4, 6]
+
+
+def test_windows_line_ends(csv):
+    samples = read(csv("a,label\r\n1,x\r\n2,y\r\n"))
+    assert samples.classes == ("x", "y")
+    assert samples.ids.tolist() == [2, 3]
+
+
+def test_mixed_types_become_text(csv):
+    samples = read(csv("a,label\n1,x\nmany,y\n2.5,x\n"))
+    assert samples.x["a"].tolist() == ["1", "many", "2.5"]
+
+
+def test_missing_features_are_missing(csv):
+    samples = read(csv("a,b,c,label\n1,red,NA,x\n?,,NA,y\nNA,blue,NA,x\n"))
+    assert samples.x["a"].isna().tolist() == [False, True, True]
+    assert samples.x["a"].dtype == np.float64
+    assert samples.x["b"].isna().tolist() == [False, True, False]
+    assert samples.x["c"].isna().all()
+
+
+def test_a_label_that_spells_missing_is_a_class_of_its_own(csv):
+    samples = read(csv("a,label\n1,NA\n2,null\n3,DE\n"))
+    assert samples.classes == ("DE", "NA", "null")
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [("a,label\n1,x\n2,\n3,  \n4,y\n", "lines 3, 4"), ("a,label\n1,0\n2,\n3,1\n", "lines 3")],
+)
+def test_empty_labels_are_named_by_line(csv, content, lines):
+    path = csv(content)
+    with pytest.raises(DataError, match=lines) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+    assert "column 'label'" in str(caught.value)
+
+
+def test_one_class_only_is_read(csv):
+    samples = read(csv("a,label\n1,x\n2,x\n"))
+    assert samples.classes == ("x",)
+    assert samples.y.tolist() == [0, 0]
+
+
+def test_labels_of_each_type(csv):
+    assert read(csv("a,label\n1,10\n2,9\n")).classes == (9, 10)
+    assert read(csv("a,label\n1,true\n2,false\n")).classes == (False, True)
+    assert read(csv("a,label\n1,b10\n2,b9\n")).classes == ("b10", "b9")
+
+
+def test_id_column_names_the_rows_and_is_no_feature(csv):
+    samples = read(csv("ID,a,label\nr7,1,x\nr3,2,y\n"))
+    assert samples.ids.tolist() == ["r7", "r3"]
+    assert list(samples.x.columns) == ["a"]
+    assert read(csv("key,a,label\n7,1,x\n3,2,y\n"), id="key").ids.tolist() == [7, 3]
+
+
+def test_nameless_first_column_is_the_index_that_pandas_wrote(csv, tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}, index=["s0", "s1"])
+    frame.to_csv(tmp_path / "index.csv")
+    samples = read(tmp_path / "index.csv")
+    assert samples.ids.tolist() == ["s0", "s1"]
+    assert list(samples.x.columns) == ["a"]
+
+
+def test_duplicate_ids(csv):
+    path = csv("id,a,label\n7,1,x\n8,2,y\n7,3,x\n")
+    with pytest.raises(DataError, match=r"id '7' in column 'id' stands at line 2 and again at line 4"):
+        read(path)
+    samples = read(path, id=False)
+    assert samples.ids.tolist() == [2, 3, 4]
+    assert list(samples.x.columns) == ["id", "a"]
+
+
+def test_missing_id(csv):
+    with pytest.raises(DataError, match="line 3: the id in column 'id' is missing"):
+        read(csv("id,a,label\n7,1,x\n,2,y\n"))
+
+
+def test_huge_and_infinite_numbers_are_kept(csv):
+    samples = read(csv("a,b,label\n1e308,inf,x\n-1e308,-inf,y\n0,nan,x\n"))
+    assert samples.x["a"].tolist() == [1e308, -1e308, 0.0]
+    assert samples.x["b"].tolist()[:2] == [np.inf, -np.inf]
+    assert np.isnan(samples.x["b"][2])
+
+
+def test_ten_thousand_columns(csv):
+    names = ",".join(f"gene_{i}" for i in range(10_000))
+    row = ",".join(str(i / 7) for i in range(10_000))
+    samples = read(csv(f"{names},label\n{row},x\n{row},y\n"))
+    assert samples.x.shape == (2, 10_000)
+    assert samples.x["gene_9999"].tolist() == [9999 / 7] * 2
+
+
+def test_a_row_longer_than_a_block(csv):
+    long = "word " * 500_000
+    samples = read(csv(f'text,label\n"{long}",x\nshort,y\n'))
+    assert samples.kind == "text"
+    assert samples.x[0] == long
+
+
+def test_latin1_bytes(csv):
+    path = csv("town,label\nBern,x\nZürich,y\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"line 3, column 'town': byte 0xfc is not utf-8; pass encoding"):
+        read(path)
+    assert read(path, encoding="latin-1").x["town"].tolist() == ["Bern", "Zürich"]
+
+
+@pytest.mark.parametrize(("row", "count"), [("1", 1), ("1,2,3,x", 4)])
+def test_ragged_rows_are_named_by_line(csv, row, count):
+    path = csv(f'a,b,label\n"one\nmore",2,x\n\n{row}\n3,4,y\n')
+    with pytest.raises(DataError, match=rf"line 5: {count} fields where the first line has 3"):
+        read(path)
+
+
+def test_quote_that_never_closes(csv):
+    with pytest.raises(DataError, match="line 3: a quote opens here and never closes"):
+        read(csv('a,label\n1,x\n"2,y\n3,x\n4,y\n'))
+
+
+def test_stray_quotes_inside_cells_are_text(csv):
+    samples = read(csv('a,label\n5" pipe,x\n7 pipe,y\n'))
+    assert samples.x["a"].tolist() == ['5" pipe', "7 pipe"]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", b"\xef\xbb\xbf"])
+def test_empty_file(csv, content):
+    with pytest.raises(DataError, match=r"dirty\.csv is empty"):
+        read(csv(content))
+
+
+def test_header_only(csv):
+    with pytest.raises(DataError, match=r"dirty\.csv has a header \(a, label\) but no rows"):
+        read(csv("a,label\n"))
+
+
+def test_duplicate_column_names(csv):
+    with pytest.raises(DataError, match="two columns called 'a'"):
+        read(csv("a,a,label\n1,2,x\n3,4,y\n"))
+
+
+def test_semicolons_and_decimal_commas(csv):
+    samples = read(csv("a;b;label\n1,5;2;x\n2,5;3;y\n"))
+    assert samples.x["a"].tolist() == [1.5, 2.5]
+    assert read(csv("a;b;label\n1.5;u,v;x\n2.5;w;y\n")).x["b"].tolist() == ["u,v", "w"]
+
+
+def test_other_separators(csv):
+    assert list(read(csv("a\tlabel\n1\tx\n2\ty\n", "t.tsv")).x.columns) == ["a"]
+    assert list(read(csv("a|label\n1|x\n2|y\n")).x.columns) == ["a"]
+    assert list(read(csv("a:label\n1:x\n2:y\n"), separator=":").x.columns) == ["a"]
+
+
+def test_a_quoted_header_may_hold_the_separator(csv):
+    assert list(read(csv('"a;b;c;d",label\n1,x\n2,y\n')).x.columns) == ["a;b;c;d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("0.5,1,x\n0.7,2,y\n", ["0", "1"]),  # a decimal number: no header
+        ("5,3,1\n6,2,0\n", ["0", "1"]),  # nothing but numbers: no header
+        ("0,1,2\n5.5,3,1\n6.5,2,0\n", ["0", "1"]),  # numbers that count the columns: a header
+        ("year,2019,2020\n5,3,1\n6,2,0\n", ["year", "2019"]),
+    ],
+)
+def test_header_or_not(csv, content, columns):
+    samples = read(csv(content), label=-1)
+    assert list(samples.x.columns) == columns
+    assert len(samples) == 2
+    assert samples.ids[0] == content.count("\n") - 1
+
+
+def test_header_can_be_said(csv):
+    samples = read(csv("0.5,0.7\n1,x\n"), label=-1, header=True)
+    assert list(samples.x.columns) == ["0.5"]
+    assert len(read(csv("a,x\nb,y\n"), label=1, header=False)) == 2
+
+
+def test_label_is_never_guessed_in_doubt(csv):
+    with pytest.raises(
+        DataError, match=r"no column is plainly the label; name it with label=, one of: a, b, c"
+    ):
+        read(csv("a,b,c\n1,2,x\n"))
+    with pytest.raises(DataError, match=r"both class and target could be the label"):
+        read(csv("a,class,target\n1,2,x\n"))
+    with pytest.raises(
+        DataError, match=r"no column 'species' to take the label from; its columns are a, label"
+    ):
+        read(csv("a,label\n1,x\n"), label="species")
+
+
+def test_nothing_but_labels(csv):
+    with pytest.raises(DataError, match="nothing is left to learn from"):
+        read(csv("label\nx\ny\n"))
+
+
+def test_unlabelled_data(csv):
+    path = csv("a,b\n1,2\n3,4\n")
+    samples = read(path, labelled=False)
+    assert samples.classes == ()
+    assert samples.y.tolist() == [-1, -1]
+    assert list(read(path, label="species", labelled=False).x.columns) == ["a", "b"]
+    assert list(read(path, label="b", labelled=False).x.columns) == ["a"]
+
+
+def test_classes_of_a_saved_model_keep_their_order(csv):
+    path = csv("a,label\n1,x\n2,y\n")
+    samples = read(path, classes=("y", "z", "x"))
+    assert samples.classes == ("y", "z", "x")
+    assert samples.y.tolist() == [2, 0]
+    with pytest.raises(DataError, match="labels x are not among"):
+        read(path, classes=("y", "z"))
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_compressed(csv, tmp_path, ending):
+    path = tmp_path / f"table.csv.{ending}"
+    with pa.output_stream(path, compression={"gz": "gzip", "zst": "zstd"}[ending]) as stream:
+        stream.write(b"a,label\n1,x\n2,y\n")
+    assert read(path).x["a"].tolist() == [1, 2]
+
+
+def test_cut_gzip(csv):
+    whole = gzip.compress(b"a,label\n" + b"1,x\n" * 10_000)
+    with pytest.raises(DataError, match=r"cut\.csv\.gz cannot be read .* is the file whole"):
+        read(csv(whole[: len(whole) // 2], "cut.csv.gz"))
+
+
+def test_dates_and_times_are_typed(csv):
+    samples = read(csv("day,time,label\n2024-01-31,12:30,x\n2024-02-01,00:01,y\n"))
+    assert samples.x["day"].tolist() == [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-02-01")]
+    assert samples.x["time"].tolist() == [45000, 60]
+
+
+def test_unknown_files(csv, tmp_path):
+    with pytest.raises(DataError, match=r"missing\.csv does not exist"):
+        read(tmp_path / "missing.csv")
+    with pytest.raises(DataError, match=r"ends in '\.xlsx'; known are \.csv"):
+        read(csv("a", "a.xlsx"))

@@ -1,0 +1,80 @@
+"""The page on methods: its table is complete, and the method it shows how to add works as shown."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hand_made import logits_with_loss, make_step
+from sklearn.datasets import load_digits
+
+from graylearn.methods import METHODS, make_method
+from graylearn.nets.mlp import MLP
+from graylearn.training import train
+
+PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+
+
+def code_after(heading):
+    """The first Python block below a heading."""
+    return re.search(r"```python\n(.*?)```", PAGE.split(heading)[1], re.DOTALL)[1]
+
+
+@pytest.fixture
+def trimmed(monkeypatch):
+    """The shown method, registered as shown, and taken out again afterwards."""
+    monkeypatch.setitem(METHODS, "trimmed", None)  # restored to absent when the test is over
+    source = code_after("## Adding a method")
+    exec(compile(source, "docs/methods.md", "exec"), {"__name__": "shown"})
+    return source
+
+
+def test_every_method_and_every_option_is_in_the_table():
+    rows = {}
+    for line in PAGE.splitlines():
+        if found := re.match(r"\| `([^`]+)` \|", line):
+            rows[found[1]] = line
+    assert list(rows) == list(METHODS)
+    for name, row in rows.items():
+        inherited = "those of `spl`" in row
+        for field in fields(METHODS[name]):
+            assert f"`{field.name}`" in row or (inherited and field.name != "gamma"), (name, field.name)
+
+
+def test_what_each_asks_of_the_engine_is_said_truly():
+    asks = PAGE.split("What each asks of the engine:")[1].split("## ")[0].splitlines()
+    (alone,) = (line for line in asks if "per_sample" in line)
+    (features,) = (line for line in asks if "needs_features" in line)
+    (two,) = (line for line in asks if "networks = 2" in line)
+    for name in METHODS:
+        method = make_method(name)
+        assert (f"`{name}`" in alone) == method.per_sample, name
+        assert (f"`{name}`" in features) == method.needs_features, name
+        assert (f"`{name}`" in two) == (method.networks == 2), name
+
+
+def test_first_example_runs():
+    shown = {}
+    exec(compile(code_after("# Methods"), "docs/methods.md", "exec"), shown)
+    assert shown["method"] == METHODS["co-teaching"](noise_rate=0.2)
+
+
+def test_shown_method_is_short_and_does_what_it_says(trimmed):
+    assert len(trimmed.strip().splitlines()) < 20
+    losses = np.array([5.0, 1.0, 3.0, 2.0, 4.0])
+    step = make_step(logits_with_loss(losses), torch.zeros(5, dtype=torch.int64))
+    found = make_method("trimmed", share=0.2).loss(step)
+    np.testing.assert_allclose(found.numpy(), [0, 1.25, 3.75, 2.5, 5.0])
+
+
+@pytest.mark.usefixtures("trimmed")
+def test_shown_method_trains_by_name():
+    x, y = load_digits(return_X_y=True)
+    x = (x / 16).astype(np.float32)
+    torch.manual_seed(0)
+    result = train(
+        MLP(10, (64,)), (x, y), method="trimmed", epochs=5, batch_size=32, device="cpu", log="none"
+    )
+    assert result.log[-1]["accuracy"] > 0.9

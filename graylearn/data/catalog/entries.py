@@ -61,7 +61,7 @@ class Entry:
 
 
 _IMAGENET_TERMS = "ImageNet terms of access: non-commercial research and education"
-_SDSS_TERMS = "SDSS data, free to use with credit to SDSS"
+_SDSS_TERMS = "public domain; SDSS asks to be credited"
 
 _ENTRIES = (
     Entry(
@@ -188,7 +188,7 @@ _ENTRIES = (
         classes=5,
         shape=(187,),
         size=392_000_000,
-        licence="ODC-By 1.0 (the MIT-BIH recordings it was made from)",
+        licence="ODC-By 1.0 for the MIT-BIH recordings it is made from",
         source="https://www.kaggle.com/datasets/shayanfazeli/heartbeat",
     ),
     Entry(
@@ -260,7 +260,7 @@ _ENTRIES = (
         classes=6,
         shape=(11,),
         size=78_000,
-        licence="CC0",
+        licence="CC BY 4.0 for the UCI Wine Quality data it is made from",
         source="https://www.kaggle.com/datasets/yasserh/wine-quality-dataset",
     ),
 )

@@ -9,9 +9,12 @@ from pathlib import Path
 from graylearn.errors import DataError
 
 DEPTH = 3
-"""How many folders below the data folder are looked into."""
+"""How many levels of folders are looked into, the data folder being the first."""
 PACKED = ("", ".gz", ".zst")
 """Endings under which a CSV may be compressed."""
+
+
+NO_FOLDER = "no data folder: pass one (--data FOLDER) or set the environment variable GRAYLEARN_DATA"
 
 
 def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -27,25 +30,24 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
 class Finder:
     """The files and folders under a data folder, looked up by name; nearest to the top first."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path | None) -> None:
         self.root = root
         self._files: dict[str, list[Path]] = {}
-        self._folders: dict[str, list[Path]] = {root.resolve().name: [root]}
-        if root.is_dir():
-            self._scan()
+        self._folders: dict[str, list[Path]] = {}
+        if root is not None and root.is_dir():
+            self._folders[root.resolve().name] = [root]
+            level = [root]
+            for _ in range(DEPTH):
+                level = [folder for parent in level for folder in self._scan(parent)]
 
-    def _scan(self) -> None:
-        level = [self.root]
-        for depth in range(DEPTH + 1):
-            below: list[Path] = []
-            for folder in level:
-                for name, path, is_folder in _entries(folder):
-                    if is_folder:
-                        below.append(path)
-                        self._folders.setdefault(name, []).append(path)
-                    elif depth < DEPTH or len(level) < 1000:
-                        self._files.setdefault(name, []).append(path)
-            level = below
+    def _scan(self, parent: Path) -> list[Path]:
+        """Note what lies in a folder; return the folders among it."""
+        folders = []
+        for name, path, is_folder in _entries(parent):
+            (self._folders if is_folder else self._files).setdefault(name, []).append(path)
+            if is_folder:
+                folders.append(path)
+        return folders
 
     def file(self, *names: str) -> Path | None:
         """The first file that has one of these names, itself or compressed."""

@@ -1,0 +1,129 @@
+"""Image sets that come as picture files: Mini-ImageNet and Tiny-ImageNet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from graylearn.data.catalog.files import Finder
+from graylearn.data.catalog.images import ImageFiles, Part
+from graylearn.data.image_cache import cache_images
+from graylearn.data.image_folder import IMAGE_SUFFIXES
+from graylearn.data.samples import Samples
+from graylearn.data.splits import stratified_choice
+from graylearn.errors import DataError
+
+MINI_FOLDERS = (
+    "mini-imagenet",
+    "miniimagenet",
+    "mini_imagenet",
+    "miniImagenet",
+    "miniImageNet",
+    "MiniImageNet",
+)
+SPLITS = ("train", "val", "test")
+Labelled = list[tuple[Path, str]]
+"""Picture files with the name of their class."""
+
+
+def find_pictures(name: str, finder: Finder, size: int) -> ImageFiles | None:
+    """An image set that is published as picture files; they are cut square and scaled to `size` pixels."""
+    if name == "mini-imagenet":
+        folder = finder.folder(*MINI_FOLDERS)
+        return ImageFiles(folder, "published", partial(_read_mini, folder, size)) if folder else None
+    if name == "tiny-imagenet":
+        folder = finder.folder("tiny-imagenet-200")
+        return ImageFiles(folder, "published", partial(_read_tiny, folder, size)) if folder else None
+    return None
+
+
+def _read_mini(folder: Path, size: int, part: Part) -> Samples:
+    """All classes are in both parts, a sixth of each (100 of 600 pictures) in test.
+
+    The published lists train.csv, val.csv and test.csv part the classes, not the pictures, for another
+    task; here they only tell which pictures there are.
+    """
+    pictures = sorted(_listed(folder) or _by_folder(folder))
+    if not pictures:
+        raise DataError(f"{folder} holds neither class folders with pictures nor train.csv and images/")
+    classes = tuple(sorted({label for _, label in pictures}))
+    y = np.array([classes.index(label) for _, label in pictures])
+    in_test = np.zeros(len(y), dtype=bool)
+    in_test[stratified_choice(y, round(len(y) / 6), seed=0)] = True
+    chosen = np.flatnonzero(in_test == (part == "test"))
+    return _samples(folder, [pictures[place][0] for place in chosen], y[chosen], classes, size)
+
+
+def _listed(folder: Path) -> Labelled:
+    """The pictures that train.csv, val.csv and test.csv name, each a line `filename,label`."""
+    found: Labelled = []
+    images = folder / "images"
+    for split in SPLITS:
+        path = folder / f"{split}.csv"
+        if not path.is_file():
+            continue
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            for row in csv.DictReader(file):
+                name, label = row.get("filename"), row.get("label")
+                if not name or not label:
+                    raise DataError(f"{path} needs the columns filename and label")
+                flat, nested = images / name, images / label / name
+                found.append((nested if nested.is_file() else flat, label))
+    return found
+
+
+def _by_folder(folder: Path) -> Labelled:
+    """The pictures in class folders, which lie in the folder, in images/, or in train/, val/ and test/."""
+    parents = [folder / split for split in SPLITS if (folder / split).is_dir()]
+    parents = parents or [folder / "images" if (folder / "images").is_dir() else folder]
+    return [
+        (path, label.name) for parent in parents for label in _folders(parent) for path in _pictures(label)
+    ]
+
+
+def _read_tiny(folder: Path, size: int, part: Part) -> Samples:
+    """Train as published; the published val is test, because the labels of the published test are secret."""
+    words = _tabbed(folder / "words.txt")
+    names = {row[0]: row[1] for row in words if len(row) > 1}
+    wnids = tuple(sorted(row[0] for row in _tabbed(folder / "wnids.txt") if row[0]))
+    place = {wnid: number for number, wnid in enumerate(wnids)}
+    if part == "train":
+        pictures = [(p, wnid) for wnid in wnids for p in _pictures(folder / "train" / wnid / "images")]
+    else:
+        annotations = _tabbed(folder / "val" / "val_annotations.txt")
+        pictures = [(folder / "val" / "images" / row[0], row[1]) for row in annotations if len(row) > 1]
+    if strange := {wnid for _, wnid in pictures} - set(wnids):
+        raise DataError(f"{folder} has pictures of {min(strange)}, which wnids.txt does not list")
+    y = np.array([place[wnid] for _, wnid in pictures], dtype=np.int64)
+    classes = tuple(names.get(wnid, wnid) for wnid in wnids)
+    if len(set(classes)) < len(classes):  # two classes of one name: tell them apart
+        classes = tuple(f"{names.get(wnid, '')} ({wnid})" for wnid in wnids)
+    return _samples(folder, [path for path, _ in pictures], y, classes, size)
+
+
+def _tabbed(path: Path) -> list[list[str]]:
+    """The lines of a text file, cut at tabs."""
+    try:
+        return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def _samples(folder: Path, paths: list[Path], y: np.ndarray, classes: tuple[str, ...], size: int) -> Samples:
+    """Decode the pictures, or find them decoded by an earlier run; ids are their paths inside the folder."""
+    ids = np.array([path.relative_to(folder).as_posix() for path in paths], dtype=object)
+    return Samples(cache_images(paths, size=size).images, y, classes, ids, "image")
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    return (path for path in sorted(parent.iterdir()) if path.is_dir())
+
+
+def _pictures(folder: Path) -> Iterator[Path]:
+    if not folder.is_dir():
+        raise DataError(f"{folder} is missing: this copy of the dataset is not whole")
+    return (path for path in sorted(folder.iterdir()) if path.suffix.lower() in IMAGE_SUFFIXES)

@@ -1,0 +1,172 @@
+"""Image sets that come as arrays: CIFAR-10, CIFAR-100, SVHN, Fashion-MNIST, and any as NAME.npz."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.io
+
+from graylearn.data.catalog.files import Finder
+from graylearn.data.catalog.safe_pickle import load_plain_pickle
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError
+
+Part: TypeAlias = Literal["train", "test"]
+"""The two parts of an image set."""
+
+FASHION_CLASSES = (
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """An image set that was found: where, in which form, and how to read a part of it."""
+
+    where: Path
+    """The file or folder it is read from."""
+    form: str
+    """"published" as its publisher ships it, or "npz"."""
+    read: Callable[[Part], Samples]
+    """Read one part into memory."""
+
+
+def find_arrays(name: str, finder: Finder) -> ImageFiles | None:
+    """An image set that is published as arrays."""
+    if name == "cifar10":
+        folder = finder.folder("cifar-10-batches-py")
+        return ImageFiles(folder, "published", partial(_read_cifar10, folder)) if folder else None
+    if name == "cifar100":
+        folder = finder.folder("cifar-100-python")
+        return ImageFiles(folder, "published", partial(_read_cifar100, folder)) if folder else None
+    if name == "svhn":
+        found = finder.beside("train_32x32.mat", "test_32x32.mat")
+        return (
+            ImageFiles(found[0].parent, "published", partial(_read_svhn, found[0].parent)) if found else None
+        )
+    if name == "fashion-mnist":
+        # MNIST's files have the same names, so the folder must say which of the two it is.
+        folder = finder.folder("fashion-mnist", "FashionMNIST", "fashion", "dataset-fashion-mnist")
+        folder = next((f for f in (folder, folder and folder / "raw") if f and _idx(f, "train", 3)), None)
+        return ImageFiles(folder, "published", partial(_read_fashion, folder)) if folder else None
+    return None
+
+
+def find_npz(name: str, finder: Finder) -> ImageFiles | None:
+    """Any image set as NAME.npz with train_x, train_y, test_x, test_y and class_names."""
+    path = finder.file(f"{name}.npz")
+    return ImageFiles(path, "npz", partial(_read_npz, path)) if path else None
+
+
+def image_samples(x: np.ndarray, y: Any, classes: Sequence[Any], where: Path) -> Samples:
+    """Images with their labels, numbered from 0; what does not fit is an error that names the file."""
+    try:
+        return Samples(np.ascontiguousarray(x), np.asarray(y), tuple(classes), np.arange(len(x)), "image")
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
+
+
+def _read_cifar10(folder: Path, part: Part) -> Samples:
+    names = ["test_batch"] if part == "test" else [f"data_batch_{number}" for number in range(1, 6)]
+    batches = [load_plain_pickle(folder / name) for name in names]
+    classes = _field(load_plain_pickle(folder / "batches.meta"), "label_names", folder / "batches.meta")
+    x = np.concatenate([_planes(batch, folder / name) for batch, name in zip(batches, names, strict=True)])
+    y = [
+        label for b, name in zip(batches, names, strict=True) for label in _field(b, "labels", folder / name)
+    ]
+    return image_samples(x, y, classes, folder)
+
+
+def _read_cifar100(folder: Path, part: Part) -> Samples:
+    batch = load_plain_pickle(folder / part)
+    classes = _field(load_plain_pickle(folder / "meta"), "fine_label_names", folder / "meta")
+    return image_samples(
+        _planes(batch, folder / part), _field(batch, "fine_labels", folder / part), classes, folder
+    )
+
+
+def _planes(batch: dict[str, Any], path: Path) -> np.ndarray:
+    """(N, 3072) rows of red, green and blue planes as (N, 32, 32, 3)."""
+    rows = np.asarray(_field(batch, "data", path))
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != 3072:
+        raise DataError(
+            f"{path} holds {rows.dtype} of shape {rows.shape}; expected uint8 rows of 3072 values"
+        )
+    return rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+
+
+def _field(content: dict[str, Any], key: str, path: Path) -> Any:
+    if key not in content:
+        raise DataError(f"{path} has no {key!r}; it has {', '.join(map(str, content))}")
+    return content[key]
+
+
+def _read_svhn(folder: Path, part: Part) -> Samples:
+    path = folder / f"{part}_32x32.mat"
+    try:
+        content = scipy.io.loadmat(path, variable_names=["X", "y"])
+    except Exception as error:  # scipy raises many kinds for a damaged file
+        raise DataError(f"{path} is damaged or not a MATLAB file: {error}") from error
+    x = np.asarray(_field(content, "X", path))  # (32, 32, 3, N)
+    digits = np.asarray(_field(content, "y", path)).ravel().astype(np.int64)
+    return image_samples(np.moveaxis(x, -1, 0), digits % 10, "0123456789", path)  # the digit 0 is written 10
+
+
+def _read_fashion(folder: Path, part: Part) -> Samples:
+    prefix = "train" if part == "train" else "t10k"
+    images, labels = _idx(folder, prefix, 3), _idx(folder, prefix, 1)
+    if images is None or labels is None:
+        raise DataError(
+            f"{folder} lacks {prefix}-images-idx3-ubyte or {prefix}-labels-idx1-ubyte (.gz or not)"
+        )
+    return image_samples(_read_idx(images), _read_idx(labels).astype(np.int64), FASHION_CLASSES, folder)
+
+
+def _idx(folder: Path, prefix: str, axes: int) -> Path | None:
+    """The file of images (3 axes) or of labels (1 axis), packed or not."""
+    stem = f"{prefix}-images-idx3-ubyte" if axes == 3 else f"{prefix}-labels-idx1-ubyte"
+    candidates = (folder / (stem + ending) for ending in (".gz", ""))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    """An array of bytes in the IDX form: two zero bytes, the type 8, the number of axes, their lengths."""
+    try:
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        zeros, kind, axes = struct.unpack_from(">HBB", raw)
+        shape = struct.unpack_from(f">{axes}I", raw, 4)
+        if (zeros, kind) != (0, 8):
+            raise ValueError(f"its first bytes are {raw[:4].hex(' ')}")
+        return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    except (OSError, EOFError, ValueError, struct.error) as error:
+        raise DataError(f"{path} is damaged or not an IDX file of bytes: {error}") from error
+
+
+def _read_npz(path: Path, part: Part) -> Samples:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
+            classes = arrays["class_names"].tolist()
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"{path} is damaged or lacks an array ({error}); "
+            "expected train_x, train_y, test_x, test_y and class_names"
+        ) from error
+    return image_samples(x, y, classes, path)

@@ -1,0 +1,333 @@
+"""The identity to the last digits, the bounds by hand, the discrepancy where the truth is known."""
+
+import math
+import re
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from torch import nn
+
+from graylearn.errors import DataError, SettingsError
+from graylearn.losses import gray_loss
+from graylearn.theory import (
+    CROSS_ENTROPY_LIPSCHITZ,
+    Assumptions,
+    discrepancy,
+    gray_bound,
+    lambda_limit,
+    layer_norms,
+    remainder,
+    standard_bound,
+)
+
+quick = settings(max_examples=60, deadline=None)
+
+
+@st.composite
+def labelled_logits(draw, most=12):
+    classes = draw(st.integers(2, most))
+    logits = draw(st.lists(st.floats(-30, 30), min_size=classes, max_size=classes))
+    return logits, draw(st.integers(0, classes - 1)), draw(st.floats(0, 1))
+
+
+def exact_pieces(logits, label):
+    """L_G, L_C and the probabilities with sixty digits."""
+    weights = [Decimal(value).exp() for value in logits]
+    total = sum(weights)
+    probs = [weight / total for weight in weights]
+    rejected = -sum(((total - w) / total).ln() for k, w in enumerate(weights) if k != label)
+    return -probs[label].ln(), rejected, probs
+
+
+@quick
+@given(labelled_logits())
+def test_gray_loss_is_cross_entropy_plus_the_remainder_and_the_remainder_is_never_positive(case):
+    values, label, level = case
+    logits, target = torch.tensor([values], dtype=torch.float64), torch.tensor([label])
+    with localcontext() as context:
+        context.prec = 60
+        given_loss, rejected, probs = exact_pieces(values, label)
+        for confidence, C in (
+            ("max", max(probs)),
+            ("label", probs[label]),
+            (torch.tensor([level], dtype=torch.float64), Decimal(level)),
+        ):
+            exact = (1 - C) * (rejected - given_loss)
+            found = remainder(logits, target, confidence=confidence)
+            size = float(given_loss + rejected)
+            assert exact <= Decimal("1e-30")
+            assert found.shape == (1,)
+            assert found.item() == pytest.approx(float(exact), rel=1e-12, abs=1e-14 * (1 + size))
+            whole = gray_loss(logits, target, confidence=confidence, reduction="none")
+            split = F.cross_entropy(logits, target, reduction="none") + found
+            torch.testing.assert_close(whole, split, rtol=1e-12, atol=1e-14 * (1 + size))
+
+
+@quick
+@given(labelled_logits(most=6))
+def test_the_papers_remainder_is_ours_once_its_sum_runs_over_the_classes(case):
+    values, label, _ = case
+    found = remainder(torch.tensor([values], dtype=torch.float64), torch.tensor([label]), confidence="label")
+    with localcontext() as context:
+        context.prec = 60
+        q_all = exact_pieces(values, label)[2]
+        q = q_all[label]
+        mended = (1 - q) * (q * (1 - q)).ln() - (1 - q) * sum((1 - p).ln() for p in q_all)
+        assert found.item() == pytest.approx(float(mended), rel=1e-10, abs=1e-12)
+
+
+def test_the_papers_printed_remainder_is_another_number():
+    logits = torch.tensor([[1.0, 0.0, -1.0]], dtype=torch.float64)
+    q = logits.softmax(1)[0, 0].item()
+    printed = (1 - q) * math.log(q * (1 - q)) - (1 - q) * 3 * math.log(1 - q)
+    assert printed > 0 > remainder(logits, torch.tensor([0]), confidence="label").item()
+
+
+@quick
+@given(st.lists(st.floats(-30, 30), min_size=2, max_size=2), st.integers(0, 1))
+def test_with_two_classes_nothing_remains(values, label):
+    logits = torch.tensor([values], dtype=torch.float64)
+    assert remainder(logits, torch.tensor([label])).item() == pytest.approx(0, abs=1e-13)
+
+
+def test_the_gradients_of_the_two_parts_add_up_with_the_confidence_constant():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(5, 4, 3, generator=generator, dtype=torch.float64).requires_grad_()
+    target = torch.randint(4, (5, 3), generator=generator)
+    for confidence in ("max", "label"):
+        (whole,) = torch.autograd.grad(
+            gray_loss(logits, target, confidence=confidence, reduction="sum"), logits
+        )
+        parts = (
+            F.cross_entropy(logits, target, reduction="sum")
+            + remainder(logits, target, confidence=confidence).sum()
+        )
+        torch.testing.assert_close(torch.autograd.grad(parts, logits)[0], whole)
+
+
+@pytest.mark.parametrize(
+    ("classes", "leads_up"), [(2, True), (10, True), (19, True), (20, False), (100, False)]
+)
+def test_without_detaching_a_uniform_start_unlearns_the_label_from_twenty_classes_on(classes, leads_up):
+    logits = torch.zeros(1, classes, dtype=torch.float64, requires_grad=True)
+    loss = gray_loss(logits, torch.tensor([0]), confidence="label", detach=False)
+    slope = torch.autograd.grad(loss, logits)[0][0, 0].item()
+    # -q(1 - q)[1 + W - (L_G - L_C)] at Q = 1/K, where W = 1
+    reject = -(classes - 1) * math.log(1 - 1 / classes)
+    by_hand = -(classes - 1) / classes**2 * (2 - math.log(classes) + reject)
+    assert slope == pytest.approx(by_hand, rel=1e-9)
+    assert (slope < 0) == leads_up
+    detached = gray_loss(logits, torch.tensor([0]), confidence="label")
+    assert torch.autograd.grad(detached, logits)[0][0, 0].item() < 0
+
+
+# 100 in, 25 ood: alpha = .2, rate = .2/5 + .8/10 = .12. Two layers: (sqrt(4 ln 2) + 1) * 2 * 3 = 15.9906553.
+WORKED = Assumptions(
+    num_in=100,
+    num_ood=25,
+    num_classes=4,
+    norms=(2.0, 3.0),
+    input_norm=1.5,
+    discrepancy=0.5,
+    loss_bound=2.0,
+    lipschitz=1.0,
+    delta=0.16,
+)
+
+
+def test_bounds_are_the_numbers_worked_by_hand():
+    standard = standard_bound(WORKED)
+    assert WORKED.alpha == pytest.approx(0.2)
+    assert WORKED.rate == pytest.approx((0.2 * 10 + 0.8 * 5) / 50)
+    assert standard.discrepancy == pytest.approx(0.2)
+    assert standard.complexity == pytest.approx(4 * 1.5 * 0.12 * 15.9906553, rel=1e-8)
+    assert standard.sampling == pytest.approx(16 * 0.12 * 3.0348543, rel=1e-7)  # sqrt(2 ln 100)
+    assert standard.total == pytest.approx(0.2 + 11.5132718 + 5.8269202, rel=1e-7)
+    gray = gray_bound(WORKED, 1.5)  # log(2 * 1.5 - 2) = 0
+    assert (gray.discrepancy, gray.sampling) == (standard.discrepancy, standard.sampling)
+    assert gray.complexity == pytest.approx(4 * 1.5 * 4 * 0.12 * 2)
+    assert gray_bound(WORKED, 1 + math.e / 2).complexity == pytest.approx(4 * 1.5 * 4 * 0.12 * 3)
+
+
+def test_lambda_limit_is_the_number_worked_by_hand():
+    assert lambda_limit(WORKED, 1.5 * 15.9906553 / 2) == pytest.approx(1.5, rel=1e-6)
+    assert lambda_limit(WORKED, 1.5 * 15.9906553 / 2 - 1) == pytest.approx(1 + math.e / 2, rel=1e-6)
+    assert lambda_limit(replace(WORKED, norms=(1e3, 1e3)), 0.0) == math.inf
+
+
+def test_the_printed_bounds_meet_where_the_docstring_says_and_not_at_the_printed_condition():
+    given_norms = replace(WORKED, norms=(1.0, 1.5), num_classes=3, input_norm=3.0)
+    meeting = 1 + math.exp((math.sqrt(4 * math.log(2)) + 1) * 1.5 / 3 - 2.0) / 2
+    assert gray_bound(given_norms, meeting).total == pytest.approx(standard_bound(given_norms).total)
+    printed = lambda_limit(given_norms, log_sum_exp=2.0)
+    assert printed > meeting
+    assert gray_bound(given_norms, printed).total > standard_bound(given_norms).total
+
+
+@quick
+@given(st.floats(1.01, 50), st.floats(0.1, 50), st.integers(1, 1000), st.integers(0, 1000))
+def test_bounds_grow_with_what_should_make_them_grow(factor, norm, num_in, num_ood):
+    base = replace(WORKED, norms=(norm, 2.0), num_in=num_in, num_ood=num_ood)
+    lambda_ = 1.5
+    for bound in (standard_bound, lambda given: gray_bound(given, lambda_)):
+        assert bound(replace(base, discrepancy=0.5 * factor)).total >= bound(base).total
+        assert bound(replace(base, input_norm=1.5 * factor)).total > bound(base).total
+        assert bound(replace(base, delta=0.16 / factor)).total > bound(base).total
+        assert bound(replace(base, num_in=2 * num_in, num_ood=2 * num_ood)).sampling < bound(base).sampling
+    assert standard_bound(replace(base, norms=(norm * factor, 2.0))).total > standard_bound(base).total
+    assert standard_bound(replace(base, norms=(norm, 2.0, 1.0))).total > standard_bound(base).total
+    assert gray_bound(base, lambda_ * factor).total > gray_bound(base, lambda_).total
+    assert lambda_limit(replace(base, num_classes=8), 1.0) <= lambda_limit(base, 1.0)
+
+
+def test_a_clean_set_has_no_discrepancy_term_and_the_plain_rate():
+    clean = replace(WORKED, num_ood=0)
+    assert standard_bound(clean).discrepancy == 0
+    assert clean.rate == pytest.approx(0.1)
+
+
+def test_cross_entropys_lipschitz_constant_is_reached_by_a_sure_and_wrong_network():
+    logits = torch.tensor([[-60.0, 60.0]], dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(F.cross_entropy(logits, torch.tensor([0])), logits)
+    assert gradient.norm().item() == pytest.approx(CROSS_ENTROPY_LIPSCHITZ)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_in": 0}, "0 in-distribution"),
+        ({"num_ood": -1}, "-1 ood"),
+        ({"num_classes": 1}, "num_classes is 1"),
+        ({"norms": ()}, "norms are"),
+        ({"norms": (1.0, -1.0)}, "norms are"),
+        ({"delta": 0.0}, "delta is 0.0"),
+        ({"input_norm": math.nan}, "input_norm is nan"),
+        ({"discrepancy": -0.1}, "discrepancy is -0.1"),
+    ],
+)
+def test_assumptions_that_cannot_hold_are_named(change, message):
+    with pytest.raises(SettingsError, match=message):
+        replace(WORKED, **change)
+
+
+def test_lambda_out_of_reach_is_named():
+    with pytest.raises(SettingsError, match=r"lambda is 1\.0"):
+        gray_bound(WORKED, 1.0)
+    with pytest.raises(SettingsError, match="log_sum_exp is inf"):
+        lambda_limit(WORKED, math.inf)
+
+
+def test_layer_norms_of_linear_layers_are_those_of_their_matrices():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+    with torch.no_grad():
+        model[0].weight.copy_(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        model[2].weight.copy_(torch.tensor([[3.0, 4.0]]))
+    assert layer_norms(model) == pytest.approx([5, 5])
+    assert layer_norms(model, torch.zeros(7, 2)) == pytest.approx([5, 5])
+
+
+def test_layer_norms_of_a_convolution_are_those_of_the_matrix_it_stands_for():
+    model = nn.Sequential(nn.Conv2d(2, 4, 3, stride=2, groups=2, bias=False), nn.BatchNorm2d(4), nn.Flatten())
+    model.train()
+    model[1].eval()
+    # The matrix of the convolution, column by column: what it makes of each unit image.
+    matrix = model[0](torch.eye(2 * 7 * 9).view(-1, 2, 7, 9)).flatten(1)
+    assert layer_norms(model, torch.zeros(3, 2, 7, 9)) == pytest.approx([matrix.norm().item()], rel=1e-5)
+    assert model.training
+    assert not model[1].training
+    with pytest.raises(SettingsError, match="give a batch as example="):
+        layer_norms(model)
+    with pytest.raises(SettingsError, match="no linear or convolutional layer"):
+        layer_norms(nn.ReLU())
+
+
+@pytest.mark.parametrize("loss_bound", [None, 3.0])
+def test_discrepancy_finds_the_supremum_where_it_can_be_worked_out(loss_bound):
+    # Five places, three labels. Risks are linear in each place's loss, so the supremum over all functions is
+    # found place by place: for losses 1 - q the best answer is one sure label.
+    generator = np.random.default_rng(0)
+    p_a, p_b = generator.dirichlet(np.full(15, 0.3), size=2).reshape(2, 5, 3)
+    samples = []
+    for p in (p_a, p_b):
+        drawn = generator.choice(15, size=6000, p=p.ravel())
+        samples += [np.eye(5)[drawn // 3], drawn % 3]
+    found = discrepancy(*samples, loss_bound=loss_bound, steps=100, learning_rate=2e-2)
+    if loss_bound is None:
+        truth = [(p_b - p_a).max(1).sum(), (p_a - p_b).max(1).sum()]
+    else:
+        grid = [(i / 60, j / 60, (60 - i - j) / 60) for i in range(61) for j in range(61 - i)]
+        losses = -np.log(np.exp(-loss_bound) + (1 - np.exp(-loss_bound)) * np.array(grid))  # (answers, 3)
+        truth = [(losses @ (p_a - p_b).T).max(0).sum(), (losses @ (p_b - p_a).T).max(0).sum()]
+    scale = loss_bound or 1.0
+    assert found.gaps == pytest.approx(truth, abs=0.03 * scale)
+    assert found.value == max(found.gaps)
+    assert 0 < found.error < 0.02 * scale
+
+
+def test_discrepancy_is_small_between_halves_of_one_set_and_large_between_strangers():
+    x, y = load_digits(return_X_y=True)
+    same = discrepancy(x[::2], y[::2], x[1::2], y[1::2], steps=100)
+    assert same.value < 0.1
+    assert max(same.training_gaps) > max(same.gaps)
+    low, high = y < 5, y >= 5
+    strangers = discrepancy(x[low], y[low], x[high], y[high] - 5, steps=100)
+    assert strangers.value > 0.9
+    # Ood samples with random labels: no network is right about them more often than by chance, in 1 of 5.
+    random_labels = np.random.default_rng(0).integers(0, 5, high.sum())
+    noise = discrepancy(x[low], y[low], x[high], random_labels, steps=100)
+    assert 0.6 < noise.value < 0.9
+
+
+def test_discrepancy_repeats_itself_takes_any_module_and_leaves_it_and_the_random_numbers_alone():
+    generator = torch.Generator().manual_seed(1)
+    x_a, x_b = torch.randn(2, 40, 1, 4, 4, generator=generator)
+    y_a, y_b = torch.randint(3, (2, 40), generator=generator)
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Dropout(0.2), nn.Linear(16, 3)
+    )
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.get_rng_state()
+    first = discrepancy(x_a, y_a, x_b, y_b, model=model, steps=5, batch_size=8)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    assert discrepancy(x_a, y_a, x_b, y_b, model=model, steps=5, batch_size=8) == first
+    assert discrepancy(x_a, y_a, x_b, y_b, model=model, steps=5, batch_size=8, seed=1) != first
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"x_a": np.ones((3, 2)), "y_a": np.zeros(3, int)}, DataError, "N of at least 4"),
+        ({"y_a": np.zeros(5, int)}, DataError, "y_a \\(5,\\)"),
+        ({"y_b": np.full(6, -1)}, DataError, "y_b holds negative"),
+        ({"y_b": np.full(6, 0.5)}, DataError, "y_b holds negative or broken"),
+        ({"x_b": np.full((6, 2), np.nan)}, DataError, "x_b holds NaN"),
+        ({"x_b": np.ones((6, 3))}, DataError, "one network must take both"),
+        ({"loss_bound": 0.0}, SettingsError, "loss_bound is 0.0"),
+        ({"steps": 0}, SettingsError, "steps is 0"),
+    ],
+)
+def test_discrepancy_names_what_is_wrong_with_its_input(change, error, message):
+    sound = {"x_a": np.ones((6, 2)), "y_a": np.zeros(6, int), "x_b": np.ones((6, 2)), "y_b": np.zeros(6, int)}
+    with pytest.raises(error, match=message):
+        discrepancy(**{**sound, **change})
+
+
+def test_the_example_in_the_docs_runs_and_shows_what_the_docs_say(capsys):
+    text = (Path(__file__).parent.parent / "docs" / "theory.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names = {}
+    exec(example, names)
+    assert "lambda at most inf" in capsys.readouterr().out
+    assert standard_bound(names["given"]).total > 100 * names["given"].loss_bound
+    remaining, is_ood = names["remainder"], names["is_ood"]
+    assert remaining[is_ood].mean() < 10 * remaining[~is_ood].mean() < 0

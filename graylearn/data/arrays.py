@@ -66,10 +66,10 @@ def samples_from_npz(
     x alone. `label` is the name of the array of labels, or the labels themselves.
     """
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = (
-            {"x": loaded} if isinstance(loaded, np.ndarray) else {key: loaded[key] for key in loaded.files}
-        )
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            is_bare = isinstance(loaded, np.ndarray)
+            arrays = {"x": loaded} if is_bare else {key: loaded[key] for key in loaded.files}
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:

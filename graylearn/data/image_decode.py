@@ -83,7 +83,7 @@ def _to_eight_bits(image: Image.Image) -> Image.Image:
     elif low >= 0 and high <= 255:
         scale, offset = 1.0, 0.0
     else:  # no known range: from its darkest to its brightest
-        scale = 255 / (high - low)
+        scale = 255 / (high - low) if high > low else 0.0
         offset = -low * scale
     return image.point(lambda value: value * scale + (offset + 0.5)).convert("L")
 

@@ -1,0 +1,333 @@
+"""The image cache: nasty files, a kill in the middle, a second run at once."""
+
+import io
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from graylearn.data import image_cache, image_workers
+from graylearn.data.image_cache import cache_images, default_cache_folder
+from graylearn.data.image_decode import UnreadableImageError, decode_image
+from graylearn.errors import DataError, SettingsError
+
+
+def encoded(image: Image.Image, kind: str = "PNG", **options) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def decoded(data: bytes, size: int = 8) -> np.ndarray:
+    return np.frombuffer(decode_image(data, size), np.uint8).reshape(size, size, 3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten PNG files, each of one grey level."""
+    images = tmp_path / "images"
+    images.mkdir()
+    for level in range(10):
+        Image.new("RGB", (12, 12), (level * 20,) * 3).save(images / f"{level}.png")
+    return images
+
+
+def files_of(folder):
+    return sorted(folder.iterdir(), key=lambda path: int(path.stem))
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (Image.new("RGB", (9, 9), (10, 20, 30)), (10, 20, 30)),
+        (Image.new("L", (9, 9), 77), (77, 77, 77)),
+        (Image.new("1", (9, 9), 1), (255, 255, 255)),
+        (Image.new("RGBA", (9, 9), (200, 0, 0, 0)), (255, 255, 255)),  # clear: the white behind it
+        (Image.new("RGBA", (9, 9), (255, 0, 0, 128)), (255, 127, 127)),  # 255 * (1 - 128/255)
+        (Image.new("LA", (9, 9), (0, 51)), (204, 204, 204)),  # 255 * (1 - 51/255)
+        (Image.new("I;16", (9, 9), 0x8080), (128, 128, 128)),  # 0x8080 / 0x0101
+        (Image.new("I;16", (9, 9), 255), (1, 1, 1)),
+        (Image.new("RGB", (9, 9), (10, 20, 30)).convert("P", palette=Image.Palette.ADAPTIVE), (10, 20, 30)),
+    ],
+    ids=["rgb", "grey", "bits", "clear", "half-clear", "grey-alpha", "16-bit", "16-bit-dark", "palette"],
+)
+def test_modes_of_png(image, expected):
+    np.testing.assert_allclose(decoded(encoded(image)), np.broadcast_to(expected, (8, 8, 3)), atol=1)
+
+
+def test_palette_with_transparency_is_laid_on_white():
+    image = Image.new("P", (9, 9), 0)
+    image.putpalette([10, 20, 30, 40, 50, 60])
+    data = encoded(image, "PNG", transparency=0)
+    assert (decoded(data) == 255).all()
+
+
+def test_cmyk_jpeg():
+    red = Image.new("RGB", (16, 16), (200, 30, 40))
+    data = encoded(red.convert("CMYK"), "JPEG", quality=95)
+    np.testing.assert_allclose(decoded(data), np.broadcast_to((200, 30, 40), (8, 8, 3)), atol=4)
+
+
+def test_wide_tiff_and_float_tiff():
+    ramp = Image.fromarray(np.linspace(0, 65535, 64).astype(np.uint16).reshape(8, 8))
+    np.testing.assert_allclose(
+        decoded(encoded(ramp, "TIFF"))[..., 0].ravel(), np.linspace(0, 255, 64), atol=1
+    )
+    unit = Image.fromarray(np.linspace(0, 1, 64).astype(np.float32).reshape(8, 8))
+    np.testing.assert_allclose(
+        decoded(encoded(unit, "TIFF"))[..., 0].ravel(), np.linspace(0, 255, 64), atol=1
+    )
+    signed = Image.fromarray(np.linspace(-40, 60, 64).astype(np.float32).reshape(8, 8))
+    np.testing.assert_allclose(
+        decoded(encoded(signed, "TIFF"))[..., 0].ravel(), np.linspace(0, 255, 64), atol=1
+    )
+    flat = Image.fromarray(np.full((8, 8), -3, dtype=np.float32))
+    assert decoded(encoded(flat, "TIFF")).std() == 0
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_rotation(orientation):
+    upright = np.zeros((16, 16, 3), np.uint8)
+    upright[:8, :8] = (255, 255, 255)  # the marked corner is top left
+    # How a camera stores an upright scene under each orientation, from the EXIF standard.
+    stored = {
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.transpose(1, 0, 2),
+        6: np.rot90(upright, 1),
+        7: upright.transpose(1, 0, 2)[::-1, ::-1],
+        8: np.rot90(upright, -1),
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = encoded(Image.fromarray(np.ascontiguousarray(stored)), "PNG", exif=exif)
+    assert decoded(data, 16).tolist() == upright.tolist()
+
+
+def test_middle_square_keeps_proportions():
+    wide = np.zeros((10, 30, 3), np.uint8)
+    wide[:, 10:20] = 255  # the middle square
+    assert (decoded(encoded(Image.fromarray(wide)), 10) == 255).all()
+    assert (decoded(encoded(Image.fromarray(wide.transpose(1, 0, 2).copy())), 10) == 255).all()
+
+
+def test_large_jpeg_matches_a_full_decode():
+    rng = np.random.default_rng(0)
+    smooth = Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((600, 600), 3)
+    data = encoded(smooth, "JPEG", quality=95)
+    plain = Image.open(io.BytesIO(data)).convert("RGB").resize((64, 64), Image.Resampling.BICUBIC)
+    difference = np.abs(decoded(data, 64).astype(int) - np.asarray(plain).astype(int))
+    assert difference.mean() < 1.5
+
+
+def test_animation_gives_its_first_frame():
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    data = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    np.testing.assert_allclose(decoded(data), np.broadcast_to((255, 0, 0), (8, 8, 3)), atol=3)
+
+
+NOISE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8))
+BROKEN = {
+    "cut.jpg": encoded(NOISE, "JPEG")[:2000],
+    "cut.png": encoded(NOISE)[:3000],
+    "empty.png": b"",
+    "page.jpg": b"<html>404</html>",
+    "zeros.gif": b"GIF89a" + bytes(20),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_bytes_are_told(name):
+    with pytest.raises(UnreadableImageError):
+        decode_image(BROKEN[name], 8)
+
+
+def test_decompression_bomb_is_refused(monkeypatch):
+    data = encoded(Image.new("1", (2000, 2000)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 3_000_000)  # a warning to Pillow, refused here
+    with pytest.raises(
+        UnreadableImageError, match="more than 3000000 pixels, refused as a decompression bomb"
+    ):
+        decode_image(data, 8)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1_000_000)  # an error to Pillow
+    with pytest.raises(UnreadableImageError, match="decompression bomb"):
+        decode_image(data, 8)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_pixels_in_order(folder, tmp_path, monkeypatch, workers):
+    monkeypatch.setattr(image_workers, "CHUNK", 3)
+    cached = cache_images(files_of(folder), size=8, folder=tmp_path / "cache", workers=workers)
+    assert cached.images.shape == (10, 8, 8, 3)
+    assert cached.images.dtype == np.uint8
+    assert not cached.images.flags.writeable
+    assert cached.images[:, 0, 0, 0].tolist() == [level * 20 for level in range(10)]
+    assert cached.kept.tolist() == list(range(10))
+    assert cached.failed == ()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_unreadable_files_are_listed_and_stop_or_are_skipped(folder, tmp_path, workers):
+    files = files_of(folder)
+    files[3].write_bytes(b"not an image")
+    files[7].unlink()
+    with pytest.raises(DataError) as caught:
+        cache_images(files, size=8, folder=tmp_path / "cache", workers=workers)
+    assert "2 of 10 images cannot be read" in str(caught.value)
+    assert f"{files[3]} (is not an image that Pillow knows)" in str(caught.value)
+    assert f"{files[7]} (No such file" in str(caught.value)
+    cached = cache_images(files, size=8, folder=tmp_path / "cache", on_error="skip", workers=workers)
+    assert cached.kept.tolist() == [0, 1, 2, 4, 5, 6, 8, 9]
+    assert cached.images[:, 0, 0, 0].tolist() == [level * 20 for level in cached.kept]
+    assert [path for path, _ in cached.failed] == [files[3], files[7]]
+
+
+def test_nothing_readable(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"no")
+    with pytest.raises(DataError, match="none of the 1 images can be read"):
+        cache_images([tmp_path / "a.png"], size=8, folder=tmp_path / "cache", on_error="skip")
+    with pytest.raises(DataError, match="there are no image files"):
+        cache_images([], size=8, folder=tmp_path / "cache")
+
+
+def forbid_decoding(monkeypatch):
+    def refuse(files, size, out, workers, title):
+        assert out is None, "decoded again"
+        return image_workers.decode_all(files, size, out, workers, title)
+
+    monkeypatch.setattr(image_cache, "decode_all", refuse)
+
+
+def test_second_run_reads_no_file(folder, tmp_path, monkeypatch):
+    files = files_of(folder)
+    first = cache_images(files, size=8, folder=tmp_path / "cache")
+    monkeypatch.setattr(image_cache, "decode_all", None)
+    second = cache_images(files, size=8, folder=tmp_path / "cache")
+    np.testing.assert_array_equal(first.images, second.images)
+
+
+def test_moved_and_touched_files_find_their_pixels(folder, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    cache_images(files_of(folder), size=8, folder=cache)
+    moved = shutil.move(folder, tmp_path / "elsewhere")
+    forbid_decoding(monkeypatch)
+    files = files_of(moved)
+    cache_images(files, size=8, folder=cache)
+    os.utime(files[0])
+    cache_images(files, size=8, folder=cache)
+
+
+def test_changed_content_is_decoded_anew(folder, tmp_path):
+    files, cache = files_of(folder), tmp_path / "cache"
+    cache_images(files, size=8, folder=cache)
+    before = files[5].stat()
+    replacement = encoded(Image.new("RGB", (12, 12), (90, 90, 90)))
+    assert len(replacement) == before.st_size, "the same length, and below the same modification time"
+    files[5].write_bytes(replacement)
+    os.utime(files[5], ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert cache_images(files, size=8, folder=cache).images[5, 0, 0, 0] == 90
+
+
+def test_size_and_order_have_entries_of_their_own(folder, tmp_path):
+    files, cache = files_of(folder), tmp_path / "cache"
+    assert cache_images(files, size=8, folder=cache).images.shape[1] == 8
+    assert cache_images(files, size=4, folder=cache).images.shape[1] == 4
+    assert cache_images(files[::-1], size=8, folder=cache).images[0, 0, 0, 0] == 180
+
+
+@pytest.mark.parametrize("damage", ["cut", "no-meta", "bad-meta"])
+def test_damaged_entry_is_made_anew(folder, tmp_path, damage):
+    files, cache = files_of(folder), tmp_path / "cache"
+    cache_images(files, size=8, folder=cache)
+    (entry,) = cache.glob("images-*")
+    if damage == "cut":
+        os.truncate(entry / "pixels.bin", 100)
+    elif damage == "no-meta":
+        (entry / "meta.json").unlink()
+    else:
+        (entry / "meta.json").write_text("{")
+    again = cache_images(files, size=8, folder=cache)
+    assert again.images[:, 0, 0, 0].tolist() == [level * 20 for level in range(10)]
+
+
+def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path):
+    images, cache = tmp_path / "images", tmp_path / "cache"
+    images.mkdir()
+    data = encoded(NOISE.resize((900, 900)), "JPEG")
+    for number in range(400):
+        (images / f"{number}.jpg").write_bytes(data + bytes([number % 256]))
+    script = (
+        "import sys; from pathlib import Path; from graylearn.data.image_cache import cache_images\n"
+        "files = sorted(Path(sys.argv[1]).iterdir(), key=lambda path: int(path.stem))\n"
+        "cache_images(files, size=64, folder=sys.argv[2], workers=1)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(images), str(cache)])
+    deadline = time.monotonic() + 120
+    while not list(cache.glob(".partial-*/pixels.bin")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert list(cache.glob(".partial-*")), "killed in the middle"
+    assert not list(cache.glob("images-*"))
+    files = sorted(images.iterdir(), key=lambda path: int(path.stem))[:3]
+    assert cache_images(files, size=8, folder=cache).images.shape == (3, 8, 8, 3)
+    assert not list(cache.glob(".partial-*"))
+
+
+def test_a_worker_that_dies_is_told(folder, tmp_path, monkeypatch):
+    fake = tmp_path / "dies.py"
+    fake.write_text("import sys; sys.exit(3)")
+    monkeypatch.setattr(image_workers.image_decode, "__file__", str(fake))
+    with pytest.raises(DataError, match=r"a decoding process ended with code 3 while it read .*0\.png"):
+        cache_images(files_of(folder), size=8, folder=tmp_path / "cache", workers=1)
+    assert not [
+        path for path in (tmp_path / "cache").iterdir() if path.name.startswith((".partial", "images-"))
+    ]
+
+
+def test_names_that_are_not_plain_text(tmp_path):
+    names = ["ü ä.png", "line\nbreak.png", "quote'\".png", os.fsdecode(b"latin-\xe9.png")]
+    for name in names:
+        Image.new("RGB", (4, 4), (7, 7, 7)).save(tmp_path / name)
+    paths = [tmp_path / name for name in names]
+    cached = cache_images(paths, size=4, folder=tmp_path / "cache", workers=1)
+    assert (cached.images == 7).all()
+
+
+def test_settings_are_checked(folder, tmp_path):
+    files = files_of(folder)
+    for options in ({"on_error": "ignore"}, {"size": 0}, {"workers": -1}):
+        with pytest.raises(SettingsError, match=next(iter(options))):
+            cache_images(files, **({"size": 8, "folder": tmp_path} | options))
+
+
+def test_default_folder_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "here"))
+    assert default_cache_folder() == tmp_path / "here"
+    monkeypatch.delenv("GRAYLEARN_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache_folder() == tmp_path / "graylearn"
+
+
+def test_flipped_bits_never_crash():
+    rng = random.Random(0)
+    for kind in ("JPEG", "PNG", "GIF", "TIFF"):
+        whole = encoded(NOISE, kind)
+        for _ in range(30):
+            data = bytearray(whole)
+            for _ in range(rng.randint(1, 8)):
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            with suppress(UnreadableImageError):  # the only way out but pixels
+                assert len(decode_image(bytes(data), 8)) == 8 * 8 * 3

@@ -1,0 +1,313 @@
+"""Tables in memory and in files other than CSV, JSON lines, texts, arrays, and datasets objects."""
+
+import json
+import os
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+import torch
+
+from graylearn.data.read import read
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError
+
+REAL = Path(os.environ.get("GRAYLEARN_DATA") or Path(__file__).parents[3] / "shared" / "data")
+FRAME = pd.DataFrame({"size": [1.5, 2.5, 3.5], "colour": ["red", None, "blue"], "label": ["b", "a", "b"]})
+
+
+def check_frame(samples: Samples) -> None:
+    assert samples.kind == "table"
+    assert list(samples.x.columns) == ["size", "colour"]
+    assert samples.x["size"].tolist() == [1.5, 2.5, 3.5]
+    assert samples.x["colour"].isna().tolist() == [False, True, False]
+    assert samples.classes == ("a", "b")
+    assert samples.y.tolist() == [1, 0, 1]
+    assert samples.ids.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame,
+        lambda frame: pl.from_pandas(frame),
+        lambda frame: pl.from_pandas(frame).lazy(),
+        lambda frame: pa.Table.from_pandas(frame),
+        lambda frame: pa.RecordBatch.from_pandas(frame),
+        lambda frame: datasets.Dataset.from_pandas(frame),
+    ],
+    ids=["pandas", "polars", "polars-lazy", "arrow", "arrow-batch", "datasets"],
+)
+def test_tables_in_memory(convert):
+    check_frame(read(convert(FRAME)))
+
+
+def test_labels_beside_the_table():
+    bare = FRAME.drop(columns="label")
+    check_frame(read((bare, FRAME["label"])))
+    check_frame(read(bare, label=FRAME["label"].to_numpy()))
+    check_frame(read(bare, label=list(FRAME["label"])))
+    with pytest.raises(DataError, match="3 rows but 2 labels"):
+        read(bare, label=["a", "b"])
+
+
+def test_samples_pass_through():
+    samples = read(FRAME)
+    assert read(samples) is samples
+
+
+def test_index_names_the_rows():
+    frame = FRAME.set_index(pd.Index(["u", "v", "w"]))
+    assert read(frame).ids.tolist() == ["u", "v", "w"]
+    dated = FRAME.set_index(pd.date_range("2024-01-01", periods=3))
+    assert read(dated).ids.tolist()[0].startswith("2024-01-01")
+    nested = FRAME.set_index(pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]))
+    assert read(nested).ids.tolist() == ["a/1", "a/2", "b/1"]
+
+
+def test_repeated_index():
+    frame = pd.concat([FRAME, FRAME])
+    with pytest.raises(DataError, match=r"the index holds '0' more than once .* reset_index"):
+        read(frame)
+
+
+def test_the_frame_is_left_alone():
+    before = FRAME.copy(deep=True)
+    x = read(FRAME).x
+    x.iloc[0, 0] = 99.0
+    pd.testing.assert_frame_equal(FRAME, before)
+
+
+def test_categories_keep_their_values_and_dates_their_type():
+    frame = FRAME.assign(colour=pd.Categorical(["r", "g", "r"]), day=pd.date_range("2024-01-01", periods=3))
+    samples = read(pa.Table.from_pandas(frame))
+    assert samples.x["colour"].tolist() == ["r", "g", "r"]
+    assert samples.x["day"].dtype.kind == "M"
+
+
+def test_columns_that_are_no_feature_are_refused():
+    frame = FRAME.assign(bag=[{"a": 1}, {}, {}])
+    with pytest.raises(DataError, match="column 'bag' holds dict values"):
+        read(frame)
+
+
+def test_a_column_of_vectors_is_an_array():
+    table = pa.table({"vector": [[1.0, 2.0], [3.0, 4.0]], "label": [0, 1]})
+    samples = read(table)
+    assert samples.kind == "array"
+    assert samples.x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(DataError, match="vectors of different shapes"):
+        read(pa.table({"vector": [[1.0, 2.0], [3.0]], "label": [0, 1]}))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "parquet.gz", "feather.zst", "jsonl", "jsonl.gz"])
+def test_files(tmp_path, ending):
+    plain = tmp_path / f"table.{ending.split('.')[0]}"
+    if plain.suffix == ".parquet":
+        pa.parquet.write_table(pa.Table.from_pandas(FRAME), plain)
+    elif plain.suffix == ".feather":
+        pa.feather.write_feather(FRAME, plain)
+    else:
+        FRAME.to_json(plain, orient="records", lines=True)
+    path = plain
+    if "." in ending:
+        path = tmp_path / f"table.{ending}"
+        with pa.output_stream(
+            path, compression={"gz": "gzip", "zst": "zstd"}[ending.split(".")[1]]
+        ) as stream:
+            stream.write(plain.read_bytes())
+    samples = read(path)
+    if "jsonl" in ending:
+        assert samples.ids.tolist() == [1, 2, 3], "line numbers"
+        samples = Samples(samples.x, samples.y, samples.classes, np.arange(3), "table")
+    check_frame(samples)
+
+
+def test_parquet_brings_its_index(tmp_path):
+    FRAME.set_index(pd.Index(["u", "v", "w"], name="key")).to_parquet(tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet").ids.tolist() == ["u", "v", "w"]
+
+
+@pytest.mark.parametrize("name", ["bad.parquet", "bad.feather"])
+def test_damaged_files(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PAR1 not really")
+    with pytest.raises(DataError, match=rf"{name} is damaged"):
+        read(tmp_path / name)
+
+
+def test_json_lines_of_text(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    records = [{"text": "wo ist\nmeine Karte?", "intent": "card"}, {"text": "", "intent": "none"}]
+    path.write_text("\n".join(json.dumps(record) for record in records) + "\n\n", encoding="utf-8")
+    samples = read(path)
+    assert samples.kind == "text"
+    assert samples.x.tolist() == ["wo ist\nmeine Karte?", ""]
+    assert samples.classes == ("card", "none")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"text": "a", "label": 1}\n{"text": "b", \n', "line 2: not a JSON object"),
+        ('{"text": "a", "label": 1}\n[1, 2]\n', "line 2: expected an object"),
+        ('{"text": "a", "label": 1}\n{"text": "b"}\n', r"labels are missing \(lines 2\)"),
+        ('{"text": "a", "label": 1}\n{"text": 7, "label": 0}\n', "line 2: column 'text' holds int"),
+        ("\n\n", "is empty"),
+    ],
+)
+def test_broken_json_lines(tmp_path, content, message):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(content)
+    with pytest.raises(DataError, match=message):
+        read(path, text="text", label="label")
+
+
+def test_json_list_of_objects(tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text(FRAME.to_json(orient="records"))
+    check_frame(read(path))
+
+
+def test_text_column(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text('text,category\n"Hi, you",greet\nNA,other\n,other\n')
+    samples = read(path)
+    assert samples.kind == "text"
+    assert samples.x.tolist() == ["Hi, you", "NA", ""], "a text is taken as it is written"
+    assert samples.classes == ("greet", "other")
+    assert read(path, text="category", label="text", labelled=False).x.tolist() == ["greet", "other", "other"]
+
+
+def test_text_among_other_features_is_a_column():
+    frame = pd.DataFrame({"text": ["a", "b"], "length": [1, 2], "label": [0, 1]})
+    assert read(frame).kind == "table"
+    assert read(frame, text="text").kind == "text"
+
+
+def test_list_of_texts():
+    samples = read((["good", "bad"], ["pos", "neg"]))
+    assert samples.kind == "text"
+    assert samples.x.dtype == object
+    assert read(np.array(["good", "bad"]), labelled=False).x.tolist() == ["good", "bad"]
+
+
+def test_the_real_files_that_are_there():
+    expected = {  # rows, classes, kind, from the publishers' descriptions
+        "text/banking77-train.csv": (10_003, 77, "text", {}),
+        "text/banking77-test.csv": (3_080, 77, "text", {}),
+        "tabular/WineQT.csv": (1_143, 6, "table", {"label": "quality"}),
+        "tabular/abalone.data": (4_177, 3, "table", {"label": 0}),
+        "tabular/accent-mfcc-data-1.csv": (329, 6, "table", {"label": "language"}),
+        "tabular/star_classification.csv": (10_000, 3, "table", {}),
+    }
+    for name, (rows, classes, kind, options) in expected.items():
+        if (REAL / name).exists():
+            samples = read(REAL / name, **options)
+            assert (len(samples), samples.num_classes, samples.kind) == (rows, classes, kind), name
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, np.ndarray.tolist])
+def test_arrays(convert):
+    x = np.arange(12, dtype=np.float64).reshape(4, 3)
+    samples = read((convert(x), ["b", "a", "b", "c"]))
+    assert samples.kind == "array"
+    np.testing.assert_array_equal(samples.x, x)
+    assert samples.classes == ("a", "b", "c")
+    assert samples.ids.tolist() == [0, 1, 2, 3]
+
+
+def test_images_in_arrays():
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 3, 8, 8), dtype=np.uint8)
+    y = torch.tensor([1, 0])
+    samples = read((torch.from_numpy(pixels), y))
+    assert samples.kind == "image"
+    np.testing.assert_array_equal(samples.x, pixels.transpose(0, 2, 3, 1))
+    assert read((samples.x, y)).x.shape == (2, 8, 8, 3)
+    assert read((pixels[:, 0], y)).kind == "image"
+    assert read((pixels.astype(np.float32), y)).kind == "array"
+    assert read((torch.zeros(2, 3, dtype=torch.bfloat16), y)).x.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (np.zeros((2, 3)), "came without labels"),
+        ((np.zeros((2, 3)), [0, 1, 2]), "2 samples but there are 3 labels"),
+        ((np.zeros((0, 3)), []), "holds no samples"),
+        (([[1, 2], [3]], [0, 1]), "rows of different lengths"),
+        ((np.zeros(2, dtype="M8[s]"), [0, 1]), "expected numbers"),
+        ((np.zeros(2), [0, 1], 3), "expected the pair"),
+        (object(), "cannot read object"),
+    ],
+)
+def test_arrays_that_cannot_be_read(source, message):
+    with pytest.raises(DataError, match=message):
+        read(source)
+
+
+def test_npz(tmp_path):
+    path = tmp_path / "set.npz"
+    x, y = np.arange(6.0).reshape(3, 2), np.array([2, 0, 2])
+    np.savez(path, x=x, y=y, ids=np.array(["p", "q", "r"]))
+    samples = read(path)
+    assert samples.classes == (0, 2)
+    assert samples.ids.tolist() == ["p", "q", "r"]
+    np.savez(path, train_x=x, train_y=y, test_x=x[:1], test_y=y[:1], class_names=np.array(["u", "v", "w"]))
+    with pytest.raises(DataError, match="splits test, train; choose one with split="):
+        read(path)
+    samples = read(path, split="test")
+    assert samples.classes == ("u", "v", "w")
+    assert samples.y.tolist() == [2]
+    again = read(path, split="train", classes=("w", "v", "u"))
+    assert again.y.tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"z": np.zeros(3)}, "holds z; expected an array called x"),
+        ({"x": np.array([{}, None], dtype=object), "y": np.zeros(2)}, "Python objects"),
+        (
+            {"x": np.zeros((2, 2)), "y": np.array([0, 5]), "class_names": np.array(["a", "b"])},
+            "labels 5 are not",
+        ),
+    ],
+)
+def test_npz_that_cannot_be_read(tmp_path, arrays, message):
+    path = tmp_path / "set.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(DataError, match=message):
+        read(path)
+    path.write_bytes(b"PK\x03\x04 cut")
+    with pytest.raises(DataError, match="damaged"):
+        read(path)
+
+
+def test_npy(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((3, 2)))
+    assert read(tmp_path / "x.npy", label=[0, 1, 1]).y.tolist() == [0, 1, 1]
+
+
+def test_hugging_face_text_keeps_the_order_of_its_labels():
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "intent": datasets.ClassLabel(names=["z", "a"])}
+    )
+    dataset = datasets.Dataset.from_dict(
+        {"text": ["one", "two", "three"], "intent": [0, 1, 0]}, features=features
+    )
+    samples = read(dataset)
+    assert samples.kind == "text"
+    assert samples.classes == ("z", "a")
+    assert samples.y.tolist() == [0, 1, 0]
+    chosen = read(datasets.DatasetDict(train=dataset, test=dataset.select([2])), split="test")
+    assert chosen.x.tolist() == ["three"]
+    with pytest.raises(DataError, match="splits train, test; choose one"):
+        read(datasets.DatasetDict(train=dataset, test=dataset))
+    with pytest.raises(DataError, match="streams its rows"):
+        read(dataset.to_iterable_dataset())

@@ -1,6 +1,22 @@
-"""Reading, mixing and serving data."""
+"""Reading, encoding, mixing and serving data, and the paper's datasets."""
 
+from graylearn.data.augment import Augment
+from graylearn.data.batches import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
+from graylearn.data.catalog import (
+    CATALOG,
+    TABLES,
+    DatasetStatus,
+    Entry,
+    available,
+    datasets_table,
+    load,
+    table_task,
+)
 from graylearn.data.contaminate import Contaminated, contaminate
+from graylearn.data.download import download
+from graylearn.data.embed import embed_images, embed_text
+from graylearn.data.image_cache import CachedImages, cache_images
+from graylearn.data.read import read
 from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
 from graylearn.data.splits import (
     hold_out_classes,
@@ -9,17 +25,40 @@ from graylearn.data.splits import (
     split_sources,
     train_test_split,
 )
+from graylearn.data.streams import LoaderBatches, StreamBatches
 
 __all__ = [
+    "CATALOG",
+    "TABLES",
+    "ArrayBatches",
+    "Augment",
+    "Batch",
+    "BatchSource",
+    "CachedImages",
     "Contaminated",
+    "DatasetStatus",
+    "Entry",
+    "LoaderBatches",
+    "Preparation",
     "Samples",
+    "StackBatches",
+    "StreamBatches",
+    "available",
+    "cache_images",
     "classes_from_json",
     "classes_to_json",
     "contaminate",
+    "datasets_table",
+    "download",
+    "embed_images",
+    "embed_text",
     "encode_labels",
     "hold_out_classes",
     "hold_out_smallest",
     "keep_classes",
+    "load",
+    "read",
     "split_sources",
+    "table_task",
     "train_test_split",
 ]

@@ -19,6 +19,8 @@ from graylearn.errors import DataError, SettingsError
 
 TRUTH = ("is_ood", "is_flipped", "true_y", "source")
 """The fields of Contaminated that a training run must not see."""
+CHUNK = 4096
+"""Samples copied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,9 +273,22 @@ def _mix(x: Any, ood_x: Any, is_ood: np.ndarray, source: np.ndarray) -> Any:
         row[is_ood] = np.arange(len(inside), len(source))
         return rows.iloc[row].reset_index(drop=True)
     mixed = np.empty((len(source), *x.shape[1:]), dtype=x.dtype)
-    mixed[~is_ood] = x[source[~is_ood]]
-    mixed[is_ood] = ood_x[source[is_ood]].astype(x.dtype, casting="same_kind")
+    for start in range(0, len(source), CHUNK):  # by and by, so that a memory map is not held twice
+        part = slice(start, start + CHUNK)
+        ood, rows = is_ood[part], source[part]
+        mixed[part][~ood] = x[rows[~ood]]
+        mixed[part][ood] = _converted(ood_x[rows[ood]], x.dtype)
     return mixed
+
+
+def _converted(ood_x: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """OOD rows in the type of x; whole numbers must survive it."""
+    rows = ood_x.astype(dtype, casting="same_kind")
+    if dtype.kind in "iu" and not np.array_equal(rows, ood_x):
+        raise DataError(
+            f"ood_x holds numbers that the type of x, {dtype}, cannot; convert x to {ood_x.dtype}"
+        )
+    return rows
 
 
 def _shared_categories(x: pd.DataFrame, ood_x: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

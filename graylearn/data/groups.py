@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import HashingVectorizer
 
 
 def find_groups(x: Any, count: int, seed: int) -> np.ndarray:
     """Cut the samples into at most `count` groups of similar ones; (N,) group numbers."""
+    # scikit-learn takes a second to import and most programs never come here.
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     n = len(x)
     if n <= count:
         return np.arange(n)
@@ -33,8 +33,9 @@ def _features(x: Any) -> Any:
         words = x.select_dtypes(["object", "string", "category", "bool"]).astype("string")
         x = np.hstack([numbers.to_numpy(dtype=np.float64, na_value=np.nan), _one_hot(words)])
     elif x.dtype == object:
-        words_of_text: sparse.csr_matrix = HashingVectorizer(n_features=2**12).transform(x)
-        return words_of_text
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        return HashingVectorizer(n_features=2**12).transform(x)
     with np.errstate(over="ignore"):  # what float32 cannot hold counts as missing
         rows: np.ndarray = np.array(x, dtype=np.float32).reshape(len(x), -1)
     rows[~np.isfinite(rows)] = np.nan

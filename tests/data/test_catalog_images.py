@@ -114,6 +114,14 @@ def write_fashion(folder, ending=".gz"):
     return *parts, FASHION_CLASSES
 
 
+def write_torchvision_fashion(folder):
+    """The place torchvision unpacks it to."""
+    content = write_fashion(folder, "")
+    (folder / "FashionMNIST").mkdir()
+    (folder / "fashion-mnist").rename(folder / "FashionMNIST" / "raw")
+    return content
+
+
 def write_npz(folder, name):
     folder.mkdir(exist_ok=True)
     parts = [(pictures(n, 32, 32, 3), rng.integers(0, 3, n).tolist()) for n in (10, 6)]
@@ -132,6 +140,7 @@ ARRAY_SETS = {
     "svhn": write_svhn,
     "fashion-mnist": write_fashion,
     "fashion-mnist, unpacked": lambda folder: write_fashion(folder, ""),
+    "fashion-mnist, as torchvision puts it": write_torchvision_fashion,
     **{
         f"{name}, as npz": lambda folder, name=name: write_npz(folder, name)
         for name in CATALOG

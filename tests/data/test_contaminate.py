@@ -316,6 +316,16 @@ def test_data_that_does_not_fit_is_refused():
             call()
 
 
+def test_large_sets_are_copied_whole_and_whole_numbers_survive():
+    x, ood = np.arange(9000, dtype=np.int16)[:, None], np.arange(9000, 12_000, dtype=np.int64)[:, None]
+    mixed = contaminate(x, labels(9000, 3), ood, alpha=0.2, seed=8)
+    assert mixed.x.dtype == np.int16
+    assert np.array_equal(mixed.x[~mixed.is_ood], x)
+    assert np.array_equal(mixed.x[mixed.is_ood], ood[mixed.source[mixed.is_ood]])
+    with pytest.raises(DataError, match="the type of x, int16, cannot"):
+        contaminate(x, labels(9000, 3), ood + 30_000, alpha=0.2)
+
+
 def test_truth_of_another_length_is_refused():
     mixed = contaminate(rows(9), labels(9, 3), rows(9, 50), alpha=0.25)
     fields = {name: getattr(mixed, name) for name in mixed.__dataclass_fields__}

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from graylearn.data import download as module
 from graylearn.data.catalog.entries import CATALOG, RemoteFile
 from graylearn.data.download import download, download_file, fetch_entry, unpack
 from graylearn.errors import DataError
@@ -249,7 +248,7 @@ def test_a_busy_server_is_asked_again(server, tmp_path):
 
 def test_pauses_double_and_then_the_reason_is_given(tmp_path, monkeypatch):
     pauses = []
-    monkeypatch.setattr(module.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     with pytest.raises(DataError, match=r"Connection refused, 4 times in a row"):
         download_file("http://127.0.0.1:9/file.bin", tmp_path / "file.bin", tries=4, backoff=0.5)
     assert pauses == [0.5, 1.0, 2.0]

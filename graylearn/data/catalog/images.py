@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import scipy.io
 
 from graylearn.data.catalog.files import Finder
 from graylearn.data.catalog.safe_pickle import load_plain_pickle
@@ -119,6 +118,8 @@ def _field(content: dict[str, Any], key: str, path: Path) -> Any:
 
 
 def _read_svhn(folder: Path, part: Part) -> Samples:
+    import scipy.io  # late: only this file form needs it
+
     path = folder / f"{part}_32x32.mat"
     try:
         content = scipy.io.loadmat(path, variable_names=["X", "y"])

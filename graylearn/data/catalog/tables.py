@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
-from sklearn.datasets import load_iris
 
 from graylearn.data.catalog.files import Finder
 from graylearn.data.samples import Label, Samples, encode_labels
@@ -125,6 +124,8 @@ def _read_gene(data: Path, labels: Path, protocol: Protocol) -> Samples:
 
 def _read_iris(path: Path | None, protocol: Protocol) -> Samples:
     if path is None:
+        from sklearn.datasets import load_iris  # late: it takes a second and seven of eight tables do without
+
         bunch = load_iris()
         x = pd.DataFrame(bunch.data, columns=list(IRIS_COLUMNS[:4]))
         return _samples("iris", Path("iris"), x, bunch.target_names[bunch.target], protocol)

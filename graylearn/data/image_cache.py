@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from graylearn.data.atomic import replacing
-from graylearn.data.image_decode import CHANNELS
+from graylearn.data.image_decode import CHANNELS, UNREAD
 from graylearn.data.image_workers import CHUNK, decode_all
 from graylearn.errors import DataError, SettingsError
 
@@ -74,7 +74,6 @@ def cache_images(
     entry = _find(home, files, size, workers)
     if entry is None:
         entry = _build(home, files, size, workers)
-        _remember(home, files, size, entry)
     return _open(entry, files, size, on_error)
 
 
@@ -105,7 +104,7 @@ def _find(home: Path, files: list[Path], size: int, workers: int) -> Path | None
     entry = home / _entry_name(digests, size)
     if not _is_whole(entry, size):
         return None
-    _remember(home, files, size, entry)
+    _remember(home, files, size, entry, digests)
     return entry
 
 
@@ -126,7 +125,8 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
         for path in (pixels, partial / _META):
             with path.open("rb+") as file:
                 os.fsync(file.fileno())
-        entry = home / _entry_name([digest for digest, _ in results], size)
+        digests = [digest for digest, _ in results]
+        entry = home / _entry_name(digests, size)
         if entry.exists() and not _is_whole(entry, size):
             shutil.rmtree(entry)
         try:
@@ -134,6 +134,7 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
         except OSError:
             if not _is_whole(entry, size):  # else another process was first: its entry is as good
                 raise
+        _remember(home, files, size, entry, digests)
         return entry
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -189,7 +190,13 @@ def _look_key(files: list[Path], size: int) -> str:
     return digest.hexdigest()[:40]
 
 
-def _remember(home: Path, files: list[Path], size: int, entry: Path) -> None:
+def _remember(home: Path, files: list[Path], size: int, entry: Path, digests: list[str]) -> None:
+    """Leave a pointer from what the files look like to their entry.
+
+    Not where a file could not be read at all: that may pass (a network, a lock) without it looking different.
+    """
+    if any(digest.startswith(UNREAD) for digest in digests):
+        return
     with replacing(home / f"seen-{_look_key(files, size)}.json") as partial:
         partial.write_text(json.dumps({"entry": entry.name}))
 

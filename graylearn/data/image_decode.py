@@ -19,6 +19,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 CHANNELS = 3
 """Every cached image is RGB."""
+UNREAD = "unread: "
+"""How the digest of a file begins that could not be opened or read; why follows."""
 
 
 class UnreadableImageError(ValueError):
@@ -108,7 +110,8 @@ def decode_files(paths: list[str], size: int, out: io.BufferedIOBase | None) -> 
                 data = file.read()
             digest = hashlib.blake2b(data, digest_size=20).hexdigest()
         except OSError as error:
-            digest, reason = "unreadable", error.strerror or str(error)
+            reason = error.strerror or str(error)
+            digest = UNREAD + reason
         if out is not None:
             if reason is None:
                 try:

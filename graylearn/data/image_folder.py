@@ -73,7 +73,7 @@ def samples_from_image_folder(
             raise DataError(f"{folder} holds no images ({_endings()})")
         return _decoded(folder, names, np.full(len(names), -1, dtype=np.int64), (), options)
     class_names = sorted(
-        entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")
+        entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")
     )
     if not class_names:
         raise DataError(
@@ -132,8 +132,9 @@ def samples_from_manifest(
     passed over.
     """
     paths = table.frame[column]
-    if paths.isna().any():
-        row = int(np.flatnonzero(paths.isna())[0])
+    missing = np.flatnonzero(paths.isna() | (paths == ""))
+    if len(missing):
+        row = int(missing[0])
         raise DataError(f"{table.name}, {table.where(row)}: the path in column {str(column)!r} is missing")
     names = [str(path) for path in paths]
     if id is None or id is False:
@@ -182,7 +183,7 @@ def _images_below(folder: Path) -> list[str]:
 
 
 def _holds_folders(folder: Path) -> bool:
-    return any(entry.is_dir() for entry in os.scandir(folder))
+    return any(entry.is_dir() for entry in folder.iterdir())
 
 
 def _endings() -> str:

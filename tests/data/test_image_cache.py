@@ -238,6 +238,14 @@ def test_changed_content_is_decoded_anew(folder, tmp_path):
     assert cache_images(files, size=8, folder=cache).images[5, 0, 0, 0] == 90
 
 
+def test_a_file_that_comes_back_is_read(folder, tmp_path):
+    files, cache = files_of(folder), tmp_path / "cache"
+    files[2].rename(tmp_path / "away.png")
+    assert len(cache_images(files, size=8, folder=cache, on_error="skip").images) == 9
+    (tmp_path / "away.png").rename(files[2])
+    assert len(cache_images(files, size=8, folder=cache, on_error="skip").images) == 10
+
+
 def test_size_and_order_have_entries_of_their_own(folder, tmp_path):
     files, cache = files_of(folder), tmp_path / "cache"
     assert cache_images(files, size=8, folder=cache).images.shape[1] == 8

@@ -1,0 +1,139 @@
+"""Image folders, manifests and datasets of images into Samples."""
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+from graylearn.data.read import read
+from graylearn.errors import DataError
+
+
+def picture(path, level):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (10, 10), (level,) * 3).save(path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "pets"
+    picture(root / "dog" / "b.png", 20)
+    picture(root / "dog" / "images" / "a.png", 10)
+    picture(root / "Cat" / "c.bmp", 30)
+    picture(root / "Cat" / "B.JPG", 40)
+    (root / "dog" / "notes.txt").write_text("not an image")
+    (root / "dog" / ".hidden.png").write_bytes(b"")
+    (root / ".thumbnails").mkdir()
+    return root
+
+
+@pytest.fixture
+def options(tmp_path):
+    return {"size": 8, "cache": tmp_path / "cache"}
+
+
+def test_one_folder_a_class(folder, options):
+    samples = read(folder, **options)
+    assert samples.kind == "image"
+    assert samples.x.shape == (4, 8, 8, 3)
+    assert samples.classes == ("Cat", "dog")
+    assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/b.png", "dog/images/a.png"]
+    assert samples.y.tolist() == [0, 0, 1, 1]
+    assert samples.x[:, 0, 0, 0].tolist() == [40, 30, 20, 10]
+
+
+def test_unlabelled_folder(folder, options):
+    samples = read(folder, labelled=False, **options)
+    assert samples.classes == ()
+    assert len(samples) == 4
+
+
+def test_classes_of_a_saved_model(folder, options):
+    samples = read(folder, classes=("dog", "bird", "Cat"), **options)
+    assert samples.classes == ("dog", "bird", "Cat")
+    assert samples.y.tolist() == [2, 2, 0, 0]
+    with pytest.raises(DataError, match="folder 'Cat', which is not among the 1 known"):
+        read(folder, classes=("dog",), **options)
+
+
+def test_unreadable_images_stop_or_are_skipped(folder, options):
+    (folder / "dog" / "b.png").write_bytes(b"broken")
+    with pytest.raises(DataError, match=r"1 of 4 images cannot be read: .*dog/b\.png"):
+        read(folder, **options)
+    samples = read(folder, on_error="skip", **options)
+    assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/images/a.png"]
+    assert samples.y.tolist() == [0, 0, 1]
+
+
+def test_folders_that_are_no_classes(tmp_path, options):
+    picture(tmp_path / "set" / "train" / "dog" / "a.png", 1)
+    picture(tmp_path / "set" / "test" / "dog" / "a.png", 1)
+    with pytest.raises(DataError, match=r"are splits \(test, train\), not classes"):
+        read(tmp_path / "set", **options)
+    picture(tmp_path / "flat" / "a.png", 1)
+    with pytest.raises(DataError, match="holds no folders"):
+        read(tmp_path / "flat", **options)
+    (tmp_path / "set" / "train" / "cat").mkdir()
+    with pytest.raises(DataError, match=r"folder .*cat holds no images"):
+        read(tmp_path / "set" / "train", **options)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(DataError, match="holds no images"):
+        read(tmp_path / "nothing", labelled=False, **options)
+
+
+def test_manifest(folder, options):
+    manifest = folder / "labels.csv"
+    manifest.write_text("filename,species,breed\ndog/b.png,dog,pug\nCat/c.bmp,cat,\n")
+    samples = read(manifest, label="species", **options)
+    assert samples.kind == "image"
+    assert samples.ids.tolist() == ["dog/b.png", "Cat/c.bmp"]
+    assert samples.classes == ("cat", "dog")
+    assert samples.x[:, 0, 0, 0].tolist() == [20, 30]
+    manifest.write_text("id,where,label\n5,dog/b.png,dog\n6,Cat/c.bmp,cat\n")
+    assert read(manifest, path="where", id="id", **options).ids.tolist() == [5, 6]
+    assert read(manifest, path="where", labelled=False, **options).classes == ()
+
+
+def test_manifest_of_two_columns_needs_no_names(folder, options):
+    (folder / "list.csv").write_text("path,label\nCat/c.bmp,cat\ndog/b.png,dog\n")
+    assert read(folder / "list.csv", **options).classes == ("cat", "dog")
+
+
+def test_broken_manifests(folder, options):
+    manifest = folder / "labels.csv"
+    manifest.write_text("path,label\ndog/b.png,dog\ndog/gone.png,dog\n")
+    with pytest.raises(DataError, match=r"gone\.png \(No such file"):
+        read(manifest, **options)
+    manifest.write_text("path,label\ndog/b.png,dog\ndog/b.png,cat\n")
+    with pytest.raises(DataError, match="listed at line 2 and again at line 3"):
+        read(manifest, **options)
+    manifest.write_text("path,label\ndog/b.png,dog\n,cat\n")
+    with pytest.raises(DataError, match="line 3: the path in column 'path' is missing"):
+        read(manifest, **options)
+
+
+def test_path_column_without_images_is_a_feature(tmp_path):
+    (tmp_path / "t.csv").write_text("file,label\nreport,x\nnotes,y\n")
+    assert read(tmp_path / "t.csv").kind == "table"
+
+
+def test_hugging_face_images(options):
+    pixels = [np.full((6, 9, 3), level, np.uint8) for level in (10, 20, 30)]
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["b", "a"])})
+    records = {"image": [Image.fromarray(p) for p in pixels], "label": [1, 0, 1]}
+    dataset = datasets.Dataset.from_dict(records, features=features)
+    samples = read(dataset, **options)
+    assert samples.kind == "image"
+    assert samples.x.shape == (3, 8, 8, 3)
+    assert samples.x[:, 0, 0, 0].tolist() == [10, 20, 30]
+    assert samples.classes == ("b", "a")
+    assert samples.y.tolist() == [1, 0, 1]
+
+    broken = datasets.Dataset.from_dict(
+        {"image": [{"bytes": b"no", "path": None}, {"bytes": None, "path": "gone.png"}], "label": [0, 1]},
+        features=features,
+    )
+    with pytest.raises(DataError, match="2 of 2 images of the dataset"):
+        read(broken, **options)
+    mixed = datasets.concatenate_datasets([broken, dataset])
+    assert read(mixed, on_error="skip", **options).ids.tolist() == [2, 3, 4]

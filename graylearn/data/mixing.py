@@ -48,8 +48,7 @@ def _converted(ood_x: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 def _shared_categories(x: pd.DataFrame, ood_x: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both frames with the same categories, else pandas would turn the joined column into objects."""
     x, ood_x = x.copy(deep=False), ood_x.copy(deep=False)
-    for column in x.columns:
-        dtypes = x[column].dtype, ood_x[column].dtype
+    for column, *dtypes in zip(x.columns, x.dtypes, ood_x.dtypes, strict=True):
         if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
             extra = ood_x[column].cat.categories.difference(x[column].cat.categories)
             x[column] = x[column].cat.add_categories(extra)

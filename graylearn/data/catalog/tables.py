@@ -202,7 +202,7 @@ def _samples(
     ids: np.ndarray | None = None,
 ) -> Samples:
     """The table as Samples; every feature of these tables is a number."""
-    words = [column for column in x.columns if not pd.api.types.is_numeric_dtype(x[column])]
+    words = [name for name, dtype in x.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
     if words:
         raise DataError(f"{path}: column {words[0]!r} should hold numbers only")
     try:

@@ -28,7 +28,7 @@ Resumed = Callable[[], None]
 """Called by a source once it stands where a resumed run goes on: puts the global random numbers back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """What one training step reads."""
 
@@ -159,6 +159,7 @@ class ArrayBatches:
 class StackBatches:
     """Batches for several models side by side: inputs (models, N, D), labels and places laid end to end.
 
+    For one model alone inputs are (N, D), as they are for any network.
     Places run through models x num_samples: sample i of model g is g * num_samples + i.
     """
 
@@ -212,9 +213,10 @@ class StackBatches:
                 taken = rows[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1)
                 inputs = self.x.index_select(0, taken if self.shared else places.reshape(-1))
                 target = self.targets.index_select(0, places.reshape(-1))
+                shape = (models, size) if models > 1 else (size,)
                 yield from map(
                     Batch,
-                    inputs.view(-1, models, size, self.x.shape[1]).unbind(0),
+                    inputs.view(-1, *shape, self.x.shape[1]).unbind(0),
                     target.view(-1, models * size).unbind(0),
                     places.unbind(0),
                 )

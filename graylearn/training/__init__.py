@@ -8,6 +8,7 @@ from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import PRESETS, Settings
 from graylearn.training.single import Result, train
+from graylearn.training.stack import train_stack
 
 __all__ = [
     "PRESETS",
@@ -23,4 +24,5 @@ __all__ = [
     "evaluate",
     "predict_logits",
     "train",
+    "train_stack",
 ]

@@ -70,8 +70,7 @@ class Assignment:
                 continue
             if any(group.method is method for group in self.groups):
                 method = copy.deepcopy(method)  # what one model's method remembers is not another's
-            words = ("method",) if self.single else ("method", model)
-            generator = seeding.generator(device, seeds[model], *words)
+            generator = seeding.generator(device, seeds[model], "method")
             self.groups.append(_Group(method, model, 1, generator))
         for group in self.groups:
             start = group.first * self.num_samples

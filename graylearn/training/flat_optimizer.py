@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,16 +25,26 @@ class FlatOptimizer:
         self.first = torch.zeros_like(parameters)
         """Momentum, or the first moment."""
         self.second = torch.zeros_like(parameters) if settings.name != "sgd" else parameters.new_zeros(0)
-        self.count = torch.zeros((), dtype=torch.float32, device=parameters.device)
+        # Steps taken, which the kernels read from a tensor: on the CPU one that numpy can write to, since
+        # adding to a tensor takes as long as a small matrix product.
+        self.counter = np.zeros((), dtype=np.float32) if parameters.device.type == "cpu" else None
+        self.count = (
+            torch.zeros((), dtype=torch.float32, device=parameters.device)
+            if self.counter is None
+            else torch.from_numpy(self.counter)
+        )
         self.taken = 0
         self.rates: Sequence[float] = [settings.learning_rate] * len(parameters)
 
     def step(self) -> None:
         """One update, at the rates set."""
         self.taken += 1
-        self.count += 1
+        if self.counter is None:
+            self.count += 1
+        else:
+            self.counter[()] = self.taken
         rates = self.rates
-        if all(rate == rates[0] for rate in rates):
+        if len(rates) == 1 or all(rate == rates[0] for rate in rates):
             self._update(rates[0], self.parameters, self.gradients, self.first, self.second)
             return
         for model, rate in enumerate(rates):

@@ -189,7 +189,7 @@ class Loop:
 
     def _weight_of(self, index: Tensor) -> Tensor:
         """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
-        size = len(index)
+        size = index.shape[0]
         uniform = self.uniform.get(size)
         if uniform is None:
             uniform = torch.full((size,), self.learner.models / size, device=self.device)

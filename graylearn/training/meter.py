@@ -44,12 +44,12 @@ class Meter:
     def add(self, batch: Batch, output: Output, losses: Tensor) -> bool:
         """Lay a step aside; says whether it is time to flush."""
         logits = output.logits.detach()
-        if logits.ndim == 3:
+        if logits.dim() == 3:
             logits = logits[0]  # of two networks, the one the user gets
         self.logits.append(logits if self.learner.keeps_outputs else logits.clone())
         self.losses.append(losses.detach())
         self.batches.append(batch)
-        self.rows += len(batch.target)
+        self.rows += batch.target.shape[0]
         return self.rows >= self.limit
 
     def flush(self) -> None:

@@ -1,0 +1,259 @@
+"""How fast the engine trains, beside what people use today; ratios are of times measured in one run.
+
+    python benchmarks/training.py                        # CPU: tables, against skorch and a DataLoader loop
+    python benchmarks/training.py --device cuda          # one GPU: ResNet18 in bfloat16 against plain float32
+
+CPU: MLP 2x128, batch 16, Adam, cross entropy, the same arithmetic for all; one thread; CPU time of the
+process, so that other work on the machine does not tilt the ratios. CUDA: images like CIFAR-10, random
+crop, flip and the history included; TFLOP/s count 3 x the multiply-adds of a forward pass x 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import torch
+from record import append, record
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+from graylearn.nets import make
+from graylearn.training import Augment, OptimizerSettings, ScheduleSettings, Settings, train, train_stack
+
+RESNET18_FLOP = 3 * 2 * 0.5554e9
+"""Floating point operations to train ResNet18 on one 32x32 image: forward once, backward twice."""
+
+
+# -- tables on the CPU --------------------------------------------------------------------------------
+
+
+def table(samples: int, features: int, classes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(samples, features, generator=generator)
+    return x, torch.randint(classes, (samples,), generator=generator)
+
+
+def dataloader_loop(x: torch.Tensor, y: torch.Tensor, model: nn.Module, epochs: int) -> None:
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    for _ in range(epochs):
+        for inputs, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(inputs), target).backward()
+            optimizer.step()
+
+
+def skorch_fit(x: torch.Tensor, y: torch.Tensor, model: nn.Module, epochs: int) -> None:
+    from skorch import NeuralNetClassifier
+
+    net = NeuralNetClassifier(
+        model,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=1e-3,
+        max_epochs=epochs,
+        batch_size=16,
+        iterator_train__shuffle=True,
+        train_split=None,
+        verbose=0,
+    )
+    net.fit(x.numpy(), y.numpy())
+
+
+def on_cpu(arguments: argparse.Namespace) -> None:
+    torch.set_num_threads(1)
+    x, y = table(arguments.samples, arguments.features, arguments.classes)
+    epochs, stacked = arguments.epochs or 3, arguments.stacked
+    steps = epochs * -(-len(x) // 16)
+
+    def new() -> nn.Module:
+        return make("mlp", arguments.classes, (arguments.features,))
+
+    def engine() -> None:
+        train(new(), (x, y), method="standard", epochs=epochs, device="cpu", log="none")
+
+    def engine_stack() -> None:
+        train_stack(
+            new, (x, y), methods="standard", seeds=range(stacked), epochs=epochs, device="cpu", log="none"
+        )
+
+    entries: dict[str, tuple[Callable[[], None], int]] = {
+        "skorch": (lambda: skorch_fit(x, y, new(), epochs), 1),
+        "dataloader loop": (lambda: dataloader_loop(x, y, new(), epochs), 1),
+        "train": (engine, 1),
+        f"train_stack of {stacked}": (engine_stack, stacked),
+    }
+    times: dict[str, list[float]] = {name: [] for name in entries}
+    for repeat in range(arguments.repeats + 1):
+        for name, (run, models) in entries.items():
+            began = time.process_time()
+            run()
+            spent = (time.process_time() - began) / models / steps
+            if repeat:  # the first round warms caches up
+                times[name].append(spent)
+                print(f"round {repeat}  {name:20s} {spent * 1e6:8.0f} us a step and model", flush=True)
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    names = list(entries)
+    ratios = {
+        "train over skorch": middle["skorch"] / middle["train"],
+        "train over dataloader loop": middle["dataloader loop"] / middle["train"],
+        "stack over skorch": middle["skorch"] / middle[names[3]],
+    }
+    for name, ratio in ratios.items():
+        print(f"{name:28s} {ratio:5.1f} x")
+    settings = {"samples": len(x), "features": arguments.features, "classes": arguments.classes}
+    row = record(
+        "training speed, tables, cpu",
+        microseconds_a_step={name: value * 1e6 for name, value in middle.items()},
+        ratios=ratios,
+        **settings,
+        repeats=arguments.repeats,
+    )
+    append(row, arguments.out)
+
+
+# -- images on a GPU ----------------------------------------------------------------------------------
+
+
+def images(samples: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(256, (samples, 32, 32, 3), dtype=torch.uint8, generator=generator)
+    return x, torch.randint(10, (samples,), generator=generator)
+
+
+def wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def plain_loop(
+    x: torch.Tensor, y: torch.Tensor, net: str, batch: int, steps: int, device: torch.device
+) -> float:
+    """Images a second of the loop one writes first: float32, everything on the device, no augmentation."""
+    torch.manual_seed(0)
+    model = make(net, 10, (3, 32, 32)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+    inputs = ((x.to(device).float() / 255 - 0.5) / 0.25).permute(0, 3, 1, 2).contiguous()
+    target = y.to(device)
+    began = 0.0
+    warm = 5
+    for step in range(warm + steps):
+        if step == warm:
+            wait(device)
+            began = time.perf_counter()
+        index = torch.randint(len(x), (batch,), device=device)
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs[index]), target[index]).backward()
+        optimizer.step()
+    wait(device)
+    return steps * batch / (time.perf_counter() - began)
+
+
+def engine_speed(
+    x: torch.Tensor, y: torch.Tensor, batch: int, epochs: int, mode: str, arguments: argparse.Namespace
+) -> dict[str, float]:
+    """Images a second of whole epochs of `train`, history and augmentation included, the first left out."""
+    torch.manual_seed(0)
+    settings = Settings(
+        epochs=epochs,
+        batch_size=batch,
+        optimizer=OptimizerSettings("sgd", 0.1, weight_decay=5e-4, momentum=0.9),
+        schedule=ScheduleSettings("one-cycle", warmup=0.2),
+        augment=Augment(crop=4, flip=True),
+        precision="bf16",
+        device=arguments.device,
+        compile=False if mode == "none" else mode,
+        log="none",
+    )
+    began = time.perf_counter()
+    result = train(make(arguments.net, 10, (3, 32, 32)), (x, y), method=arguments.method, settings=settings)
+    rates = [row["samples_per_second"] for row in result.log[1:]]
+    return {
+        "images_per_second": statistics.median(rates),
+        "best_images_per_second": max(rates),
+        "seconds_until_second_epoch": time.perf_counter() - began - sum(r["seconds"] for r in result.log[1:]),
+    }
+
+
+def on_gpu(arguments: argparse.Namespace) -> None:
+    device = torch.device(arguments.device)
+    x, y = images(arguments.images)
+    epochs = arguments.epochs or 5
+    batches = [int(text) for text in arguments.batches.split(",")]
+    modes = arguments.compile_mode.split(",")
+    plain: dict[int, float] = {}
+    for batch in batches:
+        steps = max(3, min(len(x), arguments.plain_images) // batch)
+        plain[batch] = plain_loop(x, y, arguments.net, batch, steps, device)
+        print(f"plain float32 loop, batch {batch:5d}: {plain[batch]:10.0f} images/s", flush=True)
+    best_plain = max(plain.values())
+    for mode in modes:
+        for batch in batches:
+            speed = engine_speed(x, y, batch, epochs, mode, arguments)
+            tera = speed["images_per_second"] * RESNET18_FLOP / 1e12 if arguments.net == "resnet18" else None
+            print(
+                f"train bf16, compile {mode}, batch {batch:5d}: {speed['images_per_second']:10.0f} images/s"
+                f"  {f'{tera:6.1f} TFLOP/s' if tera else ''}  {speed['images_per_second'] / plain[batch]:.1f} x"
+                f" plain at this batch, {speed['images_per_second'] / best_plain:.1f} x plain at its best batch"
+                f"  (first epoch and compiling {speed['seconds_until_second_epoch']:.0f} s)",
+                flush=True,
+            )
+            row = record(
+                "training speed, images, gpu",
+                net=arguments.net,
+                method=arguments.method,
+                batch_size=batch,
+                compile=mode,
+                **speed,
+                tflops=tera,
+                plain_float32_images_per_second=plain[batch],
+                ratio_at_batch=speed["images_per_second"] / plain[batch],
+                ratio_at_best=speed["images_per_second"] / best_plain,
+                images=len(x),
+                epochs=epochs,
+            )
+            append(row, arguments.out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", default="cpu", help="cpu for tables, cuda for images")
+    parser.add_argument(
+        "--images-on-cpu", action="store_true", help="run the image part on the CPU, to try it"
+    )
+    parser.add_argument("--out", type=Path, default=Path("results/training.jsonl"))
+    parser.add_argument("--epochs", type=int, default=None, help="3 for tables, 5 for images")
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--features", type=int, default=20)
+    parser.add_argument("--classes", type=int, default=5)
+    parser.add_argument("--stacked", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--images", type=int, default=50_000)
+    parser.add_argument("--plain-images", type=int, default=50_000, help="images the plain loop sees, timed")
+    parser.add_argument("--batches", default="128,512,2048")
+    parser.add_argument("--net", default="resnet18")
+    parser.add_argument("--method", default="gl")
+    parser.add_argument(
+        "--compile-mode",
+        default="default",
+        help="comma list of none, default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs",
+    )
+    arguments = parser.parse_args()
+    if arguments.device == "cpu" and not arguments.images_on_cpu:
+        on_cpu(arguments)
+    else:
+        on_gpu(arguments)
+
+
+if __name__ == "__main__":
+    main()

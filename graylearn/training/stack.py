@@ -1,0 +1,211 @@
+"""`train_stack`: many small networks at once, one batched matrix product a layer, for sweeps and folds."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graylearn.data.batches import Order, Preparation, StackBatches
+from graylearn.errors import DataError, SettingsError
+from graylearn.methods import Method, make_method
+from graylearn.training import devices, seeding
+from graylearn.training.assignment import Assignment
+from graylearn.training.history import History
+from graylearn.training.loop import Loop
+from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.optimizers import OptimizerSettings
+from graylearn.training.predict import as_tensor
+from graylearn.training.progress import RunLog, make_reporter
+from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.settings import Settings, resolve
+from graylearn.training.single import Result, weights_for
+
+
+def train_stack(
+    models: Sequence[nn.Module] | Callable[[], nn.Module],
+    data: tuple[Any, Any],
+    *,
+    methods: str | Method | Sequence[str | Method] = "gl",
+    seeds: int | Sequence[int] = 0,
+    settings: Settings | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    optimizer: str | OptimizerSettings | None = None,
+    learning_rate: float | None = None,
+    schedule: str | ScheduleSettings | None = None,
+    device: str | torch.device | None = None,
+    history_bytes: int | None = None,
+    log: str | None = None,
+    sample_weight: Any = None,
+) -> list[Result]:
+    """Train several multilayer perceptrons of one shape side by side; one Result a model, in order.
+
+    `models` are modules of linear layers with ReLU and dropout between, or a function that makes one, called
+    once a model after seeding with the model's seed. `methods` and `seeds` are one for all or one a model;
+    the seed of a model decides its order of samples, as it does in `train`. `data` is (x, y), x of shape
+    (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or
+    (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet
+    its confidence is in the history: held-out folds at no extra pass.
+    """
+    began = time.perf_counter()
+    chosen = resolve(
+        None,
+        settings,
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        schedule=schedule,
+        device=device,
+        history_bytes=history_bytes,
+        log=log,
+    )
+    if not isinstance(chosen.optimizer, OptimizerSettings):
+        raise SettingsError("a stack cannot use an optimizer function: name sgd, adam or adamw")
+    if chosen.checkpoint is not None:
+        raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
+    count = _count(models, methods, seeds)
+    numbers = [int(seeds)] * count if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    teachers = _teachers(methods, count)
+    where = devices.choose(chosen.device)
+    with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
+        nets = _made(models, numbers) if callable(models) else list(models)
+        return _train(nets, data, teachers, numbers, chosen, where, sample_weight, began)
+
+
+def _train(
+    models: list[nn.Module],
+    data: tuple[Any, Any],
+    methods: list[Method],
+    seeds: list[int],
+    settings: Settings,
+    device: torch.device,
+    sample_weight: Any,
+    began: float,
+) -> list[Result]:
+    assert isinstance(settings.optimizer, OptimizerSettings)
+    layers = [mlp_layers(model) for model in models]
+    shapes = [[tuple(value.shape) for value in model.parameters()] for model in models]
+    if (
+        layers[0] is None
+        or any(own != layers[0] for own in layers)
+        or any(own != shapes[0] for own in shapes)
+    ):
+        raise SettingsError(
+            "a stack needs networks of one shape, of linear layers with ReLU and dropout between:"
+            " train others one by one"
+        )
+    x, y = as_tensor(data[0]), as_tensor(data[1], "y")
+    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+        raise DataError("x holds NaN or infinite values: fill or remove them before training")
+    samples = y.shape[-1]
+    source = StackBatches(
+        x,
+        y,
+        batch_size=settings.batch_size,
+        orders=[_order(samples, seed) for seed in seeds],
+        device=device,
+    )
+    num_classes = shapes[0][-1][0]
+    largest = int(source.targets.max())
+    if largest >= num_classes:
+        raise DataError(
+            f"there is a label {largest} but the networks give {num_classes} logits (0..{num_classes - 1})"
+        )
+    for model in models:
+        model.to(device)
+    learner = MLPLearner(models, layers[0], settings.optimizer, device)
+    history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
+    assignment = Assignment(
+        methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
+    )
+    loop = Loop(
+        models=models,
+        learner=learner,
+        source=source,
+        assignment=assignment,
+        history=history,
+        settings=settings,
+        base_rate=settings.optimizer.learning_rate,
+        weights=_stack_weights(sample_weight, source.targets, len(models)),
+        logs=[RunLog(None) for _ in models],
+        reporter=make_reporter(settings.log, settings.epochs, source.steps),
+        identity={},
+    )
+    loop.run()
+    results = []
+    for place, model in enumerate(models):
+        model.eval()
+        results.append(
+            Result(
+                model,
+                loop.logs[place].rows,
+                history.part(place * samples, (place + 1) * samples),
+                settings,
+                Preparation(),
+                loop.interrupted,
+                time.perf_counter() - began,
+            )
+        )
+    return results
+
+
+def _order(num_samples: int, seed: int) -> Order:
+    return lambda epoch: seeding.epoch_order(num_samples, seed, epoch)
+
+
+def _stack_weights(sample_weight: Any, targets: Tensor, models: int) -> Tensor | None:
+    """Weights of all (model, sample) pairs end to end, with mean 1 in each model."""
+    if sample_weight is None:
+        return None
+    weights = as_tensor(sample_weight, "sample_weight").float()
+    samples = len(targets) // models
+    if weights.shape not in ((samples,), (models, samples)):
+        raise DataError(
+            f"sample_weight has shape {tuple(weights.shape)}, expected ({samples},) or ({models}, {samples})"
+        )
+    rows = weights.expand(models, samples)
+    parts = [weights_for(row.numpy(), targets[:samples]) for row in rows]
+    return torch.cat([part for part in parts if part is not None])
+
+
+def _count(models: Any, methods: Any, seeds: Any) -> int:
+    """How many models there are, once all that is given one a model agrees."""
+    lengths = {
+        name: len(value)
+        for name, value in (("models", models), ("methods", methods), ("seeds", seeds))
+        if not isinstance(value, str | int | Method) and not callable(value)
+    }
+    if not lengths:
+        raise SettingsError("how many models? Give a list of models, methods or seeds")
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise SettingsError(f"there are {told}: give one each, or one for all")
+    if 0 in lengths.values():
+        raise SettingsError("there is no model to train")
+    return next(iter(lengths.values()))
+
+
+def _teachers(methods: str | Method | Sequence[str | Method], count: int) -> list[Method]:
+    listed = [methods] * count if isinstance(methods, str | Method) else list(methods)
+    teachers = [make_method(item) if isinstance(item, str) else copy.deepcopy(item) for item in listed]
+    for teacher in teachers:
+        if teacher.networks != 1 or teacher.needs_features:
+            raise SettingsError(
+                f"{type(teacher).__name__} trains two networks or reads features, which a stack cannot give:"
+                " train it alone"
+            )
+    return teachers
+
+
+def _made(make: Callable[[], nn.Module], seeds: list[int]) -> list[nn.Module]:
+    made = []
+    for seed in seeds:
+        seeding.seed_global(seed, "weights")
+        made.append(make())
+    return made

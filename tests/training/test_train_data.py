@@ -1,0 +1,174 @@
+"""Every kind of data trains the same, and what cannot be trained on is refused with the reason."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from training_helpers import blobs, cnn, mlp, pictures
+
+from graylearn.data import Samples
+from graylearn.errors import DataError
+from graylearn.training import (
+    Augment,
+    predict_logits,
+    train,
+)
+
+
+class Mapped(Dataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, place):
+        return self.x[place], int(self.y[place])
+
+
+class Flowing(IterableDataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __iter__(self):
+        return zip(self.x, self.y, strict=True)
+
+
+def test_arrays_tensors_samples_and_datasets_give_the_same_bits():
+    x, y = blobs()
+    ids = np.array([f"row {place}" for place in range(len(x))])
+    sets = {
+        "arrays": (x.double().numpy(), y.numpy()),
+        "lists": (x.tolist(), y.tolist()),
+        "tensors": (x, y),
+        "tensor dataset": TensorDataset(x, y),
+        "samples": Samples(x=x.numpy(), y=y.numpy(), classes=(0, 1, 2), ids=ids, kind="array"),
+        "dataset": Mapped(x, y),
+    }
+    runs = {name: train(mlp(), data, epochs=2, log="none") for name, data in sets.items()}
+    streamed = train(mlp(), (x, y), epochs=2, stream=True, log="none")
+    for run in [*runs.values(), streamed]:
+        for mine, theirs in zip(run.model.parameters(), runs["tensors"].model.parameters(), strict=True):
+            assert torch.equal(mine, theirs)
+        np.testing.assert_array_equal(run.history.label_confidence, runs["tensors"].history.label_confidence)
+    assert list(runs["samples"].history.ids[:2]) == ["row 0", "row 1"]
+
+
+def test_streaming_with_workers_equals_memory():
+    x, y = blobs()
+    held = train(mlp(), (x, y), epochs=1, log="none")
+    streamed = train(mlp(), (x, y), epochs=1, stream=True, workers=1, log="none")
+    for mine, theirs in zip(streamed.model.parameters(), held.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_shuffling_dataloader_keeps_its_batches_and_knows_its_samples():
+    x, y = blobs()
+    loader = DataLoader(Mapped(x, y), batch_size=25, shuffle=True)
+    result = train(mlp(), loader, method="standard", epochs=3, log="none")
+    again = train(mlp(), loader, method="standard", epochs=3, log="none")
+    assert result.history.num_samples == len(x)
+    assert (result.history.count == 3).all()
+    np.testing.assert_array_equal(result.history.targets, y)
+    np.testing.assert_array_equal(result.history.label_confidence, again.history.label_confidence)
+    # the last epoch's confidences belong to the right samples: nearly those of the trained network
+    final = torch.softmax(torch.from_numpy(result.predict_logits(x)), 1).gather(1, y[:, None])[:, 0]
+    assert np.corrcoef(final, result.history.last_label_confidence())[0, 1] > 0.95
+
+
+def test_a_loader_may_bring_its_own_index():
+    x, y = blobs()
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
+    batches = [(x[index], y[index], index) for index in order.split(16)]
+    result = train(mlp(), iter_again(batches), method="standard", epochs=2, log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+
+
+class iter_again:
+    """An iterable of batches that has no length and no items."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        return iter(self.batches)
+
+
+def test_an_iterable_without_index_is_numbered_as_it_arrives_and_says_so():
+    x, y = blobs()
+    with pytest.warns(UserWarning, match="numbered in the order they arrive"):
+        result = train(mlp(), Flowing(x, y), method="standard", epochs=2, log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+    assert (result.history.count == 2).all()
+
+
+def test_an_iterable_that_changes_its_order_is_refused():
+    x, y = blobs()
+
+    class Shuffling(IterableDataset):
+        def __iter__(self):
+            order = torch.randperm(len(x))
+            return iter([(x[place], y[place]) for place in order])
+
+    with pytest.warns(UserWarning), pytest.raises(DataError, match="changes its order between epochs"):
+        train(mlp(), Shuffling(), epochs=3, log="none")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((torch.zeros(4, 6), torch.zeros(5).long()), "4 samples but 5 labels"),
+        ((torch.zeros(4, 6), torch.zeros(4)), "expected whole numbers"),
+        ((torch.zeros(4, 6), torch.tensor([0, 1, 2, 3])), "label 3 but the network gives 3 logits"),
+        ((torch.zeros(4, 6), torch.tensor([0, 1, 2, -1])), "negative"),
+        ((torch.full((4, 6), torch.nan), torch.tensor([0, 1, 2, 1])), "NaN or infinite"),
+        ((torch.zeros(0, 6), torch.zeros(0).long()), "no samples"),
+        ((np.array([["a"]]), np.array([0])), "expected numbers"),
+        (((x for x in [1]),) * 3, "data is|parts|expected|read only once"),
+        (7, "data is int"),
+    ],
+)
+def test_bad_data_is_refused_with_the_reason(data, message):
+    with pytest.raises(DataError, match=message):
+        train(mlp(), data, epochs=1, log="none")
+
+
+def test_a_generator_is_refused_because_it_can_be_read_only_once():
+    x, y = blobs()
+    with pytest.raises(DataError, match="read only once"):
+        train(mlp(), ((x, y) for _ in range(2)), epochs=1, log="none")
+
+
+def test_images_are_scaled_augmented_and_predicted_the_same_streamed_or_held():
+    x, y = pictures()
+    options = {"epochs": 2, "batch_size": 16, "augment": Augment(crop=2), "log": "none"}
+    held = train(cnn(), (x.numpy(), y.numpy()), validation=(x, y), **options)
+    streamed = train(cnn(), (x, y), stream=True, **options)
+    channels_first = train(cnn(), (x.permute(0, 3, 1, 2).contiguous(), y), **options)
+    for other in (streamed, channels_first):
+        for mine, theirs in zip(other.model.parameters(), held.model.parameters(), strict=True):
+            assert torch.equal(mine, theirs)
+    flat = x.double().reshape(-1, 3) / 255
+    np.testing.assert_allclose(held.preparation.scale.mean, flat.mean(0), atol=1e-12)
+    np.testing.assert_allclose(held.preparation.scale.std, flat.std(0, correction=0), atol=1e-12)
+    inputs = ((x.double() / 255 - flat.mean(0)) / flat.std(0, correction=0)).permute(0, 3, 1, 2).float()
+    with torch.no_grad():
+        expected = held.model(inputs)
+    torch.testing.assert_close(
+        torch.from_numpy(held.predict_logits(x, batch_size=7)), expected, atol=1e-4, rtol=0
+    )
+    assert held.evaluate(x, y)["accuracy"] == pytest.approx(held.log[-1]["validation_accuracy"])
+
+
+def test_prediction_of_raw_images_asks_for_their_scale():
+    x, _ = pictures()
+    with pytest.raises(DataError, match="preparation=result"):
+        predict_logits(cnn(), x)
+
+
+def test_bfloat16_on_the_cpu_trains_close_to_float32():
+    x, y = pictures()
+    exact = train(cnn(), (x, y), method="standard", epochs=1, batch_size=20, precision="fp32", log="none")
+    half = train(cnn(), (x, y), method="standard", epochs=1, batch_size=20, precision="bf16", log="none")
+    assert half.log[0]["loss"] == pytest.approx(exact.log[0]["loss"], rel=0.02)
+    assert next(half.model.parameters()).dtype == torch.float32

@@ -1,0 +1,225 @@
+"""`train` does what the loop one would write by hand does, for every kind of network."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from training_helpers import (
+    OPTIMIZERS,
+    HalfRate,
+    Opaque,
+    assert_same_weights,
+    blobs,
+    hand_loop,
+    mlp,
+)
+
+from graylearn.errors import SettingsError
+from graylearn.methods import Method
+from graylearn.training import (
+    OptimizerSettings,
+    ScheduleSettings,
+    train,
+)
+from graylearn.training.mlp import mlp_layers
+
+
+@pytest.mark.parametrize("opaque", [False, True], ids=["mlp", "any module"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_equals_the_plain_loop_in_weights_history_and_log(name, opaque):
+    settings, kind, options = OPTIMIZERS[name]
+    x, y = blobs()
+    model = Opaque(mlp()) if opaque else mlp()
+    assert (mlp_layers(model) is None) == opaque
+    reference = copy.deepcopy(model)
+    result = train(
+        model, (x, y), method="standard", epochs=3, batch_size=16, optimizer=settings, seed=5, log="none"
+    )
+    seen = hand_loop(
+        reference, x, y, kind(reference.parameters(), lr=1e-2, **options), epochs=3, batch_size=16, seed=5
+    )
+    assert_same_weights(model, reference)
+    assert result.model is model
+    history = result.history
+    np.testing.assert_allclose(history.label_confidence, seen[0], atol=1e-3)
+    np.testing.assert_allclose(history.max_confidence, seen[1], atol=1e-3)
+    np.testing.assert_array_equal(history.predicted, seen[2])
+    np.testing.assert_allclose(history.mean_label_confidence(), seen[0].mean(0), atol=1e-3)
+    assert [row["epoch"] for row in result.log] == [0, 1, 2]
+    np.testing.assert_allclose(
+        [row["accuracy"] for row in result.log], (seen[2] == y.numpy()).mean(1), atol=1e-6
+    )
+
+
+def test_the_hand_written_way_back_equals_autograd_with_dropout():
+    x, y = blobs()
+    model = mlp(dropout=0.3)
+    reference = Opaque(copy.deepcopy(model))
+    options = {"method": "standard", "epochs": 2, "batch_size": 10, "seed": 1, "log": "none"}
+    train(model, (x, y), **options)
+    train(reference, (x, y), **options)
+    # the masks come from the same global generator in the same order, so the two runs are one
+    assert_same_weights(model, reference.model)
+
+
+@pytest.mark.parametrize("name", ["lcvd", "srcc", "spl", "gl"])
+def test_methods_that_look_again_or_select_train_alike_by_both_learners(name):
+    x, y = blobs()
+    model = mlp()
+    reference = Opaque(copy.deepcopy(model))
+    options = {"method": name, "epochs": 2, "batch_size": 16, "log": "none"}
+    train(model, (x, y), **options)
+    train(reference, (x, y), **options)
+    assert_same_weights(model, reference.model, 1e-4)
+
+
+@pytest.mark.parametrize("opaque", [False, True])
+def test_sample_weights_scale_the_losses_and_zero_leaves_a_sample_out(opaque):
+    x, y = blobs()
+    weights = torch.rand(len(x), generator=torch.Generator().manual_seed(3)) + 0.1
+    weights[::4] = 0
+    model = Opaque(mlp()) if opaque else mlp()
+    reference = copy.deepcopy(model)
+    settings, kind, options = OPTIMIZERS["plain sgd"]
+    train(
+        model,
+        (x, y),
+        method="standard",
+        epochs=2,
+        batch_size=16,
+        optimizer=settings,
+        sample_weight=weights.numpy() * 7,
+        log="none",
+    )
+    hand_loop(
+        reference,
+        x,
+        y,
+        kind(reference.parameters(), lr=1e-2, **options),
+        epochs=2,
+        batch_size=16,
+        weights=weights / weights.mean(),
+    )
+    assert_same_weights(model, reference)
+
+
+def test_a_schedule_changes_the_rate_at_every_step():
+    x, y = blobs()
+    schedule = ScheduleSettings("one-cycle", warmup=0.25, initial=0.1, final=0.0)
+    settings, kind, options = OPTIMIZERS["sgd"]
+    model = mlp()
+    reference = copy.deepcopy(model)
+    result = train(
+        model,
+        (x, y),
+        method="standard",
+        epochs=4,
+        batch_size=30,
+        optimizer=settings,
+        schedule=schedule,
+        log="none",
+    )
+    # 16 steps: a line from .1 up to 1 over the first 4, then a line down to 0 over the other 12
+    factors = [0.1 + 0.9 * step / 4 for step in range(4)] + [1 - step / 12 for step in range(12)]
+    hand_loop(
+        reference,
+        x,
+        y,
+        kind(reference.parameters(), lr=1e-2, **options),
+        epochs=4,
+        batch_size=30,
+        rates=[1e-2 * factor for factor in factors],
+    )
+    assert_same_weights(model, reference)
+    assert result.log[-1]["learning_rate"] == pytest.approx(1e-2 * factors[-1])
+
+
+def test_a_method_may_scale_the_learning_rate():
+    x, y = blobs()
+    result = train(mlp(), (x, y), method=HalfRate(), epochs=2, learning_rate=0.01, log="none")
+    assert [row["learning_rate"] for row in result.log] == [0.01, 0.005]
+
+
+def test_a_user_optimizer_keeps_the_ratio_of_its_groups_rates():
+    x, y = blobs()
+    model = mlp()
+    made = []
+
+    def factory(parameters):
+        parameters = list(parameters)
+        groups = [{"params": parameters[:2], "lr": 0.1}, {"params": parameters[2:], "lr": 0.02}]
+        made.append(torch.optim.SGD(groups))
+        return made[0]
+
+    schedule = ScheduleSettings("step", milestones=(1,), gamma=0.1)
+    train(model, (x, y), method="standard", epochs=2, optimizer=factory, schedule=schedule, log="none")
+    assert [group["lr"] for group in made[0].param_groups] == pytest.approx([0.01, 0.002])
+
+
+def test_two_networks_train_and_the_users_module_is_returned():
+    x, y = blobs()
+    model = mlp()
+    before = [value.clone() for value in model.parameters()]
+    result = train(model, (x, y), method="co-teaching", epochs=8, learning_rate=0.01, log="none")
+    assert result.model is model
+    assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+    assert result.evaluate(x, y)["accuracy"] > 0.9
+
+
+def test_a_network_that_cannot_be_drawn_anew_is_refused_for_two_network_methods():
+    class Fixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(6, 3))
+
+        def forward(self, x):
+            return x @ self.weight
+
+    with pytest.raises(SettingsError, match="reset_parameters"):
+        train(Fixed(), blobs(), method="co-teaching", epochs=1, log="none")
+
+
+class ReadsFeatures(Method):
+    """Cross entropy that also keeps the features it was shown."""
+
+    needs_features = True
+
+    def loss(self, step):
+        self.seen = step.features.detach()
+        self.inputs = step.inputs
+        return F.cross_entropy(step.logits, step.target, reduction="none") + 0 * step.features.sum(1)
+
+
+def test_features_are_what_the_last_linear_layer_reads():
+    method = ReadsFeatures()
+    model = mlp()
+    x, y = blobs(samples=16)
+    train(
+        model,
+        (x, y),
+        method=method,
+        epochs=1,
+        batch_size=16,
+        optimizer=OptimizerSettings("sgd", 1e-9),
+        log="none",
+    )
+    with torch.no_grad():
+        expected = model[:-1](method.inputs)
+    torch.testing.assert_close(method.seen, expected, atol=1e-5, rtol=0)
+
+
+def test_a_network_without_logits_of_the_right_shape_is_refused():
+    with pytest.raises(SettingsError, match="expected logits"):
+        train(nn.Flatten(0), blobs(), epochs=1, log="none")
+
+
+def test_losses_of_the_wrong_shape_are_refused():
+    class Mean(Method):
+        def loss(self, step):
+            return F.cross_entropy(step.logits, step.target)
+
+    with pytest.raises(SettingsError, match="one loss a sample"):
+        train(mlp(), blobs(), method=Mean(), epochs=1, log="none")

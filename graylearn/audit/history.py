@@ -1,0 +1,76 @@
+"""From the confidences of one training run to class probabilities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from graylearn.nets.mlp import MLP
+from graylearn.training import History, OptimizerSettings, train
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def history_probabilities(history: History) -> Floats:
+    """(N, K) class probabilities averaged over epochs, as far as a history tells them.
+
+    Of each epoch it keeps the probability of the given label, the largest one and whose it was; what is
+    left over is shared evenly among the other classes. A sample never seen gets even shares.
+    """
+    label = history.targets.cpu().numpy().astype(np.int64)
+    n, num_classes = len(label), history.num_classes
+    rows = np.arange(n)
+    total, seen = np.zeros((n, num_classes)), np.zeros(n)
+    for own, largest, predicted in zip(
+        history.label_confidence, history.max_confidence, history.predicted, strict=True
+    ):
+        known = ~np.isnan(own)
+        p_label = np.where(known, own, 0.0).astype(np.float64)
+        p_max = np.where(known, largest, 0.0).astype(np.float64)
+        best = predicted.astype(np.int64)
+        apart = best != label
+        named = np.where(apart, 2, 1)
+        rest = np.clip(1.0 - p_max - np.where(apart, p_label, 0.0), 0.0, None)
+        others = rest / np.maximum(num_classes - named, 1)
+        epoch = np.repeat(others[:, None], num_classes, axis=1)
+        epoch[rows, label] = p_label
+        epoch[rows, best] = p_max
+        total += np.where(known[:, None], epoch, 0.0)
+        seen += known
+    mean = np.where(seen[:, None] > 0, total / np.maximum(seen, 1)[:, None], 1.0 / num_classes)
+    mean = np.clip(mean, 1e-6, None)
+    return np.asarray(mean / mean.sum(axis=1, keepdims=True))
+
+
+def train_for_history(
+    features: NDArray[np.float32],
+    label: Ints,
+    num_classes: int,
+    *,
+    epochs: int = 20,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> History:
+    """One Gray Learning run of a small network on all samples; its history is all that is kept."""
+    n = len(label)
+    batch = int(np.clip(2 ** round(math.log2(max(n, 1) / 10)), 16, 128))
+    epochs = max(epochs, math.ceil(160 / math.ceil(n / batch)))
+    torch.manual_seed(seed)
+    model = MLP(num_classes, (features.shape[1],), dropout=0.2)
+    rate = 1e-3 * math.sqrt(batch / 32)
+    result = train(
+        model,
+        (features, label),
+        method="gl-label",
+        epochs=epochs,
+        batch_size=batch,
+        optimizer=OptimizerSettings("adamw", rate, weight_decay=1e-2),
+        seed=seed,
+        device=device,
+        log="none",
+    )
+    return result.history

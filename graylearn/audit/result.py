@@ -1,0 +1,166 @@
+"""`Audit`: the verdict on a training set, sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graylearn.data.samples import Label, Samples
+from graylearn.errors import DataError
+
+if TYPE_CHECKING:
+    from graylearn.training.history import History
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mode = Literal["held-out", "history", "predictions"]
+KINDS = ("ok", "mislabelled", "ood")
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What the audit of N samples found. Larger scores = less likely to belong."""
+
+    ids: NDArray[Any]
+    """(N,) what the user calls each sample."""
+    label: Ints
+    """(N,) given labels, places in `classes`."""
+    classes: tuple[Label, ...]
+    """The classes in stable order."""
+    confidence: Floats
+    """(N,) pooled probability of the given label."""
+    score: Floats
+    """(N,) in [0, 1]: how little the sample belongs where its label puts it."""
+    suspected: NDArray[np.bool_]
+    """(N,) whether the sample is flagged."""
+    kind: Ints
+    """(N,) place in KINDS: ok, mislabelled, ood."""
+    suggested: Ints
+    """(N,) class that explains the sample best: the given label where it is ok, -1 where no class does."""
+    posterior: Floats
+    """(N,) chance that the label does not come from the sample, given all; what a refined fit reads."""
+    pi: Floats
+    """(N,) the same chance before looking at the label."""
+    o: Floats
+    """(N,) part of pi that is due to the sample belonging to no class."""
+    P: Floats
+    """(N, K) pooled class probabilities."""
+    temperature: float
+    """softmax(log P / temperature) is how well the classes explain samples that belong."""
+    mode: Mode
+    """Where the network's probabilities came from."""
+    form: str
+    """The model of the labels that the data paid for: "none", "constant" or "full"."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know: where the audit abstained, and why."""
+    details: dict[str, float] = field(default_factory=dict)
+    """Log-likelihoods and parameters of the fit, for the curious."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row a sample: id, label, confidence, score, suspected, kind, suggested (None for ood)."""
+        names = np.empty(len(self.classes) + 1, dtype=object)
+        names[:-1] = self.classes
+        names[-1] = None
+        return pd.DataFrame(
+            {
+                "id": self.ids,
+                "label": pd.Series(names[self.label], dtype=object).infer_objects(),
+                "confidence": self.confidence,
+                "score": self.score,
+                "suspected": self.suspected,
+                "kind": pd.Series(np.array(KINDS, dtype=object)[self.kind], dtype=object),
+                "suggested": pd.Series(names[self.suggested], dtype=object),
+            }
+        )
+
+    @property
+    def contamination(self) -> dict[str, float]:
+        """Estimated shares: "ood", "mislabelled" and their sum "total"; not the shares flagged."""
+        if not len(self):
+            return {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
+        ood = self.posterior * np.divide(self.o, self.pi, out=np.zeros_like(self.o), where=self.pi > 0)
+        # One label in K drawn at random is right by chance: such samples are not mislabelled.
+        right_by_chance = 1.0 - self.P[np.arange(len(self)), self.label]
+        wrong = (self.posterior - ood) * right_by_chance
+        shares = {"ood": float(ood.mean()), "mislabelled": float(wrong.mean())}
+        return {**shares, "total": sum(shares.values())}
+
+    @property
+    def keep(self) -> NDArray[np.bool_]:
+        """(N,) which samples are not suspected."""
+        return ~self.suspected
+
+    def clean(self, data: Any) -> Any:
+        """`data` (Samples, frame, array, tensor or list of N) without the suspects, of the same type."""
+        if len(data) != len(self):
+            raise DataError(
+                f"data has {len(data)} samples, the audit {len(self)}: "
+                "pass the data that was audited, in its order"
+            )
+        if isinstance(data, Samples):
+            return data.take(self.keep)
+        if isinstance(data, pd.DataFrame | pd.Series):
+            return data.loc[self.keep]
+        if isinstance(data, list | tuple):
+            return type(data)(item for item, kept in zip(data, self.keep, strict=True) if kept)
+        if hasattr(data, "filter") and hasattr(data, "columns"):  # polars and pyarrow frames
+            return data.filter(self.keep)
+        return data[self.keep]
+
+    def summary(self, top: int = 5) -> str:
+        """A few lines for a person: how much is wrong, of which kind, and the strongest suspects."""
+        share = self.contamination
+        flagged = int(self.suspected.sum())
+        lines = [
+            f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
+            f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
+            f"{int((self.kind == 2).sum())} ood, {int((self.kind == 1).sum())} mislabelled",
+            f"estimated contamination: {share['total']:.1%} "
+            f"(ood {share['ood']:.1%}, mislabelled {share['mislabelled']:.1%})",
+            *self.notes,
+        ]
+        for row in self.table[self.suspected].nlargest(top, "score").itertuples():
+            verdict = "ood" if row.kind == "ood" else f"mislabelled, looks like {row.suggested!r}"
+            lines.append(f"  {row.id}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
+        return "\n".join(lines)
+
+    def save(self, path: str | Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
+        """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle."""
+        from graylearn.audit.store import save_audit
+
+        save_audit(self, Path(path), format)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Audit:
+        """Read what `save` wrote; a damaged or foreign folder is a CheckpointError."""
+        from graylearn.audit.store import load_audit
+
+        return load_audit(Path(path))
+
+    @classmethod
+    def from_predictions(
+        cls, pred_probs: Any, labels: Any, features: Any = None, ids: Any = None, *, classes: Any = None
+    ) -> Audit:
+        """Audit with class probabilities (N, K) of your own; see `audit_predictions`."""
+        from graylearn.audit.audit import audit_predictions
+
+        return audit_predictions(pred_probs, labels, features, ids, classes=classes)
+
+    @classmethod
+    def from_history(
+        cls, history: History, y: Any = None, features: Any = None, ids: Any = None, *, classes: Any = None
+    ) -> Audit:
+        """Audit from the confidences of one training run; see `audit_history`."""
+        from graylearn.audit.audit import audit_history
+
+        return audit_history(history, y, features, ids, classes=classes)

@@ -1,0 +1,231 @@
+"""The audit on real sets: clean ones flag nothing, planted faults are found and named."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics import roc_auc_score
+
+from graylearn.audit import Audit, audit
+from graylearn.audit.heldout import held_out_probabilities
+from graylearn.audit.inputs import as_features
+from graylearn.data import Samples, contaminate
+from graylearn.errors import CheckpointError, DataError, SettingsError
+
+
+def digits(alpha, flip=0.0, seed=0):
+    """Digits 0..7 as classes, 8 and 9 as out-of-distribution samples."""
+    x, y = load_digits(return_X_y=True)
+    inside = y < 8
+    return contaminate(x[inside][:1000], y[inside][:1000], x[~inside], alpha=alpha, flip=flip, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def mix():
+    """20 % of OOD samples and 20 % of flipped labels, and its audit."""
+    data = digits(0.2, flip=0.2)
+    return data, audit(data)
+
+
+@pytest.fixture(scope="module")
+def some():
+    """A small audit with suspects, for everything that only needs one."""
+    random = np.random.default_rng(0)
+    p = random.dirichlet(np.ones(5), size=400)
+    y = p.argmax(axis=1)
+    given = np.where(random.random(400) < 0.15, random.integers(5, size=400), y)
+    names = np.array(["ant", "bee", "cat", "dog", "eel"], dtype=object)
+    ids = np.array([f"row-{i}" for i in range(400)], dtype=object)
+    return Audit.from_predictions(p, names[given], ids=ids, classes=list(names))
+
+
+@pytest.mark.parametrize("mode", ["held-out", "history"])
+@pytest.mark.parametrize("load", [load_wine, load_iris, load_digits])
+def test_clean_sets_flag_nothing(load, mode):
+    x, y = load(return_X_y=True)
+    assert audit(x[:900], y[:900], mode=mode).suspected.mean() <= 0.002
+
+
+@pytest.mark.parametrize("mode", ["held-out", "history"])
+def test_ood_samples_are_found_and_named(mode):
+    data = digits(0.2)
+    found = audit(data, mode=mode)
+    assert found.form == "full"
+    assert roc_auc_score(data.is_ood, found.score) > 0.98
+    assert data.is_ood[found.suspected].mean() > 0.9
+    assert found.suspected[data.is_ood].mean() > 0.8
+    assert (found.table["kind"][found.suspected & data.is_ood] == "ood").mean() > 0.9
+    assert found.contamination["ood"] == pytest.approx(0.2, abs=0.05)
+    assert found.contamination["mislabelled"] < 0.03
+
+
+def test_both_faults_are_told_apart(mix):
+    data, found = mix
+    bad = data.is_ood | data.is_flipped
+    assert bad[found.suspected].mean() > 0.93
+    assert found.suspected[bad].mean() > 0.93
+    kind = found.table["kind"].to_numpy()
+    assert (kind[data.is_ood & found.suspected] == "ood").mean() > 0.75
+    assert (kind[data.is_flipped & found.suspected] == "mislabelled").mean() > 0.75
+    named = found.suggested >= 0
+    flipped = data.is_flipped & found.suspected & named
+    assert (found.suggested[flipped] == data.true_y[flipped]).mean() > 0.9
+    assert found.contamination["total"] == pytest.approx(bad.mean(), abs=0.05)
+
+
+def test_table_says_what_the_arrays_say(mix):
+    data, found = mix
+    table = found.table
+    assert list(table) == ["id", "label", "confidence", "score", "suspected", "kind", "suggested"]
+    assert (table["id"] == data.ids).all()
+    assert (table["label"] == np.array(data.classes)[data.y]).all()
+    assert table["score"].between(0, 1).all()
+    assert table["confidence"].between(0, 1).all()
+    ok = table["kind"] == "ok"
+    assert (ok == ~table["suspected"]).all()
+    assert (table["suggested"][ok] == table["label"][ok]).all()
+    wrong = table["kind"] == "mislabelled"
+    assert (table["suggested"][wrong] != table["label"][wrong]).all()
+    assert table["suggested"][table["kind"] == "ood"].isna().all()
+    text = found.summary()
+    assert f"suspected: {found.suspected.sum()}" in text
+    assert "held-out" in text
+
+
+def test_own_predictions_give_the_same_audit():
+    data = digits(0.1, seed=1)
+    features = as_features(data.x, len(data))
+    p = held_out_probabilities(features, data.y, 8, epochs=6, repeats=1)
+    whole = audit(data, epochs=6, repeats=1)
+    parts = Audit.from_predictions(p, data.y, data.x, data.ids)
+    pd.testing.assert_frame_equal(whole.table, parts.table)
+    assert parts.mode == "predictions"
+
+
+def test_clean_takes_any_container(some):
+    n, kept = len(some), int(some.keep.sum())
+    assert 0 < kept < n
+    array = np.arange(n)
+    np.testing.assert_array_equal(some.clean(array), array[some.keep])
+    assert torch.equal(some.clean(torch.arange(n)), torch.arange(n)[torch.from_numpy(some.keep)])
+    assert some.clean(list(range(n))) == list(array[some.keep])
+    assert some.clean(pd.DataFrame({"a": array}))["a"].tolist() == list(array[some.keep])
+    assert some.clean(pl.DataFrame({"a": array}))["a"].to_list() == list(array[some.keep])
+    samples = Samples(array[:, None], some.label, some.classes, some.ids, "array")
+    assert list(some.clean(samples).ids) == list(some.ids[some.keep])
+    with pytest.raises(DataError, match="pass the data that was audited"):
+        some.clean(array[1:])
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_saved_audit_comes_back_whole(some, mix, tmp_path, format):
+    for place, one in enumerate((some, mix[1])):
+        one.save(tmp_path / str(place), format=format)
+        back = Audit.load(tmp_path / str(place))
+        pd.testing.assert_frame_equal(back.table, one.table)
+        assert back.contamination == one.contamination
+        assert (back.classes, back.mode, back.form, back.notes) == (
+            one.classes,
+            one.mode,
+            one.form,
+            one.notes,
+        )
+        np.testing.assert_array_equal(back.P, one.P)
+        read = pd.read_csv if format == "csv" else pd.read_parquet
+        table = read(tmp_path / str(place) / f"table.{format}")
+        assert table["kind"].tolist() == one.table["kind"].tolist()
+        np.testing.assert_allclose(table["score"], one.score)
+
+
+def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
+    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
+        Audit.load(tmp_path)
+    some.save(tmp_path / "a")
+    content = (tmp_path / "a" / "arrays.npz").read_bytes()
+    (tmp_path / "a" / "arrays.npz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
+        Audit.load(tmp_path / "a")
+    some.save(tmp_path / "b")
+    (tmp_path / "b" / "audit.json").write_text('{"format": "something else"}')
+    with pytest.raises(CheckpointError, match="not of a saved audit"):
+        Audit.load(tmp_path / "b")
+    with pytest.raises(SettingsError, match="use csv or parquet"):
+        some.save(tmp_path / "c", format="pickle")
+
+
+@pytest.mark.parametrize("mode", ["held-out", "history"])
+@pytest.mark.parametrize(
+    "counts",
+    [(1,), (2,), (1, 1), (3, 2), (25, 1), (40, 40), (60, 1), (200, 6, 1), (30, 0, 30), (5,) * 20],
+    ids=str,
+)
+def test_odd_sets_abstain_and_never_give_nan(counts, mode):
+    random = np.random.default_rng(0)
+    label = np.repeat(np.arange(len(counts)), counts)
+    x = random.normal(size=(len(label), 6)) + 3 * label[:, None] * random.normal(size=6)
+    found = audit(x, label, classes=range(len(counts)), mode=mode, epochs=3)
+    for name in ("confidence", "score", "posterior", "pi", "o", "P"):
+        assert np.isfinite(getattr(found, name)).all(), name
+    assert len(found.table) == len(label)
+    assert found.suspected.mean() <= 0.05
+    assert isinstance(found.summary(), str)
+    if len(label) < 30:
+        assert not found.suspected.any()
+        assert any("too few" in note for note in found.notes)
+    rare = np.isin(label, np.flatnonzero(np.array(counts) < 4))
+    assert not found.suspected[rare].any()
+
+
+def test_constant_and_broken_columns_are_survived():
+    x, y = load_wine(return_X_y=True)
+    x = np.hstack([x, np.ones((len(x), 1)), np.full((len(x), 1), np.nan), np.full((len(x), 1), 1e308)])
+    x[0, 0], x[1, 1] = np.inf, np.nan
+    found = audit(x, y, repeats=1, epochs=4)
+    assert np.isfinite(found.score).all()
+
+
+def test_string_labels_and_frames_keep_their_names():
+    x, y = load_wine(return_X_y=True)
+    frame = pd.DataFrame(x, index=[f"bottle {i}" for i in range(len(x))])
+    names = np.array(["barolo", "grignolino", "barbera"])[y]
+    found = audit(frame, names, repeats=1, epochs=4)
+    assert found.classes == ("barbera", "barolo", "grignolino")
+    assert found.table["id"][3] == "bottle 3"
+    assert (found.table["label"] == names).all()
+
+
+def test_history_of_a_run_is_enough():
+    from graylearn.audit.history import train_for_history
+
+    data = digits(0.2, seed=2)
+    features = as_features(data.x, len(data))
+    history = train_for_history(features, data.y, 8)
+    alone = Audit.from_history(history, np.array(data.classes)[data.y])
+    assert roc_auc_score(data.is_ood, alone.score) > 0.93
+    richer = Audit.from_history(history, np.array(data.classes)[data.y], data.x)
+    assert roc_auc_score(data.is_ood, richer.score) > 0.98
+    assert richer.mode == "history"
+    with pytest.raises(DataError, match="does not match"):
+        Audit.from_history(history, np.roll(np.array(data.classes)[data.y], 1))
+
+
+def test_wrong_inputs_say_what_is_wrong():
+    x, y = np.zeros((10, 2)), np.arange(10) % 2
+    with pytest.raises(SettingsError, match="mode is 'fast'"):
+        audit(x, y, mode="fast")
+    with pytest.raises(SettingsError, match="folds 1"):
+        audit(x, y, folds=1)
+    with pytest.raises(DataError, match="one row a label"):
+        audit(x, y[:-1])
+    with pytest.raises(DataError, match="expected numbers"):
+        audit(np.array([["a"]] * 10, dtype=object), y)
+    with pytest.raises(DataError, match="y is missing"):
+        audit(x)
+    with pytest.raises(DataError, match="not logits"):
+        Audit.from_predictions(np.full((10, 2), 3.0), y)
+    with pytest.raises(DataError, match="are not numbers"):
+        audit(pd.DataFrame({"colour": ["red"] * 10}), y)
+    with pytest.raises(DataError, match="one id a sample"):
+        audit(x, y, ids=[1, 2])

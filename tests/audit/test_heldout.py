@@ -1,0 +1,92 @@
+"""Held-out and history probabilities: nobody is asked about what it learnt from."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import scale
+
+from graylearn.audit.heldout import held_out_probabilities, stratified_folds
+from graylearn.audit.history import history_probabilities, train_for_history
+from graylearn.training import History
+
+
+@pytest.mark.parametrize(("folds", "repeats"), [(2, 3), (5, 1)])
+def test_folds_are_stratified_and_even(folds, repeats):
+    label = np.repeat([0, 1, 2, 3], [50, 21, 7, 1])
+    fold = stratified_folds(label, folds, repeats, seed=0)
+    assert fold.shape == (repeats, 79)
+    for row in fold:
+        sizes = np.bincount(row, minlength=folds)
+        assert np.ptp(sizes) <= 1
+        for k in range(4):
+            assert np.ptp(np.bincount(row[label == k], minlength=folds)) <= 1
+    if repeats > 1:
+        assert (fold[0] != fold[1]).any()
+
+
+def test_digits_are_predicted_without_being_seen():
+    x, y = load_digits(return_X_y=True)
+    x, y = scale(x)[:900].astype(np.float32), y[:900].astype(np.int64)
+    p = held_out_probabilities(x, y, 10, repeats=1, epochs=12)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-5)
+    assert (p.argmax(axis=1) == y).mean() > 0.9
+    again = held_out_probabilities(x, y, 10, repeats=1, epochs=12)
+    np.testing.assert_array_equal(p, again)
+
+
+def test_labels_without_any_pattern_stay_unpredicted():
+    """A network that had seen the sample would have learnt its label by heart."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(120, 40)).astype(np.float32), random.integers(2, size=120)
+    p = held_out_probabilities(x, y, 2, epochs=30)
+    assert abs(p[np.arange(120), y].mean() - 0.5) < 0.1
+
+
+def test_samples_of_weight_zero_teach_nothing():
+    x = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    wrong = np.arange(300) < 150
+    given = np.where(wrong, 1 - y, y)
+    p = held_out_probabilities(x, given, 2, repeats=1, weight=np.where(wrong, 0.0, 1.0))
+    assert (p.argmax(axis=1) == y).mean() > 0.85
+
+
+def test_history_becomes_the_mean_of_what_it_recorded():
+    torch.manual_seed(0)
+    target = torch.tensor([0, 2, 1, 1])
+    history = History(target, 3, 2)
+    logits = torch.randn(2, 4, 3) * 2
+    for epoch in range(2):
+        history.start_epoch(epoch)
+        history.record(epoch, torch.arange(4), target, logits[epoch])
+        history.end_epoch(epoch)
+    # with three classes, label, largest and the rest tell each probability unless the label is the largest
+    expected = logits.softmax(-1).double().numpy()
+    for e in range(2):
+        for i in range(4):
+            t = int(target[i])
+            if expected[e, i].argmax() == t:
+                others = [k for k in range(3) if k != t]
+                expected[e, i, others] = expected[e, i, others].mean()
+    np.testing.assert_allclose(history_probabilities(history), expected.mean(axis=0), atol=2e-3)
+
+
+def test_history_of_samples_never_seen_is_even():
+    history = History(torch.tensor([0, 1]), 2, 1)
+    history.start_epoch(0)
+    history.record(0, torch.tensor([0]), torch.tensor([0]), torch.tensor([[2.0, 0.0]]))
+    history.end_epoch(0)
+    p = history_probabilities(history)
+    np.testing.assert_allclose(p[1], 0.5)
+    assert p[0, 0] == pytest.approx(1 / (1 + np.exp(-2)), abs=1e-3)
+
+
+def test_one_run_remembers_wrong_labels():
+    x, y = load_digits(return_X_y=True)
+    x, y = scale(x)[:600].astype(np.float32), y[:600].astype(np.int64)
+    wrong = np.random.default_rng(0).random(600) < 0.2
+    given = np.where(wrong, (y + 3) % 10, y)
+    p = history_probabilities(train_for_history(x, given, 10))
+    own = p[np.arange(600), given]
+    assert own[wrong].mean() < 0.35 < 0.6 < own[~wrong].mean()

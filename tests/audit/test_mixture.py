@@ -1,0 +1,89 @@
+"""The noise mixture on labels drawn from the very model it fits."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from graylearn.audit.mixture import _Objective, fit_noise
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def planted(seed, n=4000, k=6, wrong=0.1, a=-2.5, b=(2.0, 0.0), temperature=0.5):
+    """Probabilities, labels, evidence and the truth, drawn from the model itself."""
+    random = np.random.default_rng(seed)
+    p = softmax(random.normal(size=(n, k)) * 1.5)
+    u = random.normal(size=(n, len(b)))
+    o = 1 / (1 + np.exp(-(a + u @ np.array(b))))
+    pi = wrong + (1 - wrong) * o
+    q = softmax(np.log(p) / temperature)
+    true = (q.cumsum(axis=1) > random.random((n, 1))).argmax(axis=1)
+    at_random = random.random(n) < pi
+    label = np.where(at_random, random.integers(k, size=n), true)
+    return p, label, u, pi, at_random
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_planted_parameters_are_recovered(seed):
+    p, label, u, pi, at_random = planted(seed)
+    fit = fit_noise(p, label, u)
+    assert fit.form == "full"
+    assert fit.temperature == pytest.approx(0.5, rel=0.2)
+    assert fit.slopes[0] == pytest.approx(2.0, abs=0.6)
+    assert fit.slopes[1] < 0.6
+    assert fit.wrong_rate == pytest.approx(0.1, abs=0.05)
+    assert np.corrcoef(fit.pi, pi)[0, 1] > 0.97
+    assert fit.posterior.mean() == pytest.approx(at_random.mean(), abs=0.05)
+
+
+def test_posterior_is_calibrated_where_the_model_holds():
+    p, label, u, _, at_random = planted(3, n=8000)
+    posterior = fit_noise(p, label, u).posterior
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        chosen = (posterior >= low) & (posterior <= high)
+        assert at_random[chosen].mean() == pytest.approx(posterior[chosen].mean(), abs=0.08)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 20])
+def test_labels_explained_by_the_probabilities_flag_nothing(k):
+    flagged = 0
+    for seed in range(4):
+        p, label, u, _, _ = planted(10 + seed, n=1000, k=k, wrong=0.0, a=-40.0)
+        flagged += int((fit_noise(p, label, u).posterior > 0.5).sum())
+    assert flagged == 0
+
+
+def test_equal_noise_everywhere_needs_no_evidence():
+    p, label, u, _, at_random = planted(5, wrong=0.3, a=-40.0, b=(0.0, 0.0))
+    fit = fit_noise(p, label, u)
+    assert fit.form == "constant"
+    assert np.ptp(fit.pi) == 0
+    assert fit.pi[0] == pytest.approx(0.3, abs=0.05)
+    assert at_random[fit.posterior > 0.5].mean() > 0.7
+
+
+def test_evidence_may_be_missing():
+    p, label, _, _, _ = planted(6, wrong=0.3, a=-40.0)
+    fit = fit_noise(p, label, np.zeros((len(label), 0)))
+    assert fit.form == "constant"
+    assert np.isfinite(fit.posterior).all()
+
+
+def test_gradient_is_that_of_the_objective():
+    p, label, u, _, _ = planted(7, n=200)
+    objective = _Objective(np.log(p), label, u, np.full(200, 1 / 6))
+    theta = np.array([1.3, -1.5, -2.0, 0.7, 0.2])
+    numeric = approx_fprime(theta, lambda t: objective(t)[0], 1e-6)
+    np.testing.assert_allclose(objective(theta)[1], numeric, rtol=1e-4, atol=1e-3)
+
+
+def test_background_is_the_chance_of_a_random_label():
+    """A label that random draws never give cannot be random."""
+    p, label, u, _, _ = planted(8)
+    background = np.where(label == 0, 1e-9, 0.2)
+    fit = fit_noise(p, label, u, background=background)
+    assert fit.posterior[label == 0].max() < 0.01
+    assert fit.posterior[label != 0].max() > 0.9

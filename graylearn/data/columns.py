@@ -1,0 +1,157 @@
+"""What a column of a table holds, and its values as plain numbers or words: the ground `encode` stands on."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import warnings
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from graylearn.errors import DataError
+
+ColumnKind: TypeAlias = Literal["number", "bool", "date", "category"]
+"""How a column is encoded."""
+COLUMN_KINDS: tuple[str, ...] = get_args(ColumnKind)
+
+DATE_PARTS = ("total seconds", "year", "month", "day", "weekday", "hour")
+"""The numbers a date is spread over."""
+
+_MOSTLY = 0.9  # the share of numbers from which a column of text is taken for numbers with faults
+_ID_NAME = re.compile(r"(^|[\s_.\-])(id|uuid|guid)$|[a-z](Id|ID)$|^(obj|spec|row|user)id$", re.IGNORECASE)
+_ID_ROWS = 20  # fewer rows may be distinct by chance
+
+
+class DataWarning(UserWarning):
+    """The data was read, but something in it deserves a look."""
+
+
+class IdLikeColumnWarning(DataWarning):
+    """A column seems to name the rows, which a model can only learn by heart."""
+
+
+def kind_of(values: pd.Series, name: str) -> ColumnKind:
+    """What the column holds, by its type and, where that says nothing, by its values."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "category"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "bool"
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return "date"
+    if pd.api.types.is_complex_dtype(dtype):
+        raise DataError(f"column {name!r} holds complex numbers; give their parts as columns of their own")
+    if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
+        return "number"
+    present = values.dropna()
+    types = set(map(type, present))
+    if not types:
+        return "number"  # nothing but missing values: dropped as constant
+    if types <= {bool, np.bool_}:
+        return "bool"
+    if all(issubclass(kind, int | float | Decimal | np.number | datetime.timedelta) for kind in types):
+        return "number"
+    if all(issubclass(kind, datetime.date) for kind in types):
+        return "date"
+    if bad := [kind for kind in types if issubclass(kind, dict | list | set | tuple | bytes | np.ndarray)]:
+        raise DataError(
+            f"column {name!r} holds {bad[0].__name__} values; expected numbers, text, bools or dates"
+        )
+    numbers = pd.to_numeric(present, errors="coerce")
+    good = numbers.notna()
+    if good.mean() < _MOSTLY:
+        return "category"
+    if not good.all():
+        fault = present[~good].iloc[0]
+        warnings.warn(
+            f"column {name!r} is text but mostly numbers; the {int((~good).sum())} other values, such as "
+            f"{str(fault)!r}, are taken as missing",
+            DataWarning,
+            stacklevel=4,
+        )
+    return "number"
+
+
+def as_numbers(values: pd.Series, name: str) -> np.ndarray:
+    """float64 with NaN where a value is missing or no number; an error where none is a number."""
+    if pd.api.types.is_timedelta64_dtype(values.dtype):
+        seconds: np.ndarray = values.dt.total_seconds().to_numpy(np.float64)
+        return seconds
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.to_numpy(np.float64, na_value=np.nan)
+    plain = values.astype(object)
+    plain = plain.map(lambda value: value.total_seconds() if isinstance(value, datetime.timedelta) else value)
+    numbers = pd.to_numeric(plain.map(_number_or_text), errors="coerce")
+    if values.notna().any() and numbers.isna().all():
+        raise DataError(
+            f"column {name!r} held numbers when the encoder was fitted but now holds values such as "
+            f"{str(values.dropna().iloc[0])!r}"
+        )
+    return numbers.to_numpy(np.float64)
+
+
+def as_bools(values: pd.Series, name: str) -> np.ndarray:
+    """0.0, 1.0 or NaN; text may spell the bools."""
+    if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
+        return values.to_numpy(np.float64, na_value=np.nan)
+    words = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "yes": 1.0, "no": 0.0}
+    numbers = values.map(lambda value: words.get(str(value).lower(), np.nan), na_action="ignore")
+    bad = values.notna() & numbers.isna()
+    if bad.any():
+        raise DataError(
+            f"column {name!r} held bools when the encoder was fitted, not {str(values[bad].iloc[0])!r}"
+        )
+    return numbers.to_numpy(np.float64)
+
+
+def as_date_parts(values: pd.Series, name: str) -> np.ndarray:
+    """(N, 6) float64, one column for each of DATE_PARTS, in UTC where a zone is known."""
+    dates = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
+    if values.notna().any() and dates.isna().all():
+        raise DataError(
+            f"column {name!r} held dates when the encoder was fitted but now holds values such as "
+            f"{str(values.dropna().iloc[0])!r}"
+        )
+    seconds: pd.Series[float] = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    parts: list[Any] = [seconds, dates.dt.year, dates.dt.month, dates.dt.day, dates.dt.day_of_week, dates.dt.hour]
+    return np.stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts], axis=1)
+
+
+def as_words(values: pd.Series) -> np.ndarray:
+    """(N,) object: text, or None where missing; 1, 1.0 and "1" are the same word."""
+    plain = values.astype(object)
+    words = np.empty(len(plain), dtype=object)
+    words[:] = [_word(value) for value in plain]
+    return words
+
+
+def looks_like_id(values: pd.Series, name: str, kind: ColumnKind) -> bool:
+    """Whether values seem to name the rows: all different, and counting, single words or called an id."""
+    if len(values) < _ID_ROWS or kind not in ("number", "category"):
+        return False
+    is_named = _ID_NAME.search(name) is not None
+    counts = pd.api.types.is_integer_dtype(values.dtype)
+    if kind == "number" and not (is_named or counts):
+        return False  # before the values are looked at, of which a wide table has many
+    if not values.is_unique or values.isna().any():
+        return False
+    if is_named:
+        return True
+    if kind == "category":
+        return bool(values.astype(str).str.contains(r"\s").mean() < 0.5)  # sentences are unique by nature
+    return bool(values.max() - values.min() == len(values) - 1)
+
+
+def _word(value: Any) -> str | None:
+    if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return None
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _number_or_text(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal | np.number) else value

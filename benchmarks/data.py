@@ -1,0 +1,160 @@
+"""How long reading takes beside the bare library underneath; ratios are of times measured in one run.
+
+    python benchmarks/data.py --arrhythmia FOLDER/mitbih_train.csv.gz --out results/data.jsonl
+
+Tables: `read` on 87,554 x 188 numbers, gzipped, against `pyarrow.csv.read_csv` alone (target: at most 2).
+Images: the first pass of `cache_images` over 10,000 JPEG files against a loop that only opens, converts and
+resizes them with Pillow and forgets them, in as many processes (target: at most 1.2), and the second pass.
+Files of 128 pixels a side show the plain cost; those of 400 also what decoding at a lower scale saves.
+Repeats are interleaved, and medians are told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import numpy as np
+import pyarrow.csv
+from PIL import Image
+from record import append, record
+
+from graylearn.data.image_cache import cache_images
+from graylearn.data.read import read
+
+PILLOW_LOOP = """
+import sys
+from PIL import Image
+size = int(sys.argv[1])
+for path in sys.stdin.read().splitlines():
+    with Image.open(path) as image:
+        image.convert("RGB").resize((size, size), Image.Resampling.BICUBIC).tobytes()
+"""
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def interleaved(repeats: int, **works: Callable[[], Any]) -> dict[str, float]:
+    """The median seconds of each, taken in turns so that a busy machine slows all alike."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(repeats):
+        for name, work in works.items():
+            times[name].append(seconds(work))
+    return {name: round(statistics.median(values), 4) for name, values in times.items()}
+
+
+def measure_table(path: Path, repeats: int) -> dict[str, Any]:
+    bare = pyarrow.csv.ReadOptions(autogenerate_column_names=True)
+    medians = interleaved(
+        repeats,
+        pyarrow=lambda: pyarrow.csv.read_csv(path, read_options=bare),
+        graylearn=lambda: read(path, label=-1),
+    )
+    return record(
+        "read-table",
+        repeats=repeats,
+        seconds=medians,
+        ratio=round(medians["graylearn"] / medians["pyarrow"], 3),
+    )
+
+
+def make_jpegs(folder: Path, count: int, side: int) -> list[Path]:
+    """Pictures of soft shapes with some grain, so that they compress about as photos do."""
+    rng = np.random.default_rng(0)
+    shapes = [
+        Image.fromarray(rng.integers(0, 256, (9, 9, 3), dtype=np.uint8)).resize(
+            (side, side), Image.Resampling.BICUBIC
+        )
+        for _ in range(50)
+    ]
+    grain = rng.normal(0, 8, (20, side, side, 3))
+    paths = []
+    for number in range(count):
+        pixels = np.asarray(shapes[number % 50], dtype=np.float64) + grain[number % 20]
+        path = folder / f"{number:05}.jpg"
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(path, quality=85)
+        paths.append(path)
+    return paths
+
+
+def pillow_loop(paths: list[Path], size: int, workers: int) -> None:
+    processes = []
+    for worker in range(workers):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PILLOW_LOOP, str(size)], stdin=subprocess.PIPE, text=True
+        )
+        process.stdin.write("\n".join(map(str, paths[worker::workers])))
+        process.stdin.close()
+        processes.append(process)
+    for process in processes:
+        if process.wait():
+            raise RuntimeError("the Pillow loop failed")
+
+
+def measure_images(count: int, side: int, size: int, workers: int, repeats: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder) / "cache"
+        (Path(folder) / "images").mkdir()
+        paths = make_jpegs(Path(folder) / "images", count, side)
+
+        def first_pass() -> None:
+            cache_images(paths, size=size, folder=cache, workers=workers)
+
+        times: dict[str, list[float]] = {"pillow": [], "first_pass": [], "second_pass": []}
+        for _ in range(repeats):
+            shutil.rmtree(cache, ignore_errors=True)
+            times["pillow"].append(seconds(lambda: pillow_loop(paths, size, workers)))
+            times["first_pass"].append(seconds(first_pass))
+            times["second_pass"].append(seconds(first_pass))
+    medians = {name: round(statistics.median(values), 4) for name, values in times.items()}
+    return record(
+        "image-cache",
+        images=count,
+        side=side,
+        size=size,
+        workers=workers,
+        repeats=repeats,
+        seconds=medians,
+        ratio=round(medians["first_pass"] / medians["pillow"], 3),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--arrhythmia", type=Path, help="mitbih_train.csv.gz")
+    parser.add_argument("--images", type=int, default=10_000)
+    parser.add_argument("--sides", type=int, nargs="*", default=[128, 400])
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="JSON lines to add the rows to")
+    options = parser.parse_args()
+    rows = []
+    if options.arrhythmia:
+        rows.append(measure_table(options.arrhythmia, options.repeats))
+    for side in options.sides:
+        rows.append(measure_images(options.images, side, options.size, options.workers, options.repeats))
+    for row in rows:
+        print({key: row[key] for key in ("experiment", "seconds", "ratio")}, row.get("side", ""))
+        if options.out:
+            append(row, options.out)
+
+
+if __name__ == "__main__":
+    main()

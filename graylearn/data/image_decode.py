@@ -13,9 +13,11 @@ import io
 import json
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 CHANNELS = 3
 """Every cached image is RGB."""
@@ -34,15 +36,26 @@ def decode_image(data: bytes, size: int) -> bytes:
     keep their proportions. Alpha is laid on white; 16-bit grey is scaled to 8; an animation gives its first
     frame. An image of more pixels than Pillow holds safe (`Image.MAX_IMAGE_PIXELS`) is refused.
     """
+    with _pillow_warnings():
+        return _decode(data, size)
+
+
+@contextmanager
+def _pillow_warnings() -> Iterator[None]:
+    """An error for what could fill the memory, silence for odd metadata of a file that still decodes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        yield
+
+
+def _decode(data: bytes, size: int) -> bytes:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd metadata in a file that still decodes is no one's concern
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data)) as image:
-                # A JPEG decodes at a half, fourth or eighth of its scale almost for free; twice the final
-                # size leaves the resampling enough to work with.
-                image.draft(None, (2 * size, 2 * size))
-                return _square(_as_rgb(_upright(image)), size).tobytes()
+        with Image.open(io.BytesIO(data)) as image:
+            # A JPEG decodes at a half, fourth or eighth of its scale almost for free; twice the final size
+            # leaves the resampling enough to work with.
+            image.draft(None, (2 * size, 2 * size))
+            return _square(_as_rgb(_upright(image)), size).tobytes()
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise UnreadableImageError(
             f"holds more than {Image.MAX_IMAGE_PIXELS} pixels, refused as a decompression bomb"
@@ -54,8 +67,10 @@ def decode_image(data: bytes, size: int) -> bytes:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    image.load()
+    image.load()  # some formats tell the orientation behind the pixels
     try:
+        if image.getexif().get(ExifTags.Base.Orientation, 1) == 1:
+            return image  # exif_transpose would copy it, a twentieth of the time of a small JPEG
         return ImageOps.exif_transpose(image)
     except Exception:  # damaged EXIF: the picture itself is whole
         return image
@@ -102,25 +117,27 @@ def decode_files(paths: list[str], size: int, out: io.BufferedIOBase | None) -> 
 
     Without `out` the files are only hashed. An unreadable file leaves a black image behind.
     """
-    results: list[tuple[str, str | None]] = []
-    for path in paths:
-        pixels, reason = b"", None
-        try:
-            with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs as much as reading a small file
-                data = file.read()
-            digest = hashlib.blake2b(data, digest_size=20).hexdigest()
-        except OSError as error:
-            reason = error.strerror or str(error)
-            digest = UNREAD + reason
-        if out is not None:
-            if reason is None:
-                try:
-                    pixels = decode_image(data, size)
-                except UnreadableImageError as error:
-                    reason = str(error)
-            out.write(pixels or bytes(size * size * CHANNELS))
-        results.append((digest, reason))
-    return results
+    with _pillow_warnings():  # once for all of them: it takes longer than opening a file
+        return [_decode_file(path, size, out) for path in paths]
+
+
+def _decode_file(path: str, size: int, out: io.BufferedIOBase | None) -> tuple[str, str | None]:
+    pixels, reason = b"", None
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs as much as reading a small file
+            data = file.read()
+        digest = hashlib.blake2b(data, digest_size=20).hexdigest()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        digest = UNREAD + reason
+    if out is not None:
+        if reason is None:
+            try:
+                pixels = _decode(data, size)
+            except UnreadableImageError as error:
+                reason = str(error)
+        out.write(pixels or bytes(size * size * CHANNELS))
+    return digest, reason
 
 
 def _serve(size: int, out_path: str) -> None:

@@ -230,9 +230,7 @@ def test_cache_is_by_content_model_and_size(tmp_path, monkeypatch):
 
 
 def test_text_cache_tells_texts_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        embed, "_text_encoder", lambda name, device: lambda texts: np.ones((len(texts), 2))
-    )
+    monkeypatch.setattr(embed, "_text_encoder", lambda name, device: lambda texts: np.ones((len(texts), 2)))
     for texts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c"]):
         embed_text(texts, cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 3

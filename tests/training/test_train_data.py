@@ -80,11 +80,11 @@ def test_a_loader_may_bring_its_own_index():
     x, y = blobs()
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
     batches = [(x[index], y[index], index) for index in order.split(16)]
-    result = train(mlp(), iter_again(batches), method="standard", epochs=2, log="none")
+    result = train(mlp(), IterAgain(batches), method="standard", epochs=2, log="none")
     np.testing.assert_array_equal(result.history.targets, y)
 
 
-class iter_again:
+class IterAgain:
     """An iterable of batches that has no length and no items."""
 
     def __init__(self, batches):
@@ -110,7 +110,10 @@ def test_an_iterable_that_changes_its_order_is_refused():
             order = torch.randperm(len(x))
             return iter([(x[place], y[place]) for place in order])
 
-    with pytest.warns(UserWarning), pytest.raises(DataError, match="changes its order between epochs"):
+    with (
+        pytest.warns(UserWarning, match="numbered"),
+        pytest.raises(DataError, match="changes its order between epochs"),
+    ):
         train(mlp(), Shuffling(), epochs=3, log="none")
 
 

@@ -116,7 +116,14 @@ def as_date_parts(values: pd.Series, name: str) -> np.ndarray:
             f"{str(values.dropna().iloc[0])!r}"
         )
     seconds: pd.Series[float] = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    parts: list[Any] = [seconds, dates.dt.year, dates.dt.month, dates.dt.day, dates.dt.day_of_week, dates.dt.hour]
+    parts: list[Any] = [
+        seconds,
+        dates.dt.year,
+        dates.dt.month,
+        dates.dt.day,
+        dates.dt.day_of_week,
+        dates.dt.hour,
+    ]
     return np.stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts], axis=1)
 
 

@@ -35,8 +35,8 @@ class Table:
     """What to call the table in an error: the file's path or the type of the object."""
     ids: np.ndarray
     """(N,) what to call each row, unless a column is chosen for that."""
-    place: Literal["line", "row"] = "row"
-    """What an id counts, for errors: lines of a file, or rows."""
+    place: Literal["line", "row", "id"] = "row"
+    """What an id is, for errors: a line of a file, a row, or what a column of ids says."""
     missing_words: frozenset[str] = frozenset()
     """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
 
@@ -106,7 +106,7 @@ def samples_from_table(
     label, raw = _split_labels(table, label)
     id_column = _id_column(table, id, label)
     if id_column is not None:
-        table = replace(table, ids=_ids_from(table, id_column))
+        table = replace(table, ids=_ids_from(table, id_column), place="id")
     rest: list[Hashable] = [name for name in table.frame.columns if name not in (label, id_column)]
     text_column = _text_column(table, text, rest, labelled and label is None and raw is None)
     if labelled and raw is None:

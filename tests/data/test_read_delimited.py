@@ -91,6 +91,11 @@ def test_empty_labels_are_named_by_line(csv, content, lines):
     assert "column 'label'" in str(caught.value)
 
 
+def test_empty_labels_are_named_by_id_where_rows_have_ids(csv):
+    with pytest.raises(DataError, match=r"1 of 2 labels are missing \(ids r3\)"):
+        read(csv("id,a,label\nr7,1,x\nr3,2,\n"))
+
+
 def test_one_class_only_is_read(csv):
     samples = read(csv("a,label\n1,x\n2,x\n"))
     assert samples.classes == ("x",)

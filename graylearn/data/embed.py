@@ -184,7 +184,7 @@ def _peer(module: str, name: str, default: str) -> Any:
     try:
         return require(module, module.replace("_", "-"))
     except MissingExtraError as error:
-        raise MissingExtraError(f"model {name!r} is not {default!r}, so it needs {error}") from error
+        raise MissingExtraError(f"model {name!r} is not graylearn's own {default!r}, and {error}") from error
 
 
 def _device(device: str | torch.device | None) -> torch.device:

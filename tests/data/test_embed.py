@@ -239,7 +239,10 @@ def test_text_cache_tells_texts_apart(tmp_path, monkeypatch):
 def test_other_models_need_their_package(monkeypatch):
     pixels = np.zeros((1, 8, 8), np.uint8)
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(MissingExtraError, match="model 'resnet18' is not 'efficientnet-lite0'"):
+    with pytest.raises(
+        MissingExtraError,
+        match=r"'resnet18' is not graylearn's own 'efficientnet-lite0', and timm is not installed",
+    ):
         embed_images(pixels, model="resnet18")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match="sentence-transformers"):

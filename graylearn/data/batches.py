@@ -204,11 +204,11 @@ class StackBatches:
             rows = order[:, first : first + self.window]
             index = rows + self.offsets
             # (steps, G, B) before cutting, so that each step's part is one contiguous block
-            whole = rows.shape[1] // self.batch_size * self.batch_size
-            for begin, size in ((0, self.batch_size), (whole, rows.shape[1] - whole)):
-                if size == 0 or begin >= rows.shape[1] or (begin == 0 and whole == 0):
+            count = rows.shape[1]
+            whole = count // self.batch_size * self.batch_size
+            for begin, end, size in ((0, whole, self.batch_size), (whole, count, count - whole)):
+                if begin == end:
                     continue
-                end = whole if begin == 0 else rows.shape[1]
                 places = index[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1, models * size)
                 taken = rows[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1)
                 inputs = self.x.index_select(0, taken if self.shared else places.reshape(-1))

@@ -1,0 +1,92 @@
+"""Runs trainings in child processes that may be killed; a server, so that torch is imported only once.
+
+Each line on standard input is a JSON job; for each a child is forked, which trains and writes its weights
+to a file. The reply is {"status": exit code, or minus the signal that ended the child}.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from training_helpers import Opaque, blobs, mlp
+
+from graylearn.methods import make_method
+from graylearn.training import ScheduleSettings, train
+from graylearn.training.mlp import mlp_layers
+
+
+def run(job):
+    torch.set_num_threads(1)
+    method = make_method(job["method"])
+    if job.get("signal_at") is not None:
+        plain_loss, calls = method.loss, []
+
+        def loss(step):
+            calls.append(1)
+            if len(calls) == job["signal_at"]:
+                os.kill(os.getpid(), job["signal"])
+            return plain_loss(step)
+
+        method.loss = loss
+    model = mlp(seed=1, dropout=0.2)
+    x, y = blobs(samples=90)
+    data = (x, y)
+    if job.get("loader"):
+        data = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    result = train(
+        Opaque(model) if job.get("opaque") else model,
+        data,
+        method=method,
+        epochs=job.get("epochs", 4),
+        batch_size=16,
+        learning_rate=0.01,
+        schedule=ScheduleSettings("cosine", warmup=0.2),
+        checkpoint=job["folder"],
+        checkpoint_steps=job.get("checkpoint_steps"),
+        resume=job.get("resume", False),
+        seed=3,
+        log="lines",
+    )
+    if job.get("out"):
+        arrays = {name: value.numpy() for name, value in model.state_dict().items()}
+        arrays["history"] = result.history.label_confidence
+        arrays["mean"] = result.history.mean_label_confidence()
+        arrays["interrupted"] = np.array(result.interrupted)
+        arrays["rows"] = np.array([row["loss"] for row in result.log])
+        np.savez(job["out"], **arrays)
+
+
+def import_what_torch_imports_late():
+    """So that each child does not do it again, seconds each time."""
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.grad = torch.zeros(1)
+    torch.optim.Adam([parameter]).step()
+    mlp_layers(mlp())
+
+
+def main():
+    import_what_torch_imports_late()
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            try:
+                run(job)
+                os._exit(0)
+            except BaseException as error:
+                print(repr(error), file=sys.stderr, flush=True)
+                os._exit(1)
+        if job.get("kill_after") is not None:
+            time.sleep(job["kill_after"])
+            os.kill(child, signal.SIGKILL)  # a child that is over already stays to be waited for
+        _, status = os.waitpid(child, 0)
+        print(json.dumps({"status": os.waitstatus_to_exitcode(status)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

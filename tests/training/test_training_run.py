@@ -1,0 +1,155 @@
+"""What a run tells and how it ends: schedules, divergence, progress, interruption."""
+
+import io
+import json
+import math
+import os
+import signal
+
+import pytest
+import torch
+from training_helpers import Opaque, blobs, mlp
+
+from graylearn.errors import DivergedError, SettingsError
+from graylearn.methods import make_method
+from graylearn.training import ScheduleSettings, train
+from graylearn.training.progress import make_reporter
+from graylearn.training.schedules import schedule_factor
+
+
+def factors(schedule, epochs, steps=1):
+    return [
+        schedule_factor(schedule, epoch, step, steps, epochs)
+        for epoch in range(epochs)
+        for step in range(steps)
+    ]
+
+
+def test_step_milestones_are_fractions_or_epochs():
+    fractions = factors(ScheduleSettings("step", milestones=(0.5, 0.75)), 200)
+    epochs = factors(ScheduleSettings("step", milestones=(100, 150)), 200)
+    expected = [1.0] * 100 + [0.1] * 50 + [0.01] * 50
+    assert fractions == pytest.approx(expected)
+    assert epochs == pytest.approx(expected)
+    assert factors(ScheduleSettings("step", milestones=(0.3,), gamma=0.5), 10) == [1.0] * 3 + [0.5] * 7
+
+
+def test_cosine_falls_as_half_a_cosine_after_a_warmup():
+    found = factors(ScheduleSettings("cosine", final=0.2), 4, 5)
+    expected = [0.2 + 0.8 * (1 + math.cos(math.pi * step / 20)) / 2 for step in range(20)]
+    assert found == pytest.approx(expected)
+    warm = factors(ScheduleSettings("cosine", warmup=0.5, initial=0.0), 2, 2)
+    assert warm == pytest.approx([0.0, 0.5, 1.0, 0.5])
+
+
+def test_one_cycle_rises_and_falls_in_lines():
+    found = factors(ScheduleSettings("one-cycle", warmup=0.4, initial=0.2, final=0.1), 10)
+    assert found[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert found[4:] == pytest.approx([1 - 0.15 * step for step in range(6)])
+    assert factors(ScheduleSettings(), 3) == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("options", [{"milestones": (0.0,)}, {"warmup": 1.0}, {"name": "stairs"}])
+def test_schedules_that_make_no_sense_are_refused(options):
+    with pytest.raises(SettingsError):
+        ScheduleSettings(**options)
+
+
+@pytest.mark.parametrize("opaque", [False, True])
+def test_a_loss_that_is_not_finite_stops_and_says_where_and_what_to_try(opaque, tmp_path):
+    x, y = blobs()
+    x[7] = 3e38  # finite, and too much for any layer
+    model = Opaque(mlp()) if opaque else mlp()
+    with pytest.raises(DivergedError, match=r"epoch 1, at learning rate 0.001: try 0.0001") as caught:
+        train(model, (x, y), method="standard", epochs=3, checkpoint=tmp_path, log="none")
+    # the step is the one that first met the sample
+    from graylearn.training.seeding import epoch_order
+
+    step = int((epoch_order(120, 0, 0) == 7).nonzero()) // 16 + 1
+    assert f"at step {step} of 8" in str(caught.value)
+    assert not (tmp_path / "checkpoint.json").exists()
+
+
+def test_divergence_keeps_the_last_good_checkpoint(tmp_path):
+    method = make_method("standard")
+    plain = method.loss
+    method.loss = lambda step: plain(step) * (float("nan") if step.epoch == 2 else 1.0)
+    with pytest.raises(DivergedError, match="epoch 3"):
+        train(mlp(), blobs(), method=method, epochs=4, checkpoint=tmp_path, checkpoint_steps=1, log="none")
+    assert [path.name[:5] for path in tmp_path.iterdir() if path.is_dir()] == ["00002"]
+
+
+def test_without_a_terminal_each_epoch_is_one_plain_line(capsys):
+    result = train(mlp(), blobs(), epochs=2, validation=blobs(), log="auto")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith(f"epoch 2/2  loss {result.log[1]['loss']:.4f}  accuracy ")
+    assert f"validation {result.log[1]['validation_accuracy']:.4f}" in lines[1]
+
+
+def test_silence_is_silent(capsys):
+    train(mlp(), blobs(), epochs=1, log="none")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_a_bar_shows_loss_accuracy_and_time_left(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with make_reporter("auto", 3, 10) as reporter:
+        reporter.step(1, 15)
+        reporter.seen(0.25, 0.875)
+        reporter.note("something to know [not markup]")
+        reporter.progress.refresh()
+    text = terminal.getvalue()
+    assert "epoch 2/3" in text
+    assert "loss 0.2500  accuracy 0.8750" in text
+    assert "something to know [not markup]" in text
+    assert ":" in text.split("accuracy 0.8750")[1]  # h:mm:ss or -:--:-- left
+
+
+def test_the_log_is_written_as_json_lines(tmp_path):
+    result = train(mlp(), blobs(), epochs=2, checkpoint=tmp_path, log="none")
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert rows == result.log
+    assert set(rows[0]) == {"epoch", "loss", "accuracy", "learning_rate", "seconds", "samples_per_second"}
+
+
+def test_ctrl_c_in_this_process_returns_what_there_is():
+    method = make_method("standard")
+    plain = method.loss
+
+    def loss(step):
+        if step.epoch == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(0, 0)  # the signal is delivered at the latest when this call returns
+        return plain(step)
+
+    method.loss = loss
+    before = signal.getsignal(signal.SIGINT)
+    # the first signal asks to stop after the step; the loss is not computed again, so no second one comes
+    result = train(mlp(), blobs(), method=method, epochs=5, log="none")
+    assert result.interrupted
+    assert len(result.log) == 1
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_second_ctrl_c_stops_at_once():
+    method = make_method("standard")
+
+    def loss(step):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            torch.zeros(1)
+        return step.logits.sum(1)
+
+    method.loss = loss
+    with pytest.raises(KeyboardInterrupt):
+        train(mlp(), blobs(), method=method, epochs=5, log="none")

@@ -78,17 +78,16 @@ def _as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
         codec = codecs.lookup(encoding).name
     except LookupError as error:
         raise SettingsError(f"encoding is {encoding!r}, which Python does not know") from error
-    if raw.isascii():
+    if codec == "utf-8" and raw.isascii():
         return raw
     try:
         text = raw.decode(codec)
     except UnicodeDecodeError as error:
         line_start = raw.rfind(b"\n", 0, error.start) + 1
         line = raw.count(b"\n", 0, error.start) + 1
-        before = raw[line_start : error.start].decode("latin-1")
         separator = _guess_separator(raw)
-        place = len(next(csv.reader([before], delimiter=separator), [""])) - 1
-        header = next(csv.reader([raw.split(b"\n", 1)[0].decode("latin-1")], delimiter=separator), [])
+        place = len(_cells(raw[line_start : error.start], separator)) - 1
+        header = _cells(raw.split(b"\n", 1)[0], separator)
         column = (
             f"column {header[place].strip()!r}" if line > 1 and place < len(header) else f"field {place + 1}"
         )
@@ -97,6 +96,11 @@ def _as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
             f"{name}, line {line}, {column}: byte 0x{raw[error.start]:02x} is not {encoding}; {mend}"
         ) from error
     return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
+
+
+def _cells(line: bytes, separator: str) -> list[str]:
+    """The cells of one line of unknown encoding, for an error message."""
+    return next(csv.reader([line.decode("latin-1").replace("\r", "")], delimiter=separator), [""])
 
 
 def _guess_separator(raw: bytes) -> str:

@@ -48,10 +48,12 @@ def read_table_file(
     try:
         source = pa.BufferReader(raw)
         arrow = pa.parquet.read_table(source) if suffix in _PARQUET else pa.feather.read_table(source)
-    except (pa.ArrowException, OSError) as error:
+        return table_from_arrow(arrow, name)
+    except DataError:
+        raise
+    except Exception as error:  # damaged metadata fails in pyarrow, pandas or json, each in its own way
         kind = "Parquet" if suffix in _PARQUET else "Feather"
         raise DataError(f"{name} is damaged or not a {kind} file ({_first_line(error)})") from error
-    return table_from_arrow(arrow, name)
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -1,6 +1,8 @@
 """Nasty CSV files: each gives the right data, or one clear error that names file, line or column."""
 
 import gzip
+import random
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -41,6 +43,7 @@ def test_utf16_is_recognised_by_its_mark(csv):
     samples = read(csv("naïve,label\n1,été\n2,hiver\n".encode("utf-16")))
     assert list(samples.x.columns) == ["naïve"]
     assert samples.classes == ("hiver", "été")
+    assert read(csv("a,label\n1,x\n".encode("utf-16-le")), encoding="utf-16-le").classes == ("x",)
 
 
 def test_quotes_and_newlines_within_quotes(csv):
@@ -291,6 +294,35 @@ def test_dates_and_times_are_typed(csv):
     samples = read(csv("day,time,label\n2024-01-31,12:30,x\n2024-02-01,00:01,y\n"))
     assert samples.x["day"].tolist() == [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-02-01")]
     assert samples.x["time"].tolist() == [45000, 60]
+
+
+def test_mangled_files_give_samples_or_a_data_error(csv):
+    rng = random.Random(0)
+    whole = b'id,a,b,label\n1,2.5,"x, y",cat\n2,,"new\nline",dog\n3,1e308,z,cat\n4,inf,?,dog\n'
+    pieces = [
+        b'"',
+        b",",
+        b"\n",
+        b"\r",
+        b"\x00",
+        b"\xff",
+        b";",
+        b"\t",
+        b'""',
+        b"1e999",
+        b"\xef\xbb\xbf",
+        b"label",
+    ]
+    read_well = 0
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 5)):
+            place = rng.randrange(len(data))
+            data[place : place + rng.choice([0, 0, 1, 6])] = rng.choice(pieces)
+        path = csv(bytes(data))
+        with suppress(DataError):
+            read_well += len(read(path, label=rng.choice(["label", -1, None]))) > 0
+    assert read_well > 20
 
 
 def test_unknown_files(csv, tmp_path):

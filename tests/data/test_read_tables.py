@@ -141,6 +141,23 @@ def test_damaged_files(tmp_path, name):
         read(tmp_path / name)
 
 
+def test_flipped_bits_in_a_parquet_file_never_crash(tmp_path):
+    path, rng = tmp_path / "t.parquet", np.random.default_rng(0)
+    FRAME.to_parquet(path)
+    whole = path.read_bytes()
+    errors = 0
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for place in rng.integers(0, len(whole), 3):
+            damaged[place] ^= 1 << rng.integers(0, 8)
+        path.write_bytes(bytes(damaged))
+        try:
+            read(path)
+        except DataError:
+            errors += 1
+    assert errors > 50
+
+
 def test_json_lines_of_text(tmp_path):
     path = tmp_path / "texts.jsonl"
     records = [{"text": "wo ist\nmeine Karte?", "intent": "card"}, {"text": "", "intent": "none"}]

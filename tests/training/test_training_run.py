@@ -15,6 +15,7 @@ from graylearn.methods import make_method
 from graylearn.training import ScheduleSettings, train
 from graylearn.training.progress import make_reporter
 from graylearn.training.schedules import schedule_factor
+from graylearn.training.seeding import epoch_order
 
 
 def factors(schedule, epochs, steps=1):
@@ -63,8 +64,6 @@ def test_a_loss_that_is_not_finite_stops_and_says_where_and_what_to_try(opaque, 
     with pytest.raises(DivergedError, match=r"epoch 1, at learning rate 0.001: try 0.0001") as caught:
         train(model, (x, y), method="standard", epochs=3, checkpoint=tmp_path, log="none")
     # the step is the one that first met the sample
-    from graylearn.training.seeding import epoch_order
-
     step = int((epoch_order(120, 0, 0) == 7).nonzero()) // 16 + 1
     assert f"at step {step} of 8" in str(caught.value)
     assert not (tmp_path / "checkpoint.json").exists()

@@ -1,0 +1,364 @@
+"""`GrayClassifier`: Gray Learning and the audit of the training set behind scikit-learn's face."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import _check_partial_fit_first_call
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from graylearn.audit import Audit
+from graylearn.audit import audit as audit_samples
+from graylearn.data.augment import Augment
+from graylearn.data.batches import Preparation
+from graylearn.errors import DataError, SettingsError
+from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
+from graylearn.estimator.inputs import InputEncoder, read_ids, read_inputs, read_labels
+from graylearn.estimator.networks import (
+    KeepBest,
+    LastingOptimizer,
+    NetworkLike,
+    build_network,
+    logits_of,
+    training_settings,
+)
+from graylearn.estimator.refine import SoftTargets, soft_targets
+from graylearn.estimator.trainset import TrainingSet, make_training_set
+from graylearn.methods import Method
+from graylearn.training import History, Result, ScheduleSettings, seeding, train
+from graylearn.training.devices import choose
+
+_SAVED_AS = "graylearn.GrayClassifier"
+
+
+class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A classifier for training sets that hold wrong labels and samples of no class; it tells which ones.
+
+    Parameters
+    ----------
+    method : how to learn from dirty labels: a name in METHODS or a Method.
+    network : "auto" (a multilayer perceptron for rows, a small convolutional network for images), a name in
+        NETS, a torch module that gives one logit a class, or a function (num_classes, in_shape) -> module.
+        A module is copied, never changed, and training starts from the weights it has.
+    network_options : options of a network by name, such as {"hidden": (256, 256)}.
+    epochs, batch_size, learning_rate : None chooses by the size of the set.
+    optimizer : "sgd", "adam", "adamw", OptimizerSettings or a function parameters -> torch optimizer; None is
+        adamw for rows and sgd for images.
+    precision : "auto", "fp32" or "bf16".
+    device : None is the first CUDA device, or else the CPU.
+    augment : random crops and flips of training images: True, or an Augment.
+    class_weight : "balanced", a dict from class to weight, or None.
+    audit : "history" judges the training set by the confidences of the one run, "held-out" by networks that
+        did not see the samples, None not at all.
+    refine : fit a second time on what the audit believes of each sample; where it found nothing, the first
+        fit stays.
+    patience : with a validation set, the epochs to wait for a better one.
+    warm_start : `fit` goes on from the network of the last fit.
+    verbose : show progress.
+    random_state : int, RandomState or None.
+
+    Attributes
+    ----------
+    classes_ : the classes in order.
+    audit_ : the Audit of the training set, sample by sample in the order given; None without one.
+    history_ : the confidences of the first fit, by sample and epoch.
+    network_ : the trained torch module. encoder_ : how samples become its inputs.
+    n_iter_ : epochs trained. refined_ : whether a second fit was made.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+    """
+
+    classes_: NDArray[Any]
+    encoder_: InputEncoder
+    network_: nn.Module
+    preparation_: Preparation
+    history_: History
+    audit_: Audit | None
+    n_iter_: int
+    refined_: bool
+    _lasting: LastingOptimizer | None
+
+    def __init__(
+        self,
+        method: str | Method = "gl",
+        network: NetworkLike = "auto",
+        *,
+        network_options: dict[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        optimizer: Any = None,
+        precision: Literal["auto", "fp32", "bf16"] = "auto",
+        device: str | torch.device | None = None,
+        augment: Augment | bool | None = None,
+        class_weight: Any = None,
+        audit: Literal["history", "held-out"] | None = "history",
+        refine: bool = False,
+        patience: int = 10,
+        warm_start: bool = False,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.network = network
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.optimizer = optimizer
+        self.precision = precision
+        self.device = device
+        self.augment = augment
+        self.class_weight = class_weight
+        self.audit = audit
+        self.refine = refine
+        self.patience = patience
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # -- fitting --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
+        """Train on samples X with labels y of which some may be wrong, and audit them.
+
+        X: array, sparse matrix or frame (N, columns), uint8 images (N, H, W, C), or Samples (then y may be
+            left out).
+        sample_weight: (N,) how much each counts; 0 leaves a sample out of training, not out of the audit.
+        validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
+            network of the best epoch is kept.
+        """
+        self._check_parameters()
+        goes_on = bool(self.warm_start) and hasattr(self, "network_")
+        given = read_inputs(self, X, reset=not goes_on)
+        classes, places = read_labels(y, X)
+        if goes_on and not np.array_equal(classes, self.classes_):
+            raise DataError(
+                f"warm_start=True needs the classes of the last fit, {self.classes_.tolist()}, but y has "
+                f"{classes.tolist()}: set warm_start=False"
+            )
+        if len(classes) < 2:
+            raise DataError(f"all samples are of one class, {classes[0]!r}: a classifier needs at least 2")
+        training_set, encoder = make_training_set(
+            given,
+            places,
+            classes=classes,
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            encoder=self.encoder_ if goes_on else None,
+        )
+        if len(np.unique(training_set.y)) < 2:
+            raise DataError("all samples of positive weight are of one class: a classifier needs at least 2")
+        self.classes_, self.encoder_ = classes, encoder
+        seed = self._seed()
+        network = self.network_ if goes_on else self._new_network(seed)
+        checked = self._validation(validation)
+        result, epochs = self._run(training_set, network, copy.deepcopy(self.method), seed, checked)
+        self._keep(result, epochs)
+        ids = read_ids(X, len(places))
+        self.history_ = history_of(result.history, training_set.rows, places, ids)
+        self.audit_ = self._audited(training_set, ids, seed)
+        self.refined_ = bool(self.refine) and self.audit_ is not None and bool(self.audit_.posterior.any())
+        if self.refined_:
+            self._fit_again(training_set, seed, checked)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Train one epoch on these samples; the first call names all `classes` and fixes the encoding.
+
+        There is no audit; `history_` is that of the last call.
+        """
+        self._check_parameters()
+        first = _check_partial_fit_first_call(self, classes)
+        given = read_inputs(self, X, reset=first)
+        labels, places = read_labels(y, X)
+        strange = np.setdiff1d(labels, self.classes_)
+        if len(strange):
+            raise DataError(
+                f"y has labels {strange.tolist()} that are not among the classes {self.classes_.tolist()}: "
+                "name all classes in the first call of partial_fit"
+            )
+        training_set, encoder = make_training_set(
+            given,
+            np.searchsorted(self.classes_, labels)[places],
+            classes=self.classes_,
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            encoder=None if first else self.encoder_,
+        )
+        if first:
+            self.encoder_, self.n_iter_, self._lasting = encoder, 0, None
+            self.network_ = self._new_network(self._seed())
+        result, _ = self._run(
+            training_set,
+            self.network_,
+            copy.deepcopy(self.method),
+            # each call is an epoch of its own: with one seed all would go through samples in the same order
+            seeding.derive(self._seed(), "partial", self.n_iter_),
+            None,
+            one_epoch=True,
+        )
+        self.preparation_ = dataclasses.replace(
+            self.preparation_ if not first else result.preparation, dtype=torch.float32
+        )
+        self.n_iter_ += 1
+        self.history_ = history_of(
+            result.history, training_set.rows, training_set.given_y, read_ids(X, len(places))
+        )
+        self.audit_, self.refined_ = None, False
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.audit not in ("history", "held-out", None):
+            raise SettingsError(f"audit is {self.audit!r}: use 'history', 'held-out' or None")
+        if self.refine and self.audit is None:
+            raise SettingsError("refine=True reads the audit, but audit is None: use 'history' or 'held-out'")
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _new_network(self, seed: int) -> nn.Module:
+        return build_network(
+            self.network, self.network_options, len(self.classes_), self.encoder_.shape, seed
+        )
+
+    def _validation(self, validation: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+        """Clean samples as the network reads them, and the places of their labels."""
+        if validation is None:
+            return None
+        if not isinstance(validation, tuple) or len(validation) != 2:
+            raise DataError("validation must be a pair (X, y) of samples with clean labels")
+        given = read_inputs(self, validation[0], reset=False)
+        labels, places = read_labels(validation[1], validation[0])
+        if not np.isin(labels, self.classes_).all():
+            strange = np.setdiff1d(labels, self.classes_).tolist()
+            raise DataError(f"validation has labels {strange} that the training set does not have")
+        return self.encoder_.transform(given), np.searchsorted(self.classes_, labels)[places]
+
+    def _run(
+        self,
+        training_set: TrainingSet,
+        network: nn.Module,
+        method: str | Method,
+        seed: int,
+        validation: Any,
+        *,
+        weight: NDArray[np.float64] | None = None,
+        one_epoch: bool = False,
+    ) -> tuple[Result, int]:
+        """One training run: its result, and how many epochs the network that it leaves was trained."""
+        weight = training_set.weight if weight is None else weight
+        settings = training_settings(
+            len(training_set.y),
+            self.encoder_.shape,
+            epochs=1 if one_epoch else self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            optimizer=self.optimizer,
+            augment=self.augment,
+            device=choose(self.device),
+            precision=self.precision,
+            seed=seed,
+            log="auto" if self.verbose else "none",
+        )
+        if one_epoch:
+            lasting = getattr(self, "_lasting", None) or LastingOptimizer(settings.optimizer)
+            self._lasting = lasting
+            settings = dataclasses.replace(settings, optimizer=lasting, schedule=ScheduleSettings())
+        best = None if validation is None else KeepBest(self.patience)
+        result = train(
+            network,
+            (training_set.x, training_set.y),
+            method=method,
+            settings=settings,
+            sample_weight=weight if (weight != weight[0]).any() else None,
+            validation=validation,
+            callbacks=() if best is None else (best,),
+        )
+        if best is None:
+            return result, len(result.log)
+        result.model.load_state_dict(best.weights)
+        return result, best.epoch + 1
+
+    def _keep(self, result: Result, epochs: int) -> None:
+        """Take over the network of a run. Predictions are made in float32, whatever it was trained in."""
+        self.network_, self.n_iter_ = result.model, epochs
+        self.preparation_ = dataclasses.replace(result.preparation, augment=None, dtype=torch.float32)
+
+    def _audited(self, training_set: TrainingSet, ids: NDArray[Any], seed: int) -> Audit | None:
+        if self.audit is None:
+            return None
+        features = None
+        if self.encoder_.kind == "rows":
+            features = self.encoder_.transform(training_set.given)
+        if self.audit == "history":
+            return history_audit(self.history_, features, self.classes_, ids)
+        labels = self.classes_[training_set.given_y]
+        classes = self.classes_.tolist()
+        if features is not None:
+            return audit_samples(
+                features, labels, ids=ids, classes=classes, seed=seed, device=choose(self.device)
+            )
+
+        def run(weight: NDArray[np.float64]) -> History:
+            network = self._new_network(seed)
+            method = copy.deepcopy(self.method)
+            weight = weight[training_set.rows] * training_set.weight
+            result, _ = self._run(training_set, network, method, seed, None, weight=weight)
+            return history_of(result.history, training_set.rows, training_set.given_y, ids)
+
+        said = held_out_by_folds(run, training_set.given_y, np.ones(len(labels)), seed)
+        return dataclasses.replace(
+            Audit.from_predictions(said, labels, None, ids, classes=classes), mode="held-out"
+        )
+
+    def _fit_again(self, training_set: TrainingSet, seed: int, validation: Any) -> None:
+        assert self.audit_ is not None
+        targets, weight = soft_targets(self.audit_)
+        rows = training_set.rows
+        result, epochs = self._run(
+            training_set,
+            self._new_network(seed),
+            SoftTargets(torch.from_numpy(targets[rows])),
+            seed,
+            validation,
+            weight=weight[rows] * training_set.weight,
+        )
+        self._keep(result, epochs)
+
+    # -- predicting -----------------------------------------------------------------------------
+
+    def _logits(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "network_")
+        x = self.encoder_.transform(read_inputs(self, X, reset=False))
+        return logits_of(self.network_, x, self.preparation_).astype(np.float64)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The network's logits (N, K); with two classes how far the second is ahead, (N,)."""
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """(N, K) the probability of each class, in the order of `classes_`."""
+        return softmax(self._logits(X), axis=1)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each sample."""
+        logits = self._logits(X)
+        return np.asarray(self.classes_[logits.argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,257 @@
+"""What people hand to the classifier, as the arrays it trains on: rows of features, or images.
+
+Rows are arrays, sparse matrices and frames of pandas, polars or pyarrow with columns of any kind; a
+TableEncoder turns them into float32 features. uint8 arrays of three or four axes are images and stay as
+they are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from graylearn.data.augment import as_nhwc
+from graylearn.data.encode import TableEncoder
+from graylearn.data.samples import Samples
+from graylearn.data.tables import table_from_arrow
+from graylearn.errors import DataError
+
+MAX_DENSE = 1 << 32
+"""Bytes that a sparse matrix may take once it is dense."""
+MAX_REPEATS = 8
+"""Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
+_HASH_BYTES = 1 << 25
+
+
+class InputEncoder:
+    """How samples become what the network reads, learned from the training set."""
+
+    def __init__(
+        self,
+        kind: Literal["rows", "images"],
+        shape: tuple[int, ...],
+        table: TableEncoder | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self.kind: Literal["rows", "images"] = kind
+        """`rows` of features or `images`."""
+        self.shape = shape
+        """Of one sample as the network reads it: (D,) or (C, H, W)."""
+        self.table = table
+        """The encoder of rows; None for images."""
+        self.names = names
+        """The columns as the encoder knows them; new rows take them by place, once names were compared."""
+
+    @classmethod
+    def fitted(cls, given: Any) -> InputEncoder:
+        """Learn from what `read_inputs` gave."""
+        if is_images(given):
+            height, width, channels = given.shape[1:]
+            return cls("images", (channels, height, width))
+        frame = _frame(given)
+        table = TableEncoder().fit(frame)
+        return cls("rows", (len(table.get_feature_names_out()),), table, tuple(frame.columns))
+
+    def transform(self, given: Any) -> NDArray[Any]:
+        """float32 features (N, D), or the uint8 images (N, H, W, C) themselves."""
+        if self.table is None:
+            return np.asarray(given)
+        features: NDArray[np.float32] = self.table.transform(_frame(given, self.names))
+        return features
+
+    @property
+    def size(self) -> int:
+        """Numbers of one sample as the network reads it."""
+        return math.prod(self.shape)
+
+
+def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a pandas frame, a float array, a sparse matrix or uint8 images (N, H, W, C), checked.
+
+    With `reset` the estimator learns the number and names of the features, else X must have the same.
+    """
+    rows = _plain(X)
+    if is_images(rows):
+        rows = as_nhwc(torch.from_numpy(np.array(rows))).numpy()
+        return _checked_images(estimator, rows, reset)
+    if isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 2 and _has_text(rows):
+        rows = pd.DataFrame(rows)
+    if isinstance(rows, pd.DataFrame):
+        if 0 in rows.shape:
+            check_array(np.empty(rows.shape))  # scikit-learn's own words for a table of nothing
+        if any(pd.api.types.is_complex_dtype(kind) for kind in rows.dtypes):
+            raise DataError("Complex data not supported: give real and imaginary parts as two columns")
+        # by the names that X bears, which for polars and pyarrow are those of the converted frame
+        validate_data(estimator, rows, reset=reset, skip_check_array=True)
+    else:
+        rows = validate_data(
+            estimator,
+            rows,
+            reset=reset,
+            accept_sparse=True,
+            dtype=np.float64,
+            ensure_all_finite=False,  # the encoder takes missing and infinite values for what they are
+        )
+    _check_same_kind(estimator, "rows", reset)
+    return rows
+
+
+def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """(classes, places): the classes in order, and the place of each label among them."""
+    if y is None and isinstance(samples, Samples) and samples.num_classes:
+        return np.unique(np.asarray(samples.classes)[samples.y], return_inverse=True)
+    if y is None:
+        raise DataError(
+            "requires y to be passed, but the target y is None: give the label of each sample, or Samples"
+        )
+    labels = _plain(y)
+    if isinstance(labels, pd.DataFrame):
+        labels = labels.to_numpy()
+    labels = column_or_1d(labels, warn=True)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError("Input y contains NaN or infinity: give each sample a label, or leave it out")
+    if labels.dtype == object and pd.isna(labels).any():
+        raise DataError("Input y contains NaN or None: give each sample a label, or leave it out")
+    check_classification_targets(labels)
+    classes, places = np.unique(labels, return_inverse=True)
+    return classes, places.astype(np.int64)
+
+
+def read_ids(X: Any, n: int) -> NDArray[Any]:
+    """What the user calls each sample: ids of Samples, a unique index of a frame, else row numbers."""
+    if isinstance(X, Samples):
+        return X.ids
+    if isinstance(X, pd.DataFrame) and X.index.is_unique and not isinstance(X.index, pd.MultiIndex):
+        return X.index.to_numpy()
+    return np.arange(n)
+
+
+def take(given: Any, index: NDArray[np.int64]) -> Any:
+    """Rows of what `read_inputs` gave."""
+    if isinstance(given, pd.DataFrame):
+        return given.iloc[index]
+    return given.tocsr()[index] if _is_sparse(given) else given[index]
+
+
+def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """(rows, weights): which rows to train on, some of them several times, and what their losses count.
+
+    A weight of zero leaves a row out. Whole-number weights repeat rows (after division by their greatest
+    common divisor), which is exactly what a weight means, also for medians, batches and methods that rank
+    samples; where that would make the set too large, and for fractions, losses are weighted.
+    """
+    used = np.flatnonzero(weight > 0)
+    positive = weight[used]
+    whole = positive.max() < 2**31 and bool((positive == np.round(positive)).all())
+    if whole:
+        counts = positive.astype(np.int64)
+        counts //= np.gcd.reduce(counts)
+        if counts.sum() <= MAX_REPEATS * len(weight):
+            return np.repeat(used, counts), None
+    return used, positive
+
+
+def canonical_order(x: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """An order of the samples that depends on what they are and not on where they stood.
+
+    The batches of an epoch are drawn from it, so that the same set in any order gives the same model.
+    """
+    rows = np.ascontiguousarray(x.reshape(len(x), -1))
+    if rows.dtype == np.float32:
+        rows = (rows + np.float32(0.0)).view(np.uint32)  # -0.0 is 0.0
+    draw = np.random.default_rng(0).integers(1, 1 << 63, size=rows.shape[1], dtype=np.uint64)
+    factors = draw | np.uint64(1)
+    digest = np.empty(len(rows), dtype=np.uint64)
+    step = max(1, _HASH_BYTES // (8 * rows.shape[1] + 1))
+    for start in range(0, len(rows), step):
+        mixed = rows[start : start + step].astype(np.uint64) * factors
+        digest[start : start + step] = (mixed ^ (mixed >> np.uint64(29))).sum(axis=1)
+    return np.lexsort((y, digest))
+
+
+def is_images(X: Any) -> bool:
+    """Whether X is taken for images: a uint8 array of three or four axes."""
+    return isinstance(X, np.ndarray) and X.dtype == np.uint8 and X.ndim in (3, 4)
+
+
+def _plain(X: Any) -> Any:
+    """Samples, tensors and frames of other libraries as arrays and pandas frames; the rest as it is."""
+    if isinstance(X, Samples):
+        if X.kind == "text":
+            raise DataError("the samples are text: turn them into features first, with embed_text(samples.x)")
+        X = X.x
+    if isinstance(X, torch.Tensor):
+        return X.detach().cpu().numpy()
+    library = type(X).__module__.split(".")[0]
+    if library == "polars":
+        X = X.collect() if hasattr(X, "collect") else X
+        if hasattr(X, "to_arrow"):
+            X = X.to_arrow()
+    if isinstance(X, pa.RecordBatch):
+        X = pa.Table.from_batches([X])
+    if isinstance(X, pa.Table):
+        return table_from_arrow(X, "X").frame
+    if isinstance(X, pa.Array | pa.ChunkedArray):
+        return X.to_numpy(zero_copy_only=False) if isinstance(X, pa.Array) else X.to_numpy()
+    if sparse.issparse(X) or isinstance(X, np.ndarray | pd.DataFrame | pd.Series):
+        return X
+    if hasattr(X, "__array__") or hasattr(X, "__array_interface__"):
+        return np.asarray(X)
+    return X
+
+
+def _is_sparse(given: Any) -> bool:
+    return bool(sparse.issparse(given))
+
+
+def _has_text(rows: NDArray[Any]) -> bool:
+    return any(isinstance(value, str) for value in rows.flat)
+
+
+def _checked_images(estimator: Any, images: NDArray[np.uint8], reset: bool) -> NDArray[np.uint8]:
+    if 0 in images.shape:
+        raise DataError(f"X has shape {images.shape}: expected at least one image of at least one pixel")
+    _check_same_kind(estimator, "images", reset)
+    height, width, channels = images.shape[1:]
+    if reset:
+        estimator.n_features_in_ = height * width * channels
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    elif estimator.encoder_.shape != (channels, height, width):
+        fitted = estimator.encoder_.shape
+        raise DataError(
+            f"X holds images of {height} x {width} x {channels} but the classifier was fitted on "
+            f"{fitted[1]} x {fitted[2]} x {fitted[0]}: resize them"
+        )
+    return images
+
+
+def _check_same_kind(estimator: Any, kind: str, reset: bool) -> None:
+    if not reset and estimator.encoder_.kind != kind:
+        raise DataError(
+            f"X holds {kind} but the classifier was fitted on {estimator.encoder_.kind}: give the same kind"
+        )
+
+
+def _frame(given: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """Rows as a frame with these columns, by default its own, or their places where they have no names."""
+    if _is_sparse(given):
+        if math.prod(given.shape) * 8 > MAX_DENSE:
+            raise DataError(
+                f"X is sparse of shape {given.shape}, too large for the network's dense rows: reduce its "
+                "columns first, with sklearn.decomposition.TruncatedSVD in a Pipeline"
+            )
+        given = given.toarray()
+    if isinstance(given, pd.DataFrame):
+        return given.set_axis([str(name) for name in names or given.columns], axis=1)
+    return pd.DataFrame(given, columns=list(names or map(str, range(given.shape[1]))))

@@ -1,0 +1,207 @@
+"""The network of a classifier, how it is trained by default, and what it says of samples."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from graylearn.data.augment import Augment
+from graylearn.data.batches import Preparation
+from graylearn.errors import SettingsError
+from graylearn.nets import MLP, make
+from graylearn.training import (
+    EpochEnd,
+    OptimizerSettings,
+    ScheduleSettings,
+    Settings,
+    predict_logits,
+    seeding,
+)
+from graylearn.training.optimizers import OptimizerFactory, make_optimizer
+
+NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
+"""A name in NETS, a module (copied, never changed), or a function (num_classes, in_shape) -> module."""
+
+DROPOUT = 0.2
+"""Of the default network for rows."""
+MIN_STEPS = 160
+"""Steps that small sets are trained for at least, by more epochs."""
+
+
+def build_network(
+    network: NetworkLike,
+    options: Mapping[str, Any] | None,
+    num_classes: int,
+    in_shape: tuple[int, ...],
+    seed: int,
+) -> nn.Module:
+    """A network for samples of `in_shape`, its weights drawn for `seed`; a module keeps those it has."""
+    with seeding.seeded(seed, torch.device("cpu")):
+        seeding.seed_global(seed, "weights")
+        if isinstance(network, str):
+            name = ("mlp" if len(in_shape) == 1 else "small_cnn") if network == "auto" else network
+            chosen = dict(options or {})
+            if name == "mlp":
+                chosen.setdefault("dropout", DROPOUT)
+            return make(name, num_classes, in_shape, **chosen)
+        if options:
+            raise SettingsError(
+                "network_options are for networks by name: build the module with them instead"
+            )
+        made: Any = network
+        if isinstance(network, nn.Module):
+            made = copy.deepcopy(network).cpu()
+        elif callable(made):
+            made = made(num_classes, in_shape)
+        if not isinstance(made, nn.Module):
+            raise SettingsError(
+                f"network gave {type(made).__name__}: expected a name, a torch module or a function "
+                "(num_classes, in_shape) that makes one"
+            )
+    _check_logits(made, num_classes, in_shape)
+    return made
+
+
+def _check_logits(network: nn.Module, num_classes: int, in_shape: tuple[int, ...]) -> None:
+    """Refuse before training a network that does not give one logit a class."""
+    was_training = network.training
+    device = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
+    try:
+        with torch.no_grad():
+            logits = network.eval()(torch.zeros(2, *in_shape, device=device))
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise SettingsError(
+            f"the network cannot read samples of shape {in_shape} ({str(error).splitlines()[0]}): "
+            "give one made for them"
+        ) from error
+    finally:
+        network.train(was_training)
+    if not isinstance(logits, torch.Tensor) or tuple(logits.shape) != (2, num_classes):
+        shown = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
+        raise SettingsError(
+            f"the network gives {shown} for 2 samples, expected (2, {num_classes}): one logit a class"
+        )
+
+
+def training_settings(
+    num_samples: int,
+    in_shape: tuple[int, ...],
+    *,
+    epochs: int | None,
+    batch_size: int | None,
+    learning_rate: float | None,
+    optimizer: Any,
+    augment: Augment | bool | None,
+    **others: Any,
+) -> Settings:
+    """Settings for a training set of this size; what is None is chosen here.
+
+    Batches grow with the set, from 16 to 128, so that an epoch has at least some ten steps, and the rate of
+    Adam with the square root of the batch. Small sets get more epochs, so that every network takes at least
+    160 steps. Images are trained by momentum SGD over one cycle of the learning rate.
+    """
+    images = len(in_shape) == 3
+    if batch_size is None:
+        batch_size = int(np.clip(2 ** round(math.log2(max(num_samples, 10) / 10)), 16, 128))
+    if epochs is None:
+        epochs = max(20, math.ceil(MIN_STEPS / math.ceil(num_samples / batch_size)))
+    by_name = optimizer is None or isinstance(optimizer, str)
+    schedule = ScheduleSettings()
+    if by_name:
+        name: Any = optimizer or ("sgd" if images else "adamw")
+        if name == "sgd":
+            rate = 0.1 * batch_size / 128
+            schedule = ScheduleSettings("one-cycle", warmup=0.2, initial=0.1, final=0.0)
+            extra: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}
+        else:
+            rate = 1e-3 * math.sqrt(batch_size / 32)
+            extra = {"weight_decay": 1e-2} if name == "adamw" else {}
+        chosen: Any = OptimizerSettings(name, rate if learning_rate is None else learning_rate, **extra)
+    elif learning_rate is not None:
+        raise SettingsError("learning_rate cannot reach into an optimizer of your own: set it there")
+    else:
+        chosen = optimizer
+    if augment and not images:
+        raise SettingsError("augment changes images, but X holds rows of features: leave it out")
+    return Settings(
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=chosen,
+        schedule=schedule,
+        augment=(Augment() if augment is True else augment) or None,
+        **others,
+    )
+
+
+class KeepBest:
+    """A callback: remembers the weights of the best epoch on clean validation data, and ends a run in vain.
+
+    Best is the highest accuracy; among equals, the lowest loss.
+    """
+
+    def __init__(self, patience: int) -> None:
+        if patience < 1:
+            raise SettingsError(f"patience is {patience}, expected at least 1 epoch")
+        self.patience = patience
+        self.best = (-math.inf, -math.inf)
+        self.epoch = -1
+        self.weights: dict[str, torch.Tensor] = {}
+
+    def __call__(self, end: EpochEnd) -> bool:
+        """Look at one epoch; True ends the run."""
+        reached = (end.row["validation_accuracy"], -end.row["validation_loss"])
+        if reached > self.best:
+            self.best, self.epoch = reached, end.epoch
+            self.weights = {name: value.detach().clone() for name, value in end.model.state_dict().items()}
+        return end.epoch - self.epoch >= self.patience
+
+
+def logits_of(network: nn.Module, x: NDArray[Any], preparation: Preparation) -> NDArray[np.floating[Any]]:
+    """Logits (N, K) of encoded samples, on the device of the network.
+
+    The small networks for rows are run in float64, so that what is said of a sample does not depend, not
+    even in the last digits, on which others are asked about with it.
+    """
+    if not isinstance(network, MLP) or preparation.images:
+        return predict_logits(network, x, preparation=preparation)
+    exact = copy.deepcopy(network).double().eval()
+    device = next(exact.parameters()).device
+    parts = []
+    with torch.no_grad():
+        for start in range(0, len(x), 8192):
+            rows = torch.from_numpy(np.ascontiguousarray(x[start : start + 8192], dtype=np.float64))
+            parts.append(exact(rows.to(device)).cpu().numpy())
+    return np.concatenate(parts)
+
+
+class LastingOptimizer:
+    """An optimizer function that gives the same torch optimizer again while the parameters are the same.
+
+    So the moments of Adam last from one call of `partial_fit` to the next.
+    """
+
+    def __init__(self, settings: OptimizerSettings | OptimizerFactory) -> None:
+        self.settings = settings
+        self.optimizer: torch.optim.Optimizer | None = None
+        self.rates: list[float] = []
+
+    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The torch optimizer for these parameters."""
+        wanted = list(parameters)
+        if self.optimizer is not None:
+            held = [each for group in self.optimizer.param_groups for each in group["params"]]
+            if len(held) == len(wanted) and all(a is b for a, b in zip(held, wanted, strict=True)):
+                for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+                    group["lr"] = rate  # a method may have scaled it
+                return self.optimizer
+        module = nn.ParameterList(wanted)
+        self.optimizer = make_optimizer(self.settings, module, wanted[0].device)
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        return self.optimizer

@@ -1,0 +1,70 @@
+"""The refined fit: train again on what the audit believes of each sample.
+
+A sample that seems mislabelled is taught as what it looks like, one that belongs to no class counts less,
+and the rest stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graylearn.audit import Audit
+from graylearn.methods.base import Method, Step, Task
+
+Floats = NDArray[np.float64]
+
+CLASS_SHARE = 0.1
+"""Of the samples that bear a label, the share whose weight the class keeps at least."""
+
+
+@dataclass
+class SoftTargets(Method):
+    """Cross entropy with a distribution over the classes as the target of each training sample."""
+
+    distributions: Tensor = field(repr=False)
+    """(num_samples, K), by place in the training set."""
+
+    per_sample = False
+
+    def start(self, task: Task) -> None:
+        """Bring the targets to the device."""
+        super().start(task)
+        self.distributions = self.distributions.to(task.device, torch.float32)
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy of each sample with its own target."""
+        return -(self.distributions[step.index] * step.logits.log_softmax(1)).sum(1)
+
+
+def soft_targets(audit: Audit) -> tuple[Floats, Floats]:
+    """(targets (N, K), weights (N,)) for the second fit.
+
+    The target is the given label as far as the audit trusts it, and what the views say of the sample for
+    the rest; the weight is the chance that the sample belongs to a class at all.
+    """
+    n, num_classes = audit.P.shape
+    given = np.eye(num_classes)[audit.label]
+    believed = np.exp(np.log(np.clip(audit.P, 1e-12, None)) / audit.temperature)
+    believed /= believed.sum(axis=1, keepdims=True)
+    wrong = audit.posterior[:, None]
+    target = (1.0 - wrong) * given + wrong * believed
+    ood = np.divide(audit.o, audit.pi, out=np.zeros(n), where=audit.pi > 0)
+    weight = 1.0 - audit.posterior * ood
+    return keep_classes_alive(audit, target, weight)
+
+
+def keep_classes_alive(audit: Audit, target: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """The same, but a class that would be left with next to nothing keeps its least suspected samples."""
+    target, weight = target.copy(), weight.copy()
+    for k in np.unique(audit.label):
+        members = np.flatnonzero(audit.label == k)
+        needed = max(1, int(np.ceil(CLASS_SHARE * len(members))))
+        if (weight * target[:, k]).sum() < needed:
+            kept = members[np.argsort(audit.posterior[members], kind="stable")[:needed]]
+            target[kept], weight[kept] = np.eye(target.shape[1])[k], 1.0
+    return target, weight

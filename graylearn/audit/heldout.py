@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.losses import gray_loss
+from graylearn.nets.mlp import MLP
+from graylearn.training import OptimizerSettings, devices, seeding
+from graylearn.training.mlp import MLPLearner, mlp_layers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-HIDDEN = 128
 DROPOUT = 0.2
 _CHUNK = 4096
 
@@ -37,30 +39,10 @@ def stratified_folds(label: Ints, folds: int, repeats: int, seed: int) -> Ints:
     return fold
 
 
-class _Stack:
-    """M networks of two hidden layers side by side; weights are (M, in, out)."""
-
-    def __init__(
-        self, models: int, inputs: int, classes: int, generator: torch.Generator, device: torch.device
-    ) -> None:
-        self.generator = generator
-        self.parameters: list[Tensor] = []
-        for fan_in, fan_out in ((inputs, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, classes)):
-            bound = 1.0 / math.sqrt(fan_in)
-            for rows in (fan_in, 1):
-                drawn = torch.rand(models, rows, fan_out, generator=generator, device=device)
-                self.parameters.append(((drawn * 2 - 1) * bound).requires_grad_())
-
-    def __call__(self, x: Tensor, *, train: bool) -> Tensor:
-        """Logits (M, N, K) of inputs (M, N, D)."""
-        for layer in range(3):
-            x = torch.baddbmm(self.parameters[2 * layer + 1], x, self.parameters[2 * layer])
-            if layer < 2:
-                x = torch.relu(x)
-                if train:
-                    kept = torch.rand(x.shape, generator=self.generator, device=x.device) >= DROPOUT
-                    x = x * (kept / (1.0 - DROPOUT))
-        return x
+def schedule_for(num_samples: int, epochs: int) -> tuple[int, float, int]:
+    """Batch size, learning rate and epochs for so many samples; at least 160 steps in all."""
+    batch = int(np.clip(2 ** round(math.log2(max(num_samples, 1) / 10)), 16, 128))
+    return batch, 1e-3 * math.sqrt(batch / 32), max(epochs, math.ceil(160 / math.ceil(num_samples / batch)))
 
 
 def _padded(members: list[Ints], device: torch.device) -> Tensor:
@@ -87,48 +69,49 @@ def held_out_probabilities(
     repeats of two cost less than one round of five, and their average is better. Small sets get more
     epochs, so that every network takes at least 160 steps.
     """
-    device = torch.device(device)
-    generator = torch.Generator(device).manual_seed(seed)
-    x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=device)
-    y = torch.as_tensor(label, device=device)
+    where = devices.choose(device)
+    x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=where)
+    y = torch.as_tensor(label, device=where)
     fold = stratified_folds(label, folds, repeats, seed)
     held = [np.flatnonzero(row == f) for row in fold for f in range(folds)]
     seen = [np.flatnonzero(row != f) for row in fold for f in range(folds)]
-    models = len(held)
-    train_rows, held_rows = _padded(seen, device), _padded(held, device)
+    train_rows, held_rows = _padded(seen, where), _padded(held, where)
     n = train_rows.shape[1]
-    batch = int(np.clip(2 ** round(math.log2(max(n, 1) / 10)), 16, 128))
-    steps = math.ceil(n / batch)
-    epochs = max(epochs, math.ceil(160 / steps))
-    stack = _Stack(models, x.shape[1], num_classes, generator, device)
-    optimizer = torch.optim.AdamW(
-        stack.parameters, lr=1e-3 * math.sqrt(batch / 32), weight_decay=1e-2, fused=True
-    )
-    sample_weight = None if weight is None else torch.as_tensor(weight, dtype=torch.float32, device=device)
-
-    total = torch.zeros(models, held_rows.shape[1], num_classes, device=device)
+    batch, rate, epochs = schedule_for(n, epochs)
+    total = torch.zeros(len(held), held_rows.shape[1], num_classes, device=where)
     taken = 0
-    for epoch in range(epochs):
-        order = torch.rand(models, n, generator=generator, device=device).argsort(dim=1)
-        shuffled = train_rows.gather(1, order)
-        for start in range(0, n, batch):
-            rows = shuffled[:, start : start + batch]
-            target = y[rows]
-            logits = stack(x[rows], train=True)
-            loss = gray_loss(logits.flatten(0, 1), target.flatten(), reduction="none").view_as(target)
-            if sample_weight is not None:
-                loss = loss * sample_weight[rows]
-            optimizer.zero_grad(set_to_none=True)
-            loss.mean(dim=1).sum().backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        if epoch % 2 == 1 or epoch == epochs - 1:
-            taken += 1
-            with torch.no_grad():
+    with seeding.seeded(seed, where):
+        models = [MLP(num_classes, (x.shape[1],), dropout=DROPOUT).to(where) for _ in held]
+        layers = mlp_layers(models[0])
+        assert layers is not None  # an MLP is what the learner is made for
+        learner = MLPLearner(models, layers, OptimizerSettings("adamw", rate, weight_decay=1e-2), where)
+        learner.set_learning_rates([rate] * len(models))
+        of_sample = torch.ones(len(y), device=where)
+        if weight is not None:
+            of_sample = torch.as_tensor(weight, dtype=torch.float32, device=where)
+        for epoch in range(epochs):
+            shuffled = train_rows.gather(1, torch.rand(train_rows.shape, device=where).argsort(dim=1))
+            for start in range(0, n, batch):
+                rows = shuffled[:, start : start + batch]
+                logits = learner.forward(x[rows]).logits
+                loss = gray_loss(logits, y[rows].flatten(), reduction="none")
+                learner.update(loss, of_sample[rows].flatten() / rows.shape[1])
+            if epoch % 2 == 1 or epoch == epochs - 1:
+                taken += 1
                 for start in range(0, held_rows.shape[1], _CHUNK):
-                    rows = held_rows[:, start : start + _CHUNK]
-                    total[:, start : start + _CHUNK] += stack(x[rows], train=False).softmax(-1)
+                    part = slice(start, start + _CHUNK)
+                    total[:, part] += _probabilities(learner, x[held_rows[:, part]])
 
     mean = np.zeros((len(label), num_classes))
     for rows_held, probability in zip(held, total.double().cpu().numpy(), strict=True):
         mean[rows_held] += probability[: len(rows_held)]
     return np.asarray(mean / (taken * repeats))
+
+
+@torch.no_grad()
+def _probabilities(learner: MLPLearner, x: Tensor) -> Tensor:
+    """Class probabilities (M, N, K) of inputs (M, N, D), without dropout."""
+    for (kernel, bias), _, layer in learner.parts:
+        x = learner.add_multiply(bias, x, kernel)
+        x = x.relu_() if layer.relu else x
+    return x.softmax(dim=-1)

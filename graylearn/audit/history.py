@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.audit.heldout import DROPOUT, schedule_for
 from graylearn.nets.mlp import MLP
 from graylearn.training import History, OptimizerSettings, train
 
@@ -56,12 +55,9 @@ def train_for_history(
     device: str | torch.device = "cpu",
 ) -> History:
     """One Gray Learning run of a small network on all samples; its history is all that is kept."""
-    n = len(label)
-    batch = int(np.clip(2 ** round(math.log2(max(n, 1) / 10)), 16, 128))
-    epochs = max(epochs, math.ceil(160 / math.ceil(n / batch)))
+    batch, rate, epochs = schedule_for(len(label), epochs)
     torch.manual_seed(seed)
-    model = MLP(num_classes, (features.shape[1],), dropout=0.2)
-    rate = 1e-3 * math.sqrt(batch / 32)
+    model = MLP(num_classes, (features.shape[1],), dropout=DROPOUT)
     result = train(
         model,
         (features, label),

@@ -56,7 +56,7 @@ class Audit:
     mode: Mode
     """Where the network's probabilities came from."""
     form: str
-    """The model of the labels that the data paid for: "none", "constant" or "full"."""
+    """The model that the data paid for: "none", "constant" or "full", with "+strangers" where found."""
     notes: tuple[str, ...] = ()
     """What the reader should know: where the audit abstained, and why."""
     details: dict[str, float] = field(default_factory=dict)

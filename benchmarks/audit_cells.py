@@ -1,0 +1,210 @@
+"""The real cells that the audit is measured on: what is in-distribution, what is OOD, how it is mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits, load_wine
+
+from graylearn.data import Contaminated, Samples, contaminate, load
+from graylearn.data.splits import stratified_choice
+
+CAP = 2400
+"""In-distribution rows of a cell at most."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a cell is contaminated."""
+
+    alpha: float = 0.0
+    flip: float = 0.0
+    labels: str = "random"
+
+
+SETTINGS = {
+    "clean": Setting(),
+    "ood10": Setting(0.1),
+    "ood20": Setting(0.2),
+    "mix": Setting(0.2, 0.2),
+    "specific": Setting(0.2, labels="specific"),
+}
+HARD = {
+    "one-label": "all OOD samples bear one label, as many as that label's own samples",
+    "two-classes": "two of the classes alone",
+    "imbalance": "class sizes falling geometrically to a tenth",
+    "tiny-set": "150 in-distribution samples",
+}
+"""Hard cases, each with 20 % OOD and random labels unless said otherwise, on cells of HARD_CELLS."""
+HARD_CELLS = ("digits", "cifar10", "banking77")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that belong, with their true class, and rows that do not, with the group they come from."""
+
+    x: np.ndarray
+    y: np.ndarray
+    ood_x: np.ndarray
+    ood_group: np.ndarray
+
+
+def _split(x: np.ndarray, y: np.ndarray, ood: list[int]) -> Source:
+    outside = np.isin(y, ood)
+    return Source(x[~outside], y[~outside], x[outside], y[outside])
+
+
+def _table(samples: Samples, ood: list[str], drop: tuple[str, ...] = ()) -> Source:
+    frame = samples.x.drop(columns=[name for name in drop if name in samples.x.columns])
+    numbers = frame.to_numpy(dtype=np.float64)
+    low, high = np.nanquantile(numbers, [0.001, 0.999], axis=0)  # sentinels such as -9999
+    places = [k for k, name in enumerate(samples.classes) if str(name) in ood]
+    if len(places) != len(ood):
+        raise ValueError(f"classes are {samples.classes}, expected {ood} among them")
+    return _split(np.clip(numbers, low, high), samples.y, places)
+
+
+_POINTING = (
+    "objid", "specobjid", "rerun", "run", "camcol", "field", "fiberid", "ra", "dec",
+    "obj_ID", "spec_obj_ID", "rerun_ID", "run_ID", "cam_col", "field_ID", "fiber_ID", "alpha", "delta",
+)  # fmt: skip
+"""Columns of the sky surveys that say where the telescope pointed, not what it saw."""
+
+
+def _digits(data: Path, features: Path) -> Source:
+    x, y = load_digits(return_X_y=True)
+    return _split(x, y, [8, 9])
+
+
+def _wine(data: Path, features: Path) -> Source:
+    x, y = load_wine(return_X_y=True)
+    return _split(x, y, [2])
+
+
+def _skyserver(data: Path, features: Path) -> Source:
+    return _table(load("skyserver", data, split="all"), ["QSO"], _POINTING)
+
+
+def _stellar(data: Path, features: Path) -> Source:
+    return _table(load("stellar", data, split="all"), ["QSO"], _POINTING)
+
+
+def _speech(data: Path, features: Path) -> Source:
+    return _table(load("speech", data, split="all"), ["ES", "FR"])
+
+
+def _wineqt(data: Path, features: Path) -> Source:
+    samples = load("wineqt", data, split="all")
+    quality = np.array([int(str(name)) for name in samples.classes])[samples.y]
+    x = samples.x.drop(columns=[name for name in ("Id",) if name in samples.x.columns]).to_numpy(np.float64)
+    return _split(x, np.clip(quality, 4, 7), [7])
+
+
+def _arrhythmia(data: Path, features: Path) -> Source:
+    samples = load("arrhythmia", data, split="all")
+    x = np.asarray(samples.x, dtype=np.float32)
+    random = np.random.default_rng(0)
+    part = [random.permutation(np.flatnonzero(samples.y == k))[:700] for k in range(samples.num_classes)]
+    chosen = np.concatenate(part)
+    smallest = int(samples.class_counts.argmin())
+    return _split(x[chosen], samples.y[chosen], [smallest])
+
+
+def _arrays(path: Path, parts: tuple[str, str], inside: int) -> Source:
+    """Features of images or text: the first `inside` classes of a fixed shuffle belong, the others do not."""
+    with np.load(path) as file:
+        x, y = file[parts[0]], file[parts[1]].astype(np.int64)
+    order = np.random.default_rng(5).permutation(np.unique(y))
+    return _split(x, y, order[inside:].tolist())
+
+
+def _cifar10(data: Path, features: Path) -> Source:
+    return _arrays(features / "cifar10-features.npz", ("train_x", "train_y"), 8)
+
+
+def _tiny_imagenet(data: Path, features: Path) -> Source:
+    return _arrays(features / "tiny-features.npz", ("train_x", "train_y"), 25)
+
+
+def _banking77(data: Path, features: Path) -> Source:
+    return _arrays(features / "banking77-features.npz", ("x", "y"), 40)
+
+
+CELLS: dict[str, Callable[[Path, Path], Source]] = {
+    "digits": _digits,
+    "wine": _wine,
+    "skyserver": _skyserver,
+    "stellar": _stellar,
+    "speech": _speech,
+    "wineqt": _wineqt,
+    "arrhythmia": _arrhythmia,
+    "cifar10": _cifar10,
+    "tiny-imagenet": _tiny_imagenet,
+    "banking77": _banking77,
+}
+
+
+def make(cell: str, setting: str, seed: int, data: Path, features: Path) -> Contaminated:
+    """One training set whose truth is known; rows are shuffled by the seed."""
+    source = CELLS[cell](data, features)
+    if setting in HARD:
+        return _hard(source, setting, seed)
+    return _mixed(source, SETTINGS[setting], seed)
+
+
+def _mixed(source: Source, setting: Setting, seed: int, cap: int = CAP) -> Contaminated:
+    rows = np.arange(len(source.y))
+    if len(rows) > cap:
+        rows = stratified_choice(source.y, cap, seed)
+    x, y = source.x[rows].astype(np.float32), source.y[rows]
+    groups = None
+    num_classes = len(np.unique(y))
+    if setting.labels == "specific" and len(np.unique(source.ood_group)) >= num_classes:
+        groups = source.ood_group  # else k-means groups, one a label, so that OOD is spread over all labels
+    return contaminate(
+        x,
+        y,
+        source.ood_x.astype(np.float32),
+        alpha=setting.alpha,
+        labels=setting.labels,  # type: ignore[arg-type]
+        ood_groups=groups,
+        flip=setting.flip,
+        on_shortage="subsample",
+        seed=seed,
+    )
+
+
+def _hard(source: Source, case: str, seed: int) -> Contaminated:
+    random = np.random.default_rng(seed)
+    classes = np.unique(source.y)
+    if case == "two-classes":
+        chosen = np.isin(source.y, random.permutation(classes)[:2])
+        part = Source(source.x[chosen], source.y[chosen], source.ood_x, source.ood_group)
+        return _mixed(part, SETTINGS["ood20"], seed)
+    if case == "tiny-set":
+        return _mixed(source, SETTINGS["ood20"], seed, cap=150)
+    if case == "imbalance":
+        share = np.geomspace(1.0, 0.1, len(classes))
+        rows = [
+            random.permutation(np.flatnonzero(source.y == k))[: max(8, int(s * (source.y == k).sum()))]
+            for k, s in zip(random.permutation(classes), share, strict=True)
+        ]
+        chosen = np.concatenate(rows)
+        part = Source(source.x[chosen], source.y[chosen], source.ood_x, source.ood_group)
+        return _mixed(part, SETTINGS["ood20"], seed)
+    rows = stratified_choice(source.y, min(CAP, len(source.y)), seed)
+    of_label = int(np.bincount(source.y[rows]).max())
+    count = min(of_label, len(source.ood_x))
+    one = random.permutation(len(source.ood_x))[:count]
+    return contaminate(
+        source.x[rows].astype(np.float32),
+        source.y[rows],
+        source.ood_x[one].astype(np.float32),
+        alpha=count / (count + len(rows)),
+        labels="specific",
+        ood_groups=np.zeros(count, dtype=np.int64),
+        seed=seed,
+    )

@@ -1,0 +1,106 @@
+"""From class probabilities and features to verdicts: pool the views, fit the labels, name the suspects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.audit.centroids import centre_cosine, find_strangers
+from graylearn.audit.mixture import NoiseFit, fit_noise
+from graylearn.audit.result import Audit, Mode
+from graylearn.audit.views import pool_views
+from graylearn.data.samples import Label
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MIN_CLASS = 4
+"""Classes with fewer samples than this are never flagged: half of the folds saw one of them at most."""
+MIN_SAMPLES = 30
+"""Below this many samples nothing is flagged: no test of the labels can be passed."""
+MIN_CLASSES_FOR_STRANGERS = 4
+"""With fewer classes there are too few kinds of foreigner to compare with."""
+
+
+def judge(
+    network: Floats,
+    label: Ints,
+    classes: tuple[Label, ...],
+    features: NDArray[np.float32] | None,
+    ids: NDArray[Any],
+    mode: Mode,
+) -> Audit:
+    """Pool the views, fit the noise mixture to the labels that can be checked, and read off the verdicts."""
+    n = len(label)
+    views = pool_views(network, label, features, held_out=mode != "history")
+    count = np.bincount(label, minlength=len(classes))
+    checked = count[label] >= MIN_CLASS
+    notes = _notes(n, classes, count)
+    confidence = views.P[np.arange(n), label]
+    best = views.P.argmax(axis=1) if n else np.zeros(0, dtype=np.int64)
+    posterior, pi, o = np.zeros(n), np.zeros(n), np.zeros(n)
+    form, temperature, details = "none", 1.0, {f"weight_{name}": w for name, w in views.weights.items()}
+    judged = n >= MIN_SAMPLES and len(np.unique(label[checked])) >= 2
+    if judged:
+        fit = fit_noise(views.P[checked], label[checked], views.evidence[checked])
+        posterior[checked], pi[checked], o[checked] = fit.posterior, fit.pi, fit.o
+        form, temperature = fit.form, fit.temperature
+        details.update(_details(fit))
+    score = posterior if form != "none" else 1.0 - confidence
+    if judged and features is not None and len(classes) >= MIN_CLASSES_FOR_STRANGERS:
+        rest = np.flatnonzero(checked & (posterior <= 0.5))
+        strange = find_strangers(
+            centre_cosine(features[rest], label[rest], len(classes)), label[rest], best[rest] == label[rest]
+        )
+        details["strangers"] = strange.share
+        if strange.share > 0:
+            # A stranger's label is no draw at random, so both chances stand side by side.
+            found = strange.posterior
+            o[rest] = np.maximum(o[rest], found)
+            pi[rest] = np.maximum(pi[rest], found)
+            posterior[rest] = 1.0 - (1.0 - posterior[rest]) * (1.0 - found)
+            score = np.maximum(posterior, 0.01 * (1.0 - confidence))
+            form = f"{form}+strangers"
+            notes.append(
+                f"{strange.share:.1%} of the samples that fit their label by probability lie apart from the "
+                "others of that label: foreign samples that share one label, or a class of two kinds"
+            )
+    if form == "none" and judged:
+        notes.append("nothing flagged: the labels are explained without any of them being random")
+    suspected = posterior > 0.5
+    is_ood = suspected & (o > 0.5 * pi)
+    # A suspect whose best class is its own label is not another class's sample: it is nobody's.
+    is_ood |= suspected & (best == label)
+    kind = np.where(is_ood, 2, np.where(suspected, 1, 0)).astype(np.int64)
+    suggested = np.where(kind == 0, label, np.where(kind == 1, best, -1)).astype(np.int64)
+    return Audit(
+        ids=ids, label=label, classes=classes, confidence=confidence, score=np.clip(score, 0.0, 1.0),
+        suspected=suspected, kind=kind, suggested=suggested, posterior=posterior, pi=pi, o=o, P=views.P,
+        temperature=temperature, mode=mode, form=form, notes=tuple(notes), details=details,
+    )  # fmt: skip
+
+
+def _notes(n: int, classes: tuple[Label, ...], count: Ints) -> list[str]:
+    notes = []
+    if n < MIN_SAMPLES:
+        notes.append(f"nothing flagged: {n} samples are too few to tell (at least {MIN_SAMPLES})")
+    elif (count > 0).sum() < 2:
+        notes.append("nothing flagged: all samples bear one label")
+    tiny = [str(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
+    if tiny and n >= MIN_SAMPLES:
+        more = ", ..." if len(tiny) > 5 else ""
+        notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({', '.join(tiny[:5])}{more})")
+    if len(classes) == 2:
+        notes.append(
+            "two classes: a random label is right half of the time, so much of the noise stays hidden"
+        )
+    return notes
+
+
+def _details(fit: NoiseFit) -> dict[str, float]:
+    found = {f"log_likelihood_{name}": value for name, value in fit.log_likelihood.items()}
+    found["wrong_rate"] = fit.wrong_rate
+    found.update({f"slope_{column}": float(b) for column, b in enumerate(fit.slopes)})
+    return found

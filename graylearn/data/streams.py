@@ -6,6 +6,7 @@ sets in memory, with the same random numbers.
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -63,6 +64,18 @@ class _IndexedCollate:
 
 def _as_is(batch: Any) -> Any:
     return batch
+
+
+class _WorkerStart:
+    """Lets workers live through Ctrl-C, which a terminal sends to all processes: the run ends them itself."""
+
+    def __init__(self, user: Callable[[int], None] | None) -> None:
+        self.user = user
+
+    def __call__(self, worker: int) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self.user is not None:
+            self.user(worker)
 
 
 class _OrderedBatches:
@@ -148,6 +161,7 @@ class StreamBatches(_Streamed):
             num_workers=self.workers,
             collate_fn=_as_is if direct else _IndexedCollate(default_collate),
             pin_memory=self.device.type == "cuda",
+            worker_init_fn=_WorkerStart(None),
         )
         iterator = iter(loader)
         if resumed is not None:
@@ -178,18 +192,17 @@ class LoaderBatches(_Streamed):
             )
         self.counted = False
         self.loader = self._indexed(loader)
-        places, labels, sizes = self._first_pass()
-        self.steps = len(sizes)
-        self.batch_size = max(sizes)
-        self.places = places if self.counted else None
-        targets = torch.full((int(places.max()) + 1,), -1)
-        targets[places] = labels
+        known = isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset)
+        if isinstance(loader, DataLoader) and known and split_item(loader.dataset[0])[2] is None:
+            # the dataset knows all its labels, also of samples that drop_last or a sampler leaves out
+            targets = read_targets(loader.dataset, loader.num_workers)
+            self.steps = len(loader)
+            self.batch_size = int(getattr(loader.batch_sampler, "batch_size", 0))
+        else:
+            targets, sizes = self._first_pass()
+            self.steps, self.batch_size = len(sizes), max(sizes)
         if int(targets.min()) < 0:
-            missing = int((targets < 0).nonzero()[0])
-            raise DataError(
-                f"the data never gives sample {missing} although it gives sample {len(targets) - 1}:"
-                " the index must run from 0 without gaps"
-            )
+            raise DataError(f"label {int(targets.min())} is negative, expected classes 0, 1, 2, ...")
         self.host_targets = targets
         self.targets = targets.to(device)
 
@@ -206,13 +219,13 @@ class LoaderBatches(_Streamed):
             collate_fn=_IndexedCollate(loader.collate_fn),
             pin_memory=loader.pin_memory,
             timeout=loader.timeout,
-            worker_init_fn=loader.worker_init_fn,
+            worker_init_fn=_WorkerStart(loader.worker_init_fn),
             generator=loader.generator,
             multiprocessing_context=loader.multiprocessing_context,
         )
 
-    def _first_pass(self) -> tuple[Tensor, Tensor, list[int]]:
-        """Read everything once for the labels, which methods must know before they start."""
+    def _first_pass(self) -> tuple[Tensor, list[int]]:
+        """The labels, which methods must know before they start, and the sizes of the batches."""
         places, labels, sizes = [], [], []
         count = 0
         self._seed()
@@ -234,7 +247,16 @@ class LoaderBatches(_Streamed):
                 " the history is right only if every epoch gives them in the same order",
                 stacklevel=5,
             )
-        return torch.cat(places), torch.cat(labels), sizes
+        index = torch.cat(places)
+        targets = torch.zeros(int(index.max()) + 1, dtype=torch.int64)
+        seen = torch.zeros(len(targets), dtype=torch.bool)
+        targets[index], seen[index] = torch.cat(labels), True
+        if not bool(seen.all()):
+            raise DataError(
+                f"the data never gives sample {int((~seen).nonzero()[0])} but gives sample {len(seen) - 1}:"
+                " the index must run from 0 without gaps"
+            )
+        return targets, sizes
 
     def _seed(self) -> None:
         # The loop seeds the global generators before each epoch; a loader's own ones follow them, so that

@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 from pathlib import Path
@@ -33,6 +34,7 @@ from graylearn.errors import CheckpointError
 
 MANIFEST = "checkpoint.json"
 _FORMAT = 1
+_OURS = re.compile(r"\d{5,}-\d{7,}-[0-9a-f]{8}|\.partial-[0-9a-f]{8}")
 _FILES = ("weights.safetensors", "state.npz", "state.json")
 
 
@@ -41,12 +43,14 @@ def has_checkpoint(folder: str | Path) -> bool:
     return (Path(folder) / MANIFEST).exists()
 
 
-def save_checkpoint(folder: str | Path, weights: dict[str, Tensor], state: dict[str, Any], name: str) -> None:
-    """Write a checkpoint to `folder` in the place of the one there; `name` begins the name of its folder."""
+def save_checkpoint(
+    folder: str | Path, weights: dict[str, Tensor], state: dict[str, Any], *, epoch: int, step: int
+) -> None:
+    """Write a checkpoint to `folder` in the place of the one there, named after the epochs and steps done."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     token = secrets.token_hex(4)
-    partial, final = folder / f".partial-{token}", folder / f"{name}-{token}"
+    partial, final = folder / f".partial-{token}", folder / f"{epoch:05d}-{step:07d}-{token}"
     partial.mkdir()
     try:
         # clones, because tied weights share memory and channels_last ones are not contiguous
@@ -69,7 +73,8 @@ def save_checkpoint(folder: str | Path, weights: dict[str, Tensor], state: dict[
         json.dumps({"format": _FORMAT, "folder": final.name, "files": files}, indent=1),
     )
     for other in folder.iterdir():
-        if other.is_dir() and other != final and (other.name.startswith(".partial-") or _is_ours(other)):
+        # by name, so that nothing of the user's is ever removed, and an old one half removed still goes
+        if other.is_dir() and other != final and _OURS.fullmatch(other.name):
             shutil.rmtree(other, ignore_errors=True)
 
 
@@ -190,8 +195,3 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder looks like a checkpoint of ours, so that nothing of the user's is ever removed."""
-    return any((folder / name).exists() for name in _FILES) and folder.name.count("-") >= 2

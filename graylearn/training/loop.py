@@ -229,7 +229,7 @@ class Loop:
             "log": self.logs[0].rows,
             "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
         }
-        save_checkpoint(folder, self.learner.weights(), state, f"{self.epoch:05d}-{self.step:07d}")
+        save_checkpoint(folder, self.learner.weights(), state, epoch=self.epoch, step=self.step)
 
     def load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
         """Stand where a checkpoint was written."""

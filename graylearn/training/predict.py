@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ def predict_logits(
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     device = torch.device(device)
     preparation = preparation or Preparation()
+    if precision != "bf16" and preparation.dtype != torch.float32:  # trained under autocast
+        preparation = dataclasses.replace(preparation, dtype=torch.float32)
     if samples.dtype == torch.uint8 and samples.ndim == 4 and not preparation.images:
         raise DataError("x holds uint8 images: give preparation=result.preparation, which knows their scale")
     autocast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()

@@ -21,6 +21,7 @@ from graylearn.training.mlp import mlp_layers
 
 
 def run(job):
+    os.setsid()
     torch.set_num_threads(1)
     method = make_method(job["method"])
     if job.get("signal_at") is not None:
@@ -29,7 +30,7 @@ def run(job):
         def loss(step):
             calls.append(1)
             if len(calls) == job["signal_at"]:
-                os.kill(os.getpid(), job["signal"])
+                os.killpg(0, job["signal"])  # as a terminal does: also to the workers
             return plain_loss(step)
 
         method.loss = loss
@@ -49,6 +50,8 @@ def run(job):
         checkpoint=job["folder"],
         checkpoint_steps=job.get("checkpoint_steps"),
         resume=job.get("resume", False),
+        stream=job.get("workers", 0) > 0,
+        workers=job.get("workers", 0),
         seed=3,
         log="lines",
     )

@@ -114,8 +114,9 @@ def test_killed_at_any_moment_again_and_again_equals_unbroken(child, tmp_path):
     assert len(folders) == 1  # what killed runs left half written is gone
 
 
-def test_ctrl_c_ends_with_a_checkpoint_and_the_run_goes_on_from_there(child, tmp_path):
-    job = {"method": "spl"}
+@pytest.mark.parametrize("workers", [0, 1])
+def test_ctrl_c_ends_with_a_checkpoint_and_the_run_goes_on_from_there(workers, child, tmp_path):
+    job = {"method": "spl", "workers": workers}
     assert child(**job, folder=tmp_path / "whole", out=tmp_path / "whole.npz") == 0
     stopped = tmp_path / "stopped.npz"
     assert child(**job, folder=tmp_path / "run", out=stopped, signal_at=9, signal=int(signal.SIGINT)) == 0
@@ -257,7 +258,7 @@ def test_values_come_back_as_they_were(tmp_path):
         "scalar": torch.tensor(2.0, dtype=torch.float64),
         "nan": float("nan"),
     }
-    save_checkpoint(tmp_path, {"w": torch.rand(2, 3, 4).transpose(0, 2)}, state, "00001-0000002")
+    save_checkpoint(tmp_path, {"w": torch.rand(2, 3, 4).transpose(0, 2)}, state, epoch=1, step=2)
     weights, back = load_checkpoint(tmp_path)
     assert weights["w"].shape == (4, 3, 2)
     assert back["numbers"] == state["numbers"]
@@ -280,3 +281,10 @@ def test_files_of_the_user_in_the_folder_are_left_alone(tmp_path):
     (tmp_path / "my-own-notes" / "a.txt").write_text("keep")
     fit(tmp_path)
     assert (tmp_path / "my-own-notes" / "a.txt").read_text() == "keep"
+
+
+def test_what_a_kill_left_of_an_old_checkpoint_goes_with_the_next(tmp_path):
+    (tmp_path / "00001-0000002-0123abcd").mkdir()
+    (tmp_path / ".partial-0123abcd").mkdir()
+    fit(tmp_path, epochs=1)
+    assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 1

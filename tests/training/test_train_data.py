@@ -76,6 +76,21 @@ def test_a_shuffling_dataloader_keeps_its_batches_and_knows_its_samples():
     assert np.corrcoef(final, result.history.last_label_confidence())[0, 1] > 0.95
 
 
+def test_a_loader_may_drop_its_last_batch_and_every_sample_keeps_its_label():
+    x, y = blobs()
+    loader = DataLoader(Mapped(x, y), batch_size=50, shuffle=True, drop_last=True)
+    result = train(mlp(), loader, method="standard", epochs=6, log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+    assert result.history.count.sum() == 6 * 100
+    assert np.isnan(result.history.label_confidence).sum() == 6 * 20
+
+
+def test_an_index_with_gaps_is_refused():
+    x, y = blobs()
+    with pytest.raises(DataError, match="never gives sample 0 but gives sample 120"):
+        train(mlp(), IterAgain([(x, y, torch.arange(1, 121))]), epochs=1, log="none")
+
+
 def test_a_loader_may_bring_its_own_index():
     x, y = blobs()
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
@@ -175,3 +190,4 @@ def test_bfloat16_on_the_cpu_trains_close_to_float32():
     half = train(cnn(), (x, y), method="standard", epochs=1, batch_size=20, precision="bf16", log="none")
     assert half.log[0]["loss"] == pytest.approx(exact.log[0]["loss"], rel=0.02)
     assert next(half.model.parameters()).dtype == torch.float32
+    np.testing.assert_allclose(half.predict_logits(x), exact.predict_logits(x), atol=0.1)

@@ -211,6 +211,34 @@ def test_features_are_what_the_last_linear_layer_reads():
     torch.testing.assert_close(method.seen, expected, atol=1e-5, rtol=0)
 
 
+def test_only_whole_batches_run_through_the_compiled_network(monkeypatch):
+    seen = {"compiled": [], "plain": []}
+    plain_forward = nn.Sequential.forward
+
+    def forward(self, inputs):
+        seen["plain"].append(len(inputs))
+        return plain_forward(self, inputs)
+
+    def fake_compile(module, mode, dynamic):
+        assert (mode, dynamic) == ("default", False)
+
+        def compiled(inputs):
+            seen["compiled"].append(len(inputs))
+            return plain_forward(module, inputs)
+
+        return compiled
+
+    x, y = blobs(samples=50)
+    expected = train(Opaque(mlp()), (x, y), method="standard", epochs=2, log="none").model.model
+    monkeypatch.setattr(torch, "compile", fake_compile)
+    monkeypatch.setattr(nn.Sequential, "forward", forward)
+    model = mlp()
+    train(model, (x, y), method="standard", epochs=2, compile=True, log="none")
+    assert seen["compiled"] == [16] * 7  # one to warm up, three an epoch
+    assert seen["plain"].count(2) == 3  # the probe, and the last batch of each epoch
+    assert_same_weights(model, expected)
+
+
 def test_a_network_without_logits_of_the_right_shape_is_refused():
     with pytest.raises(SettingsError, match="expected logits"):
         train(nn.Flatten(0), blobs(), epochs=1, log="none")

@@ -162,6 +162,7 @@ def engine_speed(
 ) -> dict[str, float]:
     """Images a second of whole epochs of `train`, history and augmentation included, the first left out."""
     torch.manual_seed(0)
+    torch.compiler.reset()
     settings = Settings(
         epochs=epochs,
         batch_size=batch,

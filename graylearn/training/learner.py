@@ -8,10 +8,13 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from graylearn.methods.base import Output
 from graylearn.training.networks import as_output
 from graylearn.training.optimizers import OptimizerSettings
+
+_RECOMPILE_LIMIT = 64
 
 
 class Learner(Protocol):
@@ -80,6 +83,7 @@ class ModuleLearner:
         # a user's optimizer may give its groups rates of their own: the schedule scales each
         self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
         self.base_rate = base_rate if base_rate is not None else self.group_rates[0]
+        self.norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
         self.compiled: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
         self.keeps_outputs = True
@@ -89,6 +93,11 @@ class ModuleLearner:
 
         A second shape would compile the whole network a second time for one batch an epoch.
         """
+        import torch._dynamo  # late: seconds, and only here
+
+        # one process may train many networks and batch sizes; past the limit torch quietly stops compiling
+        limits = torch._dynamo.config
+        limits.recompile_limit = max(limits.recompile_limit, _RECOMPILE_LIMIT)
         self.compiled = torch.compile(self.network, mode=mode, dynamic=False)
         self.compiled_size = batch_size
         # CUDA graphs write each step's outputs to the same memory
@@ -106,8 +115,22 @@ class ModuleLearner:
             network = self.compiled
             if not self.keeps_outputs:
                 torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        if inputs.shape[0] == 1 and self.norms:
+            return self._forward_lone(inputs)
         with self._autocast():
             return as_output(network(inputs))
+
+    def _forward_lone(self, inputs: Tensor) -> Output:
+        """A batch of one sample, which has no variance of its own: batch norm uses its running statistics."""
+        training = [norm.training for norm in self.norms]
+        for norm in self.norms:
+            norm.eval()
+        try:
+            with self._autocast():
+                return as_output(self.network(inputs))
+        finally:
+            for norm, was in zip(self.norms, training, strict=True):
+                norm.train(was)
 
     def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
         """A further pass within the same step; not through CUDA graphs, which would overwrite the first."""

@@ -211,6 +211,14 @@ def test_features_are_what_the_last_linear_layer_reads():
     torch.testing.assert_close(method.seen, expected, atol=1e-5, rtol=0)
 
 
+def test_a_last_batch_of_one_sample_passes_batch_norm():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    result = train(model, blobs(samples=33), epochs=2, batch_size=16, log="none")
+    assert (result.history.count == 2).all()
+    assert int(model[1].num_batches_tracked) == 4  # the lone sample adds nothing to the statistics
+
+
 def test_only_whole_batches_run_through_the_compiled_network(monkeypatch):
     seen = {"compiled": [], "plain": []}
     plain_forward = nn.Sequential.forward

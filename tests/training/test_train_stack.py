@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 from training_helpers import (
     HalfRate,
     assert_same_weights,
@@ -93,3 +94,22 @@ def test_a_stack_makes_its_models_from_a_function_by_seed():
 def test_what_a_stack_cannot_do_is_refused(models, options, message):
     with pytest.raises(SettingsError, match=message):
         train_stack(models(), blobs(), epochs=1, log="none", **options)
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autograd(models):
+    nets = [mlp(seed=seed) for seed in range(models)]
+    x, y = blobs(samples=12)
+    inputs, target = (x, y) if models == 1 else (x.expand(models, -1, -1).contiguous(), y.repeat(models))
+    loss = sum(F.cross_entropy(net(x), y) for net in nets)
+    loss.backward()
+    expected = [torch.cat([p.grad.T.flatten() for p in net.parameters()]) for net in nets]
+    for numpy in (True, False):
+        learner = MLPLearner(nets, mlp_layers(nets[0]), OptimizerSettings("sgd", 0.1), torch.device("cpu"))
+        if not numpy:
+            learner.on_cpu = None  # what runs on a GPU, here
+        output = learner.forward(inputs)
+        learner.update(
+            F.cross_entropy(output.logits, target, reduction="none"), torch.full(target.shape, 1 / 12)
+        )
+        torch.testing.assert_close(learner.gradient, torch.stack(expected), atol=1e-6, rtol=1e-5)

@@ -17,8 +17,26 @@ from graylearn.losses import checks
 from graylearn.losses.reference import Confidence, gray_gradient, mix
 from graylearn.losses.rows import compute_dtype
 
-# Elements a chunk and thread: three float32 temporaries of this size stay within a core's L2 cache.
-CHUNK = 1 << 16
+# Elements a chunk and thread: four float32 temporaries of it are 4 MiB, small beside any batch that is cut,
+# and large enough that the sixty calls into torch a chunk cost little (2^16 took twice as long on a CPU).
+CHUNK = 1 << 18
+
+
+def sum_log1m(x: Tensor, one_minus: Tensor) -> Tensor:
+    """sum_k log(1 - x_k) over dim 1, (N, 1, ...), for x <= 1/2 that sum to at most 1; spends both arguments.
+
+    1 - (1 - a)(1 - b) = a + b (1 - a) joins two classes and keeps the relative precision of small x, and the
+    whole product is at least 1/4. So the classes are folded together, and the logarithm, by far the dearest
+    step on a CPU, is taken of a few columns instead of K.
+    """
+    width = x.shape[1]
+    while width > 4:
+        half = width // 2
+        left, right = x[:, :half], x[:, width - half : width]
+        left.addcmul_(right, one_minus[:, :half])
+        one_minus[:, :half].mul_(one_minus[:, width - half : width])
+        width -= half
+    return torch.log1p(-x[:, :width]).sum(1, keepdim=True)
 
 
 def closed_form(
@@ -43,11 +61,12 @@ def closed_form(
     e_y = e.gather(1, y)
     x_y = e_y * c
 
-    one_minus = torch.mul(e, -c)
-    work = torch.log1p(one_minus)
+    x = e * c
+    one_minus = 1 - x
+    work = torch.div(e, one_minus) if gradient is not None else None
     log_total = torch.log1p(down * T)
     of_top = torch.where(y_is_top, 0.0, gap + T.log() - log_total)
-    rejected = torch.log1p(-x_y) - work.sum(1, keepdim=True) - of_top
+    rejected = torch.log1p(-x_y) - sum_log1m(x, one_minus) - of_top
 
     if isinstance(confidence, Tensor):
         certain = confidence.to(dtype).unsqueeze(1)
@@ -59,9 +78,8 @@ def closed_form(
         doubt = torch.where(y_is_top, others, 1 - x_y)
     loss = mix(certain, doubt, log_total + (top_logit - z_y), rejected)
 
-    if gradient is not None:
+    if gradient is not None and work is not None:
         factor = scale.unsqueeze(1)
-        torch.div(e, one_minus.add_(1), out=work)
         odds = c * work.sum(1, keepdim=True) - x_y / (1 - x_y)
         # The rejected top takes doubt * lead * e / T off every other class.
         pull = torch.where(y_is_top | (T == 0), 0.0, doubt * lead / T)
@@ -160,18 +178,19 @@ class Fused(torch.autograd.Function):
         if received is None:
             return None, *nothing
         logits, target, given, scale, gradient = ctx.saved_tensors
-        compiling = torch.compiler.is_compiling()
-        fresh = ctx.want and not compiling and not ctx.spent
+        rule: Confidence = ctx.rule if given is None else given
         by = received if ctx.summed else received.unsqueeze(1)
-        if compiling and ctx.want:
+        if torch.compiler.is_compiling() and ctx.want:
             return gradient * by, *nothing
-        if torch.is_grad_enabled() or not fresh:
-            rule: Confidence = ctx.rule if given is None else given
+        if torch.is_grad_enabled():
             rows = gray_gradient(logits.to(scale.dtype), target, rule) * (by * scale.unsqueeze(1))
             return rows.to(logits.dtype), *nothing
-        ctx.spent = True  # scaled in place, so a second backward must start afresh
+        if ctx.spent or not ctx.want:
+            gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
+            sweep(logits, target, rule, scale, gradient)
+        ctx.spent = True  # scaled in place below, so a second backward must start afresh
         if not (ctx.summed and received.device.type == "cpu" and received.item() == 1):
-            gradient.mul_(by)
+            gradient.data.mul_(by)  # .data: autograd must not take this for a change of its saved tensor
         return gradient, *nothing
 
     @staticmethod

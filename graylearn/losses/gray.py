@@ -6,7 +6,6 @@ One door, three implementations of the same numbers: `reference` (plain torch), 
 device), `triton` (CUDA kernels). With K = 2 the loss is cross entropy, whatever the confidence.
 """
 
-import functools
 import importlib.util
 
 import torch
@@ -20,16 +19,14 @@ from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
 
 
-@functools.cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 
 def _choose(logits: Tensor, detach: bool) -> str:
     """The implementation that `impl="auto"` stands for; gray_loss's docstring says the rule."""
     if not detach or checks.transforms_active():
         return "reference"
-    if logits.is_cuda and _has_triton():
+    if logits.is_cuda and HAS_TRITON:
         from graylearn.losses import gpu
 
         if gpu.suits(logits):
@@ -81,7 +78,7 @@ def gray_loss(
         raise ValueError(f"detach=False needs impl='reference' or 'auto'; got impl={impl!r}")
     if isinstance(confidence, Tensor) and detach:
         confidence = confidence.detach()
-    if impl == "triton":
+    if impl == "triton" and logits.numel():
         from graylearn.losses import gpu
 
         return gpu.gray_triton(logits, target, confidence, weight, ignore_index, reduction)
@@ -94,9 +91,8 @@ def gray_loss(
         full = rows.logits.to(compute_dtype(logits.dtype))
         return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
     scale = rows.scale(reduction)
-    return rows.result(
-        gray_fused(rows.logits, rows.target, confidence, scale, rows.valid, reduction != "none")
-    )
+    losses = gray_fused(rows.logits, rows.target, confidence, scale, rows.valid, reduction != "none")
+    return rows.result(losses, reduction)
 
 
 class GrayLoss(nn.Module):

@@ -44,11 +44,15 @@ class Rows:
 
     def scale(self, reduction: str) -> Tensor:
         """What each row's loss is multiplied by before all are summed (or not, for "none")."""
-        return self.weight / self.weight.sum() if reduction == "mean" else self.weight
+        if reduction != "mean":
+            return self.weight
+        return torch.where(self.valid, self.weight / self.weight.sum(), 0.0)
 
-    def result(self, values: Tensor) -> Tensor:
-        """Rows of the result with the shape and dtype the caller expects."""
+    def result(self, values: Tensor, reduction: str) -> Tensor:
+        """Scaled rows or their sum in the shape and dtype the caller expects; the mean of no rows is NaN."""
         values = values.to(result_dtype(self.logits))
+        if reduction == "mean":
+            return torch.where(self.valid.any(), values, float("nan"))
         return values if self.batched or values.ndim == 0 else values.squeeze(0)
 
 
@@ -73,7 +77,7 @@ def make_rows(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
 def reduce_rows(losses: Tensor, rows: Rows, reduction: str) -> Tensor:
     """Weight the rows' losses and reduce them; an ignored row counts nothing, whatever its loss."""
     losses = torch.where(rows.valid, losses * rows.scale(reduction), 0.0)
-    return rows.result(losses if reduction == "none" else losses.sum())
+    return rows.result(losses if reduction == "none" else losses.sum(), reduction)
 
 
 def per_row(

@@ -1,0 +1,195 @@
+"""Derivatives: first and second, repeated, mapped and compiled."""
+
+import shutil
+
+import pytest
+import torch
+from torch.func import grad, jacrev, vmap
+from torch.nn import functional as F
+
+from graylearn.losses import gpu, gray_loss
+
+IMPLS = ["reference", "fused", "triton"]
+
+
+def fixed_confidence(logits, target, rule):
+    """C as the loss sees it: a constant."""
+    probs = logits.detach().softmax(1)
+    return probs.amax(1) if rule == "max" else probs.gather(1, target[:, None])[:, 0]
+
+
+@pytest.mark.parametrize("impl", ["reference", "fused"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("rule", ["max", "label"])
+def test_gradcheck_with_constant_confidence(impl, reduction, rule):
+    """Numeric derivatives move the logits, so C is held where the rule put it."""
+    torch.manual_seed(0)
+    logits = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 4, -100, 2])
+    confidence = fixed_confidence(logits, target.clamp_min(0), rule)
+
+    def loss(scores):
+        return gray_loss(scores, target, confidence=confidence, impl=impl, reduction=reduction)
+
+    assert torch.autograd.gradcheck(loss, logits)
+    assert torch.autograd.gradgradcheck(loss, logits)
+    by_rule = gray_loss(logits, target, confidence=rule, impl=impl, reduction=reduction).sum()
+    expected = torch.autograd.grad(loss(logits).sum(), logits)
+    torch.testing.assert_close(torch.autograd.grad(by_rule, logits), expected)
+
+
+@pytest.mark.parametrize("rule", ["max", "label"])
+def test_gradcheck_of_the_literal_objective(rule):
+    """detach=False differentiates through C; the detached gradient is another one."""
+    torch.manual_seed(0)
+    logits = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 4, 1, 2])
+
+    def loss(scores):
+        return gray_loss(scores, target, confidence=rule, detach=False)
+
+    assert torch.autograd.gradcheck(loss, logits)
+    assert torch.autograd.gradgradcheck(loss, logits)
+    (literal,) = torch.autograd.grad(loss(logits), logits)
+    (detached,) = torch.autograd.grad(gray_loss(logits, target, confidence=rule), logits)
+    assert not torch.allclose(literal, detached, atol=1e-3)
+
+
+def test_literal_gradient_points_the_wrong_way_at_a_uniform_start():
+    """-q(1-q)[1 + W - (L_G - L_C)] at the label, as the docstring warns: positive for K >= 20."""
+    for num_classes, wrong in ((10, False), (20, True), (100, True)):
+        logits = torch.zeros(1, num_classes, dtype=torch.float64, requires_grad=True)
+        gray_loss(logits, torch.tensor([3]), confidence="label", detach=False).backward()
+        assert (logits.grad[0, 3] > 0).item() == wrong
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_second_derivatives_agree_with_the_reference(impl, reduction):
+    """A gradient penalty is wrong in silence if an implementation takes its gradient for a constant."""
+    torch.manual_seed(1)
+    inputs, weights = torch.randn(6, 3), torch.randn(3, 5)
+    target = torch.tensor([0, 1, 2, 3, 4, -100])
+    penalties = []
+    for which in ("reference", impl):
+        matrix = weights.clone().requires_grad_()
+        loss = gray_loss(inputs @ matrix, target, impl=which, reduction=reduction).sum()
+        (gradient,) = torch.autograd.grad(loss, matrix, create_graph=True)
+        penalties.append(torch.autograd.grad(gradient.square().sum(), matrix)[0])
+    torch.testing.assert_close(penalties[1], penalties[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_backward_twice_gives_the_same_twice(impl, reduction):
+    """The stored gradient is scaled in place; a second backward must not meet it scaled."""
+    torch.manual_seed(2)
+    logits = torch.randn(5, 4, requires_grad=True)
+    loss = gray_loss(logits, torch.tensor([0, 1, 2, 3, -100]), impl=impl, reduction=reduction)
+    seed = torch.rand(loss.shape)
+    (first,) = torch.autograd.grad(loss, logits, seed, retain_graph=True)
+    first = first.clone()
+    (second,) = torch.autograd.grad(loss, logits, seed, retain_graph=True)
+    (third,) = torch.autograd.grad(loss, logits, seed)
+    torch.testing.assert_close(second, first)
+    torch.testing.assert_close(third, first)
+
+
+@pytest.mark.parametrize("impl", ["fused", "triton"])
+def test_the_gradient_becomes_the_leafs_without_a_copy(impl):
+    """One gradient buffer: what forward filled is what ends up in .grad."""
+    made = []
+
+    class Spy(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            if func is torch.empty_like:
+                made.append(out.data_ptr())
+            return out
+
+    logits = torch.randn(50, 40, requires_grad=True)
+    with Spy():
+        loss = gray_loss(logits, torch.randint(40, (50,)), impl=impl)
+    loss.backward()
+    assert logits.grad.data_ptr() in made
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.0, 1024.0])
+def test_mean_with_ignored_rows_counted_before_and_after(monkeypatch, scale):
+    """The two ways the kernels find the mean's divisor, and a factor received by backward."""
+    torch.manual_seed(3)
+    logits, target = torch.randn(30, 7), torch.randint(7, (30,))
+    target[::3] = -100
+    reference = logits.clone().requires_grad_()
+    expected = gray_loss(reference, target, impl="reference")
+    (expected * scale).backward()
+    for count_from in (1 << 40, 0):
+        monkeypatch.setattr(gpu, "COUNT_FROM", count_from)
+        scores = logits.clone().requires_grad_()
+        loss = gray_loss(scores, target, impl="triton")
+        (loss * scale).backward()
+        torch.testing.assert_close(loss, expected)
+        torch.testing.assert_close(scores.grad, reference.grad)
+
+
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("rule", ["max", "given"])
+def test_vmap_and_grad(impl, reduction, rule):
+    torch.manual_seed(4)
+    logits, target = torch.randn(3, 4, 5), torch.randint(5, (3, 4))
+    confidence = torch.rand(3, 4)
+
+    def loss(scores, labels, given):
+        return gray_loss(
+            scores, labels, confidence=given if rule == "given" else rule, impl=impl, reduction=reduction
+        ).sum()
+
+    def one_by_one(scores, labels, given):
+        leaf = scores.clone().requires_grad_()
+        value = loss(leaf, labels, given)
+        value.backward()
+        return value.detach(), leaf.grad
+
+    each = [one_by_one(*row) for row in zip(logits, target, confidence, strict=True)]
+    mapped = vmap(loss)(logits, target, confidence)
+    torch.testing.assert_close(mapped, torch.stack([value for value, _ in each]))
+    gradients = vmap(grad(loss))(logits, target, confidence)
+    torch.testing.assert_close(gradients, torch.stack([gradient for _, gradient in each]))
+    other_dim = vmap(loss, in_dims=(1, 0, 0))(logits.movedim(0, 1), target, confidence)
+    torch.testing.assert_close(other_dim, mapped)
+    over_logits = vmap(loss, in_dims=(0, None, None))(logits, target[0], confidence[0])
+    torch.testing.assert_close(over_logits[0], mapped[0])
+
+
+def test_hessian_of_two_classes_is_that_of_cross_entropy():
+    logits, target = torch.randn(2, dtype=torch.float64), torch.tensor(1)
+    twice = [
+        jacrev(jacrev(lambda z, loss=loss: loss(z, target)))(logits) for loss in (gray_loss, F.cross_entropy)
+    ]
+    torch.testing.assert_close(*twice)
+
+
+COMPILED = [(impl, "aot_eager") for impl in ("auto", *IMPLS)]
+if shutil.which("g++") or shutil.which("clang++"):
+    COMPILED.append(("auto", "inductor"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("impl", "backend"), COMPILED)
+def test_compiles_whole(impl, backend):
+    torch.manual_seed(5)
+    logits, target = torch.randn(6, 5), torch.randint(5, (6,))
+    target[2] = -100
+    torch._dynamo.reset()
+
+    def loss(scores, labels):
+        return gray_loss(scores, labels, impl=impl)
+
+    eager, traced = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    expected = gray_loss(eager, target, impl="reference")
+    value = torch.compile(loss, fullgraph=True, backend=backend)(traced, target)
+    expected.backward()
+    value.backward()
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(traced.grad, eager.grad)

@@ -1,0 +1,135 @@
+"""Every implementation against 60 digits: values and gradients finite and right, also at logits of 1e4."""
+
+import pytest
+import torch
+from exact import exact_rows
+
+from graylearn.losses import gpu, gray_loss
+from graylearn.losses.gpu import Plan
+
+EPS = {torch.float64: 2.3e-16, torch.float32: 1.2e-7, torch.bfloat16: 7.9e-3, torch.float16: 9.8e-4}
+CASES = [
+    (impl, dtype)
+    for impl in ("reference", "fused", "triton")
+    for dtype in EPS
+    if (impl, dtype) != ("triton", torch.float64)
+]
+
+
+def hard_rows(num_classes, spread, dtype, seed=0):
+    """Rows with the label on top, tied at the top, at the bottom, and anywhere."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = (torch.randn(6, num_classes, generator=generator, dtype=torch.float64) * spread).to(dtype)
+    target = torch.randint(num_classes, (6,), generator=generator)
+    target[0] = logits[0].argmax()
+    logits[1, :2] = logits[1].max() + 1
+    target[1] = 1
+    target[2] = logits[2].argmin()
+    return logits, target
+
+
+def assert_right(logits, target, confidence, impl, dtype):
+    loss, gradient, size = exact_rows(logits, target, confidence)
+    scores = logits.clone().requires_grad_()
+    rows = gray_loss(scores, target, confidence=confidence, impl=impl, reduction="none")
+    rows.sum().backward()
+    assert rows.dtype == scores.grad.dtype == dtype
+    tiny = torch.finfo(dtype).tiny * 100
+    # The reference is as exact as cross_entropy, to eps of one; the closed forms to eps of the loss
+    # itself, and in the gradient to eps of Q_k and 1 - Q_y.
+    far = (rows.detach().double() - loss).abs() / (
+        loss.abs() + (1.0 if impl == "reference" else tiny / EPS[dtype])
+    )
+    scale = gradient.abs() + (1.0 if impl == "reference" else size) + tiny / EPS[dtype]
+    off = (scores.grad.double() - gradient).abs() / scale
+    allowed = 64 * EPS[dtype] if dtype in (torch.float32, torch.float64) else 2 * EPS[dtype]
+    assert far.max() < allowed
+    assert off.max() < allowed
+
+
+@pytest.mark.parametrize("spread", [0.1, 1, 6, 100, 1e4])
+@pytest.mark.parametrize("num_classes", [2, 3, 10, 100])
+@pytest.mark.parametrize(("impl", "dtype"), CASES)
+def test_rows_match_sixty_digits(impl, dtype, num_classes, spread):
+    logits, target = hard_rows(num_classes, spread, dtype)
+    assert torch.isfinite(logits).all()
+    given = torch.tensor([0.0, 1.0, 0.3, 0.7, 1e-6, 0.5])
+    for confidence in ("max", "label", given):
+        assert_right(logits, target, confidence, impl, dtype)
+
+
+@pytest.mark.parametrize("spread", [0.5, 3, 1e4])
+@pytest.mark.parametrize(("impl", "dtype"), CASES)
+def test_a_thousand_classes_match_sixty_digits(impl, dtype, spread):
+    logits, target = hard_rows(1000, spread, dtype)
+    for confidence in ("max", "label"):
+        assert_right(logits[:4], target[:4], confidence, impl, dtype)
+
+
+@pytest.mark.parametrize("spread", [1, 4, 1e4])
+@pytest.mark.parametrize("block", [1024, 256])
+def test_kernel_for_large_rows_matches_sixty_digits(monkeypatch, block, spread):
+    """The one-row kernel, with the row in registers (1024) and in blocks with a running maximum (256)."""
+    monkeypatch.setattr(gpu, "plan", lambda *_: Plan(rows=1, block=block, warps=4, chunk=128))
+    logits, target = hard_rows(1000, spread, torch.float32, seed=1)
+    logits[3, ::2] = logits[3, 1]  # many ties below the top
+    given = torch.tensor([0.0, 1.0, 0.3, 0.7, 1e-6, 0.5])
+    for confidence in ("max", "label", given):
+        assert_right(logits, target, confidence, "triton", torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("num_classes", "spread", "leader"), [(200, 0.1, 0.0), (200, 0.1, 6.0), (5000, 1.0, 0.0)]
+)
+def test_both_ways_through_a_row_are_taken(num_classes, spread, leader):
+    """Series where no class leads, exact where one does; both against 60 digits."""
+    generator = torch.Generator().manual_seed(2)
+    logits = torch.randn(3, num_classes, generator=generator) * spread
+    logits[:, 7] += leader
+    total = (logits - logits.amax(1, keepdim=True)).exp().sum(1)
+    assert ((total >= 16) == (leader == 0)).all()  # kernels.SERIES_FROM decides the way
+    for target in (torch.tensor([7, 1, 2]), torch.tensor([0, 0, 7])):
+        assert_right(logits, target, "max", "triton", torch.float32)
+        assert_right(logits, target, "label", "triton", torch.float32)
+
+
+@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+@pytest.mark.parametrize("confidence", ["max", "label"])
+def test_what_is_not_a_number_is_not_hidden(impl, confidence):
+    logits = torch.randn(3, 70)
+    logits[0, 4] = float("nan")
+    logits[1, 5] = float("inf")
+    scores = logits.requires_grad_()
+    rows = gray_loss(scores, torch.tensor([1, 2, 3]), confidence=confidence, impl=impl, reduction="none")
+    rows.sum().backward()
+    assert rows.isnan().tolist() == [True, True, False]
+    assert scores.grad[0].isnan().any()
+    assert scores.grad[1].isnan().any()
+    assert scores.grad[2].isfinite().all()
+
+
+@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+@pytest.mark.parametrize("confidence", ["max", "label"])
+def test_masked_classes_are_as_if_absent(impl, confidence):
+    logits = torch.tensor([[1.0, -2.0, 0.5, 3.0]])
+    masked = torch.tensor([[1.0, float("-inf"), -2.0, 0.5, float("-inf"), 3.0]])
+    few, many = logits.requires_grad_(), masked.requires_grad_()
+    short = gray_loss(few, torch.tensor([2]), confidence=confidence, impl=impl)
+    long = gray_loss(many, torch.tensor([3]), confidence=confidence, impl=impl)
+    short.backward()
+    long.backward()
+    torch.testing.assert_close(long, short)
+    torch.testing.assert_close(many.grad[:, [0, 2, 3, 5]], few.grad)
+    assert (many.grad[:, [1, 4]] == 0).all()
+
+
+@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+def test_a_row_with_one_class_left_is_certain(impl):
+    """All but one class masked: no loss for that label, an infinite one for another, as in cross_entropy."""
+    masked = torch.full((2, 4), float("-inf"))
+    masked[:, 1] = 2.0
+    scores = masked.requires_grad_()
+    rows = gray_loss(scores, torch.tensor([1, 0]), impl=impl, reduction="none")
+    rows[0].backward()
+    assert rows.tolist() == [0.0, float("inf")]
+    assert (scores.grad[0] == 0).all()

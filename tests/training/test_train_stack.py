@@ -16,10 +16,8 @@ from training_helpers import (
 )
 
 from graylearn.errors import SettingsError
-from graylearn.training import (
-    train,
-    train_stack,
-)
+from graylearn.training import OptimizerSettings, train, train_stack
+from graylearn.training.mlp import MLPLearner, mlp_layers
 
 
 def test_a_stack_trains_each_model_as_alone():

@@ -101,7 +101,7 @@ def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autogr
     inputs, target = (x, y) if models == 1 else (x.expand(models, -1, -1).contiguous(), y.repeat(models))
     loss = sum(F.cross_entropy(net(x), y) for net in nets)
     loss.backward()
-    expected = [torch.cat([p.grad.T.flatten() for p in net.parameters()]) for net in nets]
+    expected = [torch.cat([p.grad.t().flatten() for p in net.parameters()]) for net in nets]
     for numpy in (True, False):
         learner = MLPLearner(nets, mlp_layers(nets[0]), OptimizerSettings("sgd", 0.1), torch.device("cpu"))
         if not numpy:

@@ -1,0 +1,56 @@
+"""Imports point one way: a room may import only the rooms below it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "graylearn"
+
+MAY_IMPORT = {
+    "errors": set(),
+    "extras": {"errors"},
+    "losses": {"errors"},
+    "nets": {"errors"},
+    "metrics": {"errors", "losses"},
+    "theory": {"errors", "losses"},
+    "data": {"errors", "extras"},
+    "methods": {"errors", "losses"},
+    "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
+    "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
+}
+MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import by the full name, graylearn.{node.module}"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("graylearn.")}
+    return found
+
+
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_down(path: Path):
+    own = room(path)
+    assert own in MAY_IMPORT, f"{own} is a new room: give it a place in the order above"
+    above = imported_rooms(path) - MAY_IMPORT[own] - {own}
+    assert not above, f"{own} may not import {sorted(above)}"
+
+
+def test_no_file_outgrows_its_subject():
+    long = {str(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > 500}
+    assert not long, f"over 500 lines: what second thing moved in? {long}"

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
 from graylearn.data.batches import BatchSource
+from graylearn.data.streams import split_item
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
 from graylearn.training.learner import ModuleLearner
@@ -69,10 +71,20 @@ def use_bfloat16(precision: str, device: torch.device, data: Any) -> bool:
         return precision == "bf16"
     if device.type != "cuda":
         return False
-    samples = getattr(data, "x", data[0] if isinstance(data, tuple) else None)
+    return _axes(data) == 4
+
+
+def _axes(data: Any) -> int:
+    """How many axes a batch of inputs has, as far as that can be told without reading the data."""
     if isinstance(data, DataLoader):
-        return False
-    return getattr(samples, "ndim", 0) == 4
+        data = data.dataset
+    if isinstance(data, tuple):
+        return int(np.ndim(data[0])) if len(data) == 2 else 0
+    if hasattr(data, "x"):
+        return int(np.ndim(data.x))
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and len(data) > 0:
+        return 1 + int(np.ndim(split_item(data[0])[0]))
+    return 0
 
 
 def maybe_compile(

@@ -169,6 +169,7 @@ def _train(
         "method": f"{type(method).__name__} {_options(method)}",
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
+        "learner": type(learner).__name__,
         "sample_weight": sample_weight is not None,
     }
     rows: list[Row] = []

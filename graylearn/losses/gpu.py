@@ -11,7 +11,7 @@ none       Forward writes losses only; backward computes the gradient with each 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -26,8 +26,8 @@ INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 COUNT_FROM = 1 << 25  # values; below, an extra pass where rows are ignored costs less than counting always
-LARGE = 2048  # classes; above, one row a program
-IN_REGISTERS = 32768  # classes a program can hold
+LARGE = 512  # classes; above, one row a program
+IN_REGISTERS = 8192  # classes a program holds: beyond, several rows in flight beat one exponential less
 STRIDED = 256  # classes, where they do not lie side by side: a tile must hold many neighbours
 
 
@@ -53,16 +53,14 @@ def plan(num_classes: int, inner: int = 1) -> Plan:
     if inner > 1:
         return Plan(rows=max(16, 4096 // block), block=block, warps=4 if block <= 64 else 8)
     if num_classes <= LARGE:
-        return Plan(rows=min(128, max(2, 4096 // block)), block=block, warps=4)
-    if num_classes <= IN_REGISTERS:
-        warps = 8 if block <= 8192 else block // 1024
-    else:
-        block, warps = 16384, 32
+        # Few values a thread: tiles four times as large took twice the time on an H200.
+        return Plan(rows=max(2, 512 // block), block=block, warps=4 if block <= 32 else 2)
+    block = min(block, IN_REGISTERS)
+    warps = max(2, min(8, block // 512))
     return Plan(rows=1, block=block, warps=warps, chunk=warps * 32 * 4)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Logits as the kernels read them."""
 
     logits: Tensor
@@ -90,8 +88,7 @@ def suits(logits: Tensor) -> bool:
     return logits.ndim <= 2 or logits.shape[1] <= STRIDED or logits.movedim(1, -1).is_contiguous()
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """What a launch of either kernel needs beside its outputs."""
 
     view: Layout
@@ -115,41 +112,58 @@ class Call:
         norm: Tensor | None = None,
         row_grad: Tensor | None = None,
         scale: float = 1.0,
-        partial: bool = False,
+        total: Tensor | None = None,
+        mean: bool = False,
     ) -> None:
-        """Fill `loss` (partial sums or rows) and `grad`, each where given."""
+        """Fill `loss` with the rows' losses, or `total` with their sum by way of `loss`; and `grad`."""
         view, cut = self.view, self.plan
-        spare = view.logits  # stands in for what a kernel does not read
+        logits = view.logits
         pointers = (
-            view.logits,
+            logits,
             self.target,
-            spare if self.confidence is None else self.confidence,
-            spare if weight is None else weight,
-            spare if norm is None else norm,
-            spare if row_grad is None else row_grad,
-            spare if loss is None else loss,
-            spare if grad is None else grad,
-        )
-        flags = {
-            "MODE": self.mode,
-            "WEIGHT": weight is not None,
-            "NORM": norm is not None,
-            "ROW_GRAD": row_grad is not None,
-            "LOSS": loss is not None,
-            "GRAD": grad is not None,
-            "PARTIAL": partial,
-            "num_warps": cut.warps,
-        }
+            logits if self.confidence is None else self.confidence,
+            logits if weight is None else weight,
+            logits if norm is None else norm,
+            logits if row_grad is None else row_grad,
+            logits if loss is None else loss,
+            logits if grad is None else grad,
+            logits if total is None else total,
+        )  # the logits stand in for what a kernel does not read
+        flags = (
+            self.mode, weight is not None, norm is not None, row_grad is not None, loss is not None,
+            grad is not None, total is not None, mean,
+        )  # fmt: skip
+        dtypes = tuple([tensor.dtype for tensor in pointers])
         if cut.rows > 1:
-            kernels.small_rows[(self.programs,)](
-                *pointers, view.num_rows, view.inner, self.ignore_index, scale,
-                K=view.num_classes, BLOCK=cut.block, ROWS=cut.rows, INNER=view.inner > 1, **flags,
-            )  # fmt: skip
+            numbers: tuple[Any, ...] = (view.num_rows, view.inner, self.ignore_index, scale)
+            fixed: tuple[Any, ...] = (view.num_classes, cut.block, cut.rows, *flags, view.inner > 1)
+            kernel = kernels.small_rows
         else:
-            kernels.large_row[(self.programs,)](
-                *pointers, view.num_rows, self.ignore_index, scale,
-                K=view.num_classes, BLOCK=cut.block, CHUNK=cut.chunk, JOINT=cut.joint, **flags,
-            )  # fmt: skip
+            numbers = (view.num_rows, self.ignore_index, scale)
+            terms = 6 if logits.dtype == torch.float32 else 4
+            fixed = (view.num_classes, cut.block, cut.chunk, *flags, cut.joint, terms)
+            kernel = kernels.large_row
+        start(kernel, self.programs, (*pointers, *numbers, *fixed), (dtypes, fixed), cut.warps)
+
+
+_compiled: dict[Any, Any] = {}
+
+
+def start(kernel: Any, programs: int, arguments: tuple[Any, ...], kind: Any, warps: int) -> None:
+    """Launch; from the second time on past Triton's own look at each argument, half of what a launch costs.
+
+    `kind` must hold what a compiled kernel depends on beside the device, the alignment of the first pointer
+    and warps: dtypes and constants. The kernels are told to specialise on nothing else.
+    """
+    first: Tensor = arguments[0]
+    key = (kernel, kind, warps, first.device, first.data_ptr() % 16)
+    compiled = _compiled.get(key)
+    if compiled is None:
+        made = kernel[(programs,)](*arguments, num_warps=warps)
+        if not INTERPRETED:
+            _compiled[key] = made
+    else:
+        compiled[(programs, 1, 1)](*arguments)
 
 
 def make_call(
@@ -174,7 +188,8 @@ def _divisor(call: Call, weight: Tensor | None) -> Tensor | None:
     if view.num_rows > 1 << 15:
         return (call.target != call.ignore_index).sum().float().reciprocal()
     norm = torch.empty((), dtype=torch.float32, device=view.logits.device)
-    kernels.count_valid[(1,)](call.target, norm, view.num_rows, call.ignore_index, BLOCK=4096, num_warps=8)
+    arguments = (call.target, norm, view.num_rows, call.ignore_index, 4096)
+    start(kernels.count_valid, 1, arguments, call.target.dtype, 8)
     return norm
 
 
@@ -195,15 +210,11 @@ class Reduced(torch.autograd.Function):
         view, mean = call.view, reduction == "mean"
         norm = _divisor(call, weight) if mean else None
         grad = torch.empty_like(view.logits) if ctx.needs_input_grad[0] else None
-        # Partial losses, partial counts of rows, and the correction backward applies.
-        partial = torch.empty(2 * call.programs + 1, dtype=torch.float32, device=logits.device)
+        # Losses and counts a program, the correction backward applies, and how many programs are done.
+        partial = torch.zeros(2 * call.programs + 2, dtype=torch.float32, device=logits.device)
         loss = torch.empty((), dtype=result_dtype(logits), device=logits.device)
         scale = 1.0 / view.num_rows if mean and norm is None else 1.0
-        call.launch(loss=partial, grad=grad, weight=weight, norm=norm, scale=scale, partial=True)
-        kernels.finish[(1,)](
-            partial, view.logits if norm is None else norm, loss, call.programs, view.num_rows,
-            MEAN=mean, NORM=norm is not None, BLOCK=2048, num_warps=8,
-        )  # fmt: skip
+        call.launch(loss=partial, grad=grad, weight=weight, norm=norm, scale=scale, total=loss, mean=mean)
         if grad is not None:
             ctx.save_for_backward(logits, target, confidence, weight, grad, partial)
             ctx.settings = (mode, ignore_index, reduction)
@@ -217,15 +228,19 @@ class Reduced(torch.autograd.Function):
         mode, ignore_index, reduction = ctx.settings
         if torch.is_grad_enabled() or ctx.spent:
             rows = make_rows(logits, target, weight, ignore_index)
-            given = RULES[mode] if confidence is None else confidence
-            factor = (grads[0].float() * rows.scale(reduction)).unsqueeze(1)
-            full = (gray_gradient(logits.float(), rows.target, given) * factor).to(logits.dtype)
-            return full, *(None,) * 6
+            factor = grads[0].float() * rows.scale(reduction)
+            if not torch.is_grad_enabled():
+                factor = factor.reshape(target.shape)
+                again = gradient_of_rows(factor, logits, target, confidence, mode, ignore_index)
+                return again, *(None,) * 6
+            given = RULES[mode] if confidence is None else confidence.view(rows.target.shape)
+            full = gray_gradient(rows.logits.float(), rows.target, given) * factor.unsqueeze(1)
+            return full.to(logits.dtype).view_as(logits), *(None,) * 6
         ctx.spent = True  # scaled in place, so a second backward must start afresh
         size = grad.numel()
-        kernels.scale_in_place[(min(triton.cdiv(size, 4096), 1024),)](
-            grad, grads[0], partial[-1:], size, BLOCK=4096, num_warps=8
-        )
+        arguments = (grad, grads[0], partial, len(partial) - 2, size, 4096)
+        kind = (grad.dtype, grads[0].dtype, size < 1 << 31)
+        start(kernels.scale_in_place, min(triton.cdiv(size, 4096), 1024), arguments, kind, 8)
         return grad.view_as(logits), *(None,) * 6
 
 
@@ -330,7 +345,7 @@ def gray_triton(
     ignore_index: int,
     reduction: str,
 ) -> Tensor:
-    """The Gray loss by the Triton kernels; arguments as gray_loss, which has checked the rest."""
+    """The Gray loss of at least one row by the Triton kernels; gray_loss has checked the other arguments."""
     checks.check_shapes(logits, target, weight)
     checks.check_labels(target, logits.shape[1 if logits.ndim > 1 else 0], ignore_index)
     if logits.dtype not in DTYPES:
@@ -346,12 +361,11 @@ def gray_triton(
     given = confidence if isinstance(confidence, Tensor) else None
     mode = 2 if given is not None else RULES.index(str(confidence))
     compiling = torch.compiler.is_compiling()
-    if reduction != "none" and not compiling and logits.numel():
+    if reduction != "none" and not compiling:
         return _reduced(logits, target, given, mode, weight, ignore_index, reduction)
     rows = make_rows(logits, target, weight, ignore_index)
     if not rows.batched:
         target = target.unsqueeze(0)
         given = None if given is None else given.unsqueeze(0)
     row_losses = _losses_op if compiling else _unreduced
-    losses = row_losses(rows.logits, target, given, mode, ignore_index) if logits.numel() else rows.weight
-    return reduce_rows(losses, rows, reduction)
+    return reduce_rows(row_losses(rows.logits, target, given, mode, ignore_index), rows, reduction)

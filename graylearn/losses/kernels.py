@@ -4,15 +4,16 @@
 Notation as in reference.py, one row at a time: Q = softmax(z), m the largest logit, m2 the second largest
 (m2 = m where two classes tie), y the label, C the confidence, x_k = Q_k. Two ways through a row:
 
-series   no class has Q > 1/16. Then -log(1 - x) and x / (1 - x) are short power series in x, so six sums
-         of powers of e = exp(z - m) give the loss, and the gradient is a polynomial in e: no logarithm and
-         no division per element, which is what keeps the kernel bound by memory and not by arithmetic.
+series   no class has Q > 1/16 (1/32 in the half types). Then -log(1 - x) and x / (1 - x) are short power
+         series in x, so six (four) sums of powers of e = exp(z - m) give the loss, and the gradient is a
+         polynomial in e: no logarithm and no division per element. The half types need half the bytes, so
+         it takes the shorter series to stay bound by memory there.
 exact    any row. The largest class, if it is one, is left out of every sum and gets its own
          1 - Q = sum of the others, so nothing cancels and nothing overflows; all other x are <= 1/2.
 
-`small_rows` holds a tile of whole rows in registers; `large_row` takes one row a program, in registers if it
-fits and in blocks otherwise. A row whose label cannot be a class turns NaN, loss and gradient: raising from
-a kernel would need a synchronisation, and a NaN is not overlooked.
+`small_rows` holds a tile of whole rows in registers and goes the exact way; `large_row` takes one row a
+program, in registers if it fits and in blocks otherwise. A row whose label cannot be a class turns NaN, loss
+and gradient: raising from a kernel would need a synchronisation, and a NaN is not overlooked.
 """
 
 import triton
@@ -20,7 +21,14 @@ import triton.language as tl
 
 # How `confidence` is found; the door's strings map to these.
 MAX, LABEL, GIVEN = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
-SERIES_FROM = tl.constexpr(16.0)  # sum of exp(z - m) from which the series holds: (1/16)^6 = 6e-8
+# Sum of exp(z - m) from which the series holds, by its number of terms: what is left out is at most
+# (1/16)^5 = 1e-6 of a gradient and (1/16)^6 = 6e-8 of a loss with six, 3e-5 and 2e-7 with four.
+SERIES_FROM_6 = tl.constexpr(16.0)
+SERIES_FROM_4 = tl.constexpr(32.0)
+# What gpu.start relies on: a compiled kernel does not depend on these.
+_NUMBERS = ["num_rows", "inner", "ignore_index", "scale"]
+_POINTERS = ["target", "confidence", "weight", "norm", "row_grad", "loss_out", "total"]
+SUM_BLOCK = tl.constexpr(1024)  # partial sums the last program reads at a time
 
 
 @triton.jit
@@ -78,21 +86,26 @@ def _given_confidence(confidence, rows, valid, MODE: tl.constexpr):
 
 
 @triton.jit
-def _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE: tl.constexpr):
+def _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE: tl.constexpr, TERMS: tl.constexpr):
     """Loss of a row from its power sums; 1 / S; both factors of the gradient; the gradient at the label.
 
-    The gradient elsewhere is e * (first + keep * inv * (x + x^2 + ... + x^5)).
+    The gradient elsewhere is e * (first + keep * inv * (x + x^2 + ...)).
     """
     inv = 1.0 / s1
     p2 = s2 * inv * inv
     p3 = s3 * inv * inv * inv
     p4 = s4 * (inv * inv) * (inv * inv)
-    p5 = s5 * (inv * inv) * (inv * inv) * inv
-    p6 = s6 * (inv * inv) * (inv * inv) * (inv * inv)
+    logs = p2 / 2 + p3 / 3 + p4 / 4
+    odds = p2 + p3 + p4
+    if TERMS == 6:
+        p5 = s5 * (inv * inv) * (inv * inv) * inv
+        p6 = s6 * (inv * inv) * (inv * inv) * (inv * inv)
+        logs += p5 / 5 + p6 / 6
+        odds += p5 + p6
     x_y = tl.exp(z_y - m) * inv
     # These leave the label out by taking its term off the sum: no cancellation, the largest class stays in.
-    rejected = 1.0 + p2 / 2 + p3 / 3 + p4 / 4 + p5 / 5 + p6 / 6 - _minus_log1m(x_y)
-    odds = 1.0 + p2 + p3 + p4 + p5 + p6 - x_y / (1.0 - x_y)
+    rejected = 1.0 + logs - _minus_log1m(x_y)
+    odds = 1.0 + odds - x_y / (1.0 - x_y)
     C = inv
     if MODE == LABEL:
         C = x_y
@@ -106,14 +119,17 @@ def _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE: tl.constexpr):
 
 
 @triton.jit
-def _series_gradient(e, inv, first, keep):
+def _series_gradient(e, inv, first, keep, TERMS: tl.constexpr):
     """Gradient of every class but the label from e = exp(z - m)."""
     b1 = keep * inv * inv
     b2 = b1 * inv
     b3 = b2 * inv
-    b4 = b3 * inv
-    b5 = b4 * inv
-    return e * (first + e * (b1 + e * (b2 + e * (b3 + e * (b4 + e * b5)))))
+    g = b3
+    if TERMS == 6:
+        b4 = b3 * inv
+        b5 = b4 * inv
+        g = b3 + e * (b4 + e * b5)
+    return e * (first + e * (b1 + e * (b2 + e * g)))
 
 
 @triton.jit
@@ -164,22 +180,6 @@ def _exact_row(m, m2, gap, down, leads, total, T, logs, odds_sum, z_y, given, MO
 
 
 @triton.jit
-def _small_series(z, e, m, s1, z_y, cols, y, factor, given, MODE: tl.constexpr):
-    e2 = e * e
-    e3 = e2 * e
-    s2 = tl.sum(e2, 1)
-    s3 = tl.sum(e3, 1)
-    s4 = tl.sum(e2 * e2, 1)
-    s5 = tl.sum(e2 * e3, 1)
-    s6 = tl.sum(e3 * e3, 1)
-    loss, inv, first, keep, at_label = _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE)
-    first *= factor
-    keep *= factor
-    g = _series_gradient(e, inv[:, None], first[:, None], keep[:, None])
-    return loss, tl.where(cols[None, :] == y[:, None], (at_label * factor)[:, None], g)
-
-
-@triton.jit
 def _small_exact(z, m, z_y, cols, y, factor, given, MODE: tl.constexpr):
     is_max = z == m[:, None]
     ties = tl.sum(is_max.to(tl.int32), 1)
@@ -202,12 +202,46 @@ def _small_exact(z, m, z_y, cols, y, factor, given, MODE: tl.constexpr):
 
 
 @triton.jit
-def small_rows(logits, target, confidence, weight, norm, row_grad, loss_out, grad_out, num_rows, inner,
-               ignore_index, scale, K: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+def _finish(partial, norm, total, num_rows, loss, count, MEAN: tl.constexpr, NORM: tl.constexpr):
+    """Add this program's loss and count of rows to `partial`; the last program to come sums them all.
+
+    The sum runs in a fixed order, so it is the same each time. `partial` holds losses, counts, the correction
+    that backward applies, and the number of programs done, which starts at zero. MEAN without NORM: the
+    gradient was divided by num_rows before anyone knew how many rows are ignored, so the correction is
+    num_rows / valid rows.
+    """
+    programs = tl.num_programs(0)
+    tl.store(partial + tl.program_id(0), loss)
+    tl.store(partial + programs + tl.program_id(0), count)
+    tl.debug_barrier()
+    before = tl.atomic_add(partial + 2 * programs + 1, 1.0, sem="acq_rel")
+    if before == programs - 1:
+        losses = tl.zeros([SUM_BLOCK], tl.float32)
+        counts = tl.zeros([SUM_BLOCK], tl.float32)
+        for start in range(0, programs, SUM_BLOCK):
+            at = start + tl.arange(0, SUM_BLOCK)
+            losses += tl.load(partial + at, mask=at < programs, other=0.0, cache_modifier=".cg")
+            counts += tl.load(partial + programs + at, mask=at < programs, other=0.0, cache_modifier=".cg")
+        result = tl.sum(losses, 0)
+        correction = 1.0
+        if MEAN:
+            if NORM:
+                result *= tl.load(norm)
+            else:
+                valid = tl.sum(counts, 0)
+                result /= valid
+                correction = tl.where(valid > 0.0, num_rows / valid, 1.0)
+        tl.store(total, result)
+        tl.store(partial + 2 * programs, correction)
+
+
+@triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_POINTERS)
+def small_rows(logits, target, confidence, weight, norm, row_grad, loss_out, grad_out, total, num_rows,
+               inner, ignore_index, scale, K: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
                MODE: tl.constexpr, WEIGHT: tl.constexpr, NORM: tl.constexpr, ROW_GRAD: tl.constexpr,
-               LOSS: tl.constexpr, GRAD: tl.constexpr, PARTIAL: tl.constexpr,
+               LOSS: tl.constexpr, GRAD: tl.constexpr, PARTIAL: tl.constexpr, MEAN: tl.constexpr,
                INNER: tl.constexpr):  # fmt: skip
-    """A tile of ROWS whole rows. PARTIAL: sums of loss and of valid rows a program instead of row losses.
+    """A tile of ROWS whole rows. PARTIAL: their sum goes to `total` by way of `loss_out`.
 
     INNER: class k of row i lies at (i // inner, k, i % inner) of a contiguous (N, K, inner) tensor.
     """
@@ -231,15 +265,7 @@ def small_rows(logits, target, confidence, weight, norm, row_grad, loss_out, gra
     m = tl.where(valid, tl.max(z, 1), 0.0)
     factor = _row_scale(scale, norm, weight, row_grad, rows, y, ok, valid, WEIGHT, NORM, ROW_GRAD)
     given = _given_confidence(confidence, rows, valid, MODE)
-    if K >= 64:  # fewer classes never reach the series
-        e = tl.exp(z - m[:, None])
-        s1 = tl.where(valid, tl.sum(e, 1), 1.0e4)
-        if tl.min(s1, 0) >= SERIES_FROM:
-            loss, g = _small_series(z, e, m, s1, z_y, cols, y, factor, given, MODE)
-        else:
-            loss, g = _small_exact(z, m, z_y, cols, y, factor, given, MODE)
-    else:
-        loss, g = _small_exact(z, m, z_y, cols, y, factor, given, MODE)
+    loss, g = _small_exact(z, m, z_y, cols, y, factor, given, MODE)
     if GRAD:
         tl.store(grad_out + place, g, mask=inside, eviction_policy="evict_first")
     if LOSS:
@@ -247,10 +273,15 @@ def small_rows(logits, target, confidence, weight, norm, row_grad, loss_out, gra
             if WEIGHT:
                 loss *= tl.load(weight + y, mask=valid, other=0.0).to(tl.float32)
             loss = tl.where(valid, tl.where(ok, loss, float("nan")), 0.0)
-            tl.store(loss_out + program, tl.sum(loss, 0))
-            tl.store(loss_out + tl.num_programs(0) + program, tl.sum(valid.to(tl.float32), 0))
+            count = tl.sum(valid.to(tl.float32), 0)
+            _finish(loss_out, norm, total, num_rows, tl.sum(loss, 0), count, MEAN, NORM)
         else:
             tl.store(loss_out + rows, tl.where(valid, loss * factor, 0.0), mask=rows < num_rows)
+
+
+@triton.jit
+def _add4(a1, a2, a3, a4, b1, b2, b3, b4):
+    return a1 + b1, a2 + b2, a3 + b3, a4 + b4
 
 
 @triton.jit
@@ -259,20 +290,44 @@ def _add6(a1, a2, a3, a4, a5, a6, b1, b2, b3, b4, b5, b6):
 
 
 @triton.jit
-def _power_sums(e, JOINT: tl.constexpr):
-    """Sums of e to the powers 1 to 6; JOINT does all six in one reduction, so with one barrier."""
+def _power_sums(e, JOINT: tl.constexpr, TERMS: tl.constexpr):
+    """Sums of e to the powers 1 to TERMS; JOINT does all of them in one reduction, so with one barrier."""
     e2 = e * e
     e3 = e2 * e
+    s5 = 0.0
+    s6 = 0.0
     if JOINT:
-        s1, s2, s3, s4, s5, s6 = tl.reduce((e, e2, e3, e2 * e2, e2 * e3, e3 * e3), 0, _add6)
+        if TERMS == 6:
+            s1, s2, s3, s4, s5, s6 = tl.reduce((e, e2, e3, e2 * e2, e2 * e3, e3 * e3), 0, _add6)
+        else:
+            s1, s2, s3, s4 = tl.reduce((e, e2, e3, e2 * e2), 0, _add4)
     else:
         s1 = tl.sum(e, 0)
         s2 = tl.sum(e2, 0)
         s3 = tl.sum(e3, 0)
         s4 = tl.sum(e2 * e2, 0)
-        s5 = tl.sum(e2 * e3, 0)
-        s6 = tl.sum(e3 * e3, 0)
+        if TERMS == 6:
+            s5 = tl.sum(e2 * e3, 0)
+            s6 = tl.sum(e3 * e3, 0)
     return s1, s2, s3, s4, s5, s6
+
+
+@triton.jit
+def _load(logits, base, at, K: tl.constexpr, EVEN: tl.constexpr, EVICT: tl.constexpr):
+    """Logits of one row as float32; EVEN blocks need no mask, which is an instruction or two a logit."""
+    if EVEN:
+        z = tl.load(logits + base + at, eviction_policy=EVICT)
+    else:
+        z = tl.load(logits + base + at, mask=at < K, other=float("-inf"), eviction_policy=EVICT)
+    return z.to(tl.float32)
+
+
+@triton.jit
+def _store(grad_out, base, at, g, K: tl.constexpr, EVEN: tl.constexpr):
+    if EVEN:
+        tl.store(grad_out + base + at, g, eviction_policy="evict_first")
+    else:
+        tl.store(grad_out + base + at, g, mask=at < K, eviction_policy="evict_first")
 
 
 @triton.jit
@@ -325,14 +380,16 @@ def _large_exact(logits, grad_out, base, z_y, y, m, s1, factor, given, K: tl.con
     return loss
 
 
-@triton.jit
-def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad_out, num_rows, ignore_index,
-              scale, K: tl.constexpr, BLOCK: tl.constexpr, CHUNK: tl.constexpr, MODE: tl.constexpr,
-              WEIGHT: tl.constexpr, NORM: tl.constexpr, ROW_GRAD: tl.constexpr, LOSS: tl.constexpr,
-              GRAD: tl.constexpr, PARTIAL: tl.constexpr, JOINT: tl.constexpr):  # fmt: skip
+@triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_POINTERS)
+def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad_out, total, num_rows,
+              ignore_index, scale, K: tl.constexpr, BLOCK: tl.constexpr, CHUNK: tl.constexpr,
+              MODE: tl.constexpr, WEIGHT: tl.constexpr, NORM: tl.constexpr, ROW_GRAD: tl.constexpr,
+              LOSS: tl.constexpr, GRAD: tl.constexpr, PARTIAL: tl.constexpr, MEAN: tl.constexpr,
+              JOINT: tl.constexpr, TERMS: tl.constexpr):  # fmt: skip
     """One row a program. A row of at most BLOCK classes stays in registers; a longer one is read in blocks
     with a running maximum, then once more from its end, where the caches still hold it.
     """
+    EVEN: tl.constexpr = K % BLOCK == 0
     row = tl.program_id(0).to(tl.int64)
     base = row * K
     cols = tl.arange(0, BLOCK)
@@ -346,52 +403,43 @@ def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad
         factor = _row_scale(scale, norm, weight, row_grad, row, y, ok, valid, WEIGHT, NORM, ROW_GRAD)
         given = _given_confidence(confidence, row, valid, MODE)
         if K <= BLOCK:
-            z = tl.load(
-                logits + base + cols, mask=cols < K, other=float("-inf"), eviction_policy="evict_first"
-            ).to(tl.float32)
+            z = _load(logits, base, cols, K, EVEN, "evict_first")
             m = tl.max(z, 0)
             e = tl.exp(z - m)
-            s1, s2, s3, s4, s5, s6 = _power_sums(e, JOINT)
+            s1, s2, s3, s4, s5, s6 = _power_sums(e, JOINT, TERMS)
         else:
             m = float("-inf")
             s1, s2, s3, s4, s5, s6 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             for start in range(0, K, BLOCK):
-                at = start + cols
-                z = tl.load(
-                    logits + base + at, mask=at < K, other=float("-inf"), eviction_policy="evict_last"
-                ).to(tl.float32)
+                z = _load(logits, base, start + cols, K, EVEN, "evict_last")
                 highest = tl.maximum(m, tl.max(z, 0))
                 zero = tl.where(highest == float("-inf"), 0.0, highest)
                 down = tl.exp(m - zero)
-                t1, t2, t3, t4, t5, t6 = _power_sums(tl.exp(z - zero), JOINT)
+                t1, t2, t3, t4, t5, t6 = _power_sums(tl.exp(z - zero), JOINT, TERMS)
                 s1 = s1 * down + t1
                 s2 = s2 * down * down + t2
                 s3 = s3 * down * down * down + t3
                 s4 = s4 * (down * down) * (down * down) + t4
-                s5 = s5 * (down * down) * (down * down) * down + t5
-                s6 = s6 * (down * down) * (down * down) * (down * down) + t6
+                if TERMS == 6:
+                    s5 = s5 * (down * down) * (down * down) * down + t5
+                    s6 = s6 * (down * down) * (down * down) * (down * down) + t6
                 m = highest
-        if s1 >= SERIES_FROM:
-            loss, inv, first, keep, at_label = _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE)
+        if s1 >= (SERIES_FROM_6 if TERMS == 6 else SERIES_FROM_4):
+            loss, inv, first, keep, at_label = _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE, TERMS)
             if GRAD:
                 first *= factor
                 keep *= factor
                 if K <= BLOCK:
-                    g = _series_gradient(e, inv, first, keep)
-                    g = tl.where(cols == y, at_label * factor, g)
-                    tl.store(grad_out + base + cols, g, mask=cols < K, eviction_policy="evict_first")
+                    _store(grad_out, base, cols, _series_gradient(e, inv, first, keep, TERMS), K, EVEN)
                 else:
                     for step in range(0, tl.cdiv(K, BLOCK)):
                         at = (tl.cdiv(K, BLOCK) - 1 - step) * BLOCK + cols
-                        z = tl.load(
-                            logits + base + at,
-                            mask=at < K,
-                            other=float("-inf"),
-                            eviction_policy="evict_first",
-                        ).to(tl.float32)
-                        g = _series_gradient(tl.exp(z - m), inv, first, keep)
-                        g = tl.where(at == y, at_label * factor, g)
-                        tl.store(grad_out + base + at, g, mask=at < K, eviction_policy="evict_first")
+                        z = _load(logits, base, at, K, EVEN, "evict_first")
+                        g = _series_gradient(tl.exp(z - m), inv, first, keep, TERMS)
+                        _store(grad_out, base, at, g, K, EVEN)
+                # The label afterwards, by one store, instead of a comparison for every class.
+                tl.debug_barrier()
+                tl.store(grad_out + base + y, at_label * factor)
         else:
             loss = _large_exact(logits, grad_out, base, z_y, y, m, s1, factor, given, K, CHUNK, MODE, GRAD)
         if PARTIAL:
@@ -406,12 +454,13 @@ def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad
             for start in range(0, K, BLOCK):
                 tl.store(grad_out + base + start + cols, zeros, mask=start + cols < K)
     if LOSS:
-        tl.store(loss_out + row, loss)
         if PARTIAL:
-            tl.store(loss_out + num_rows + row, valid.to(tl.float32))
+            _finish(loss_out, norm, total, num_rows, loss, valid.to(tl.float32), MEAN, NORM)
+        else:
+            tl.store(loss_out + row, loss)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_NUMBERS)
 def count_valid(target, norm, num_rows, ignore_index, BLOCK: tl.constexpr):
     """norm = 1 / number of rows whose target is not ignore_index; one program, for few rows."""
     count = tl.zeros([BLOCK], tl.int32)
@@ -422,37 +471,10 @@ def count_valid(target, norm, num_rows, ignore_index, BLOCK: tl.constexpr):
     tl.store(norm, 1.0 / tl.sum(count, 0).to(tl.float32))
 
 
-@triton.jit
-def finish(partial, norm, loss_out, num_partial, num_rows, MEAN: tl.constexpr, NORM: tl.constexpr,
-           BLOCK: tl.constexpr):  # fmt: skip
-    """Sum the partial losses in a fixed order; one program.
-
-    MEAN without NORM: the gradient was divided by num_rows before anyone knew how many rows are ignored, so
-    what is left to multiply it with, num_rows / valid rows, goes into the last slot of `partial`.
-    """
-    loss = tl.zeros([BLOCK], tl.float32)
-    count = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, num_partial, BLOCK):
-        at = start + tl.arange(0, BLOCK)
-        loss += tl.load(partial + at, mask=at < num_partial, other=0.0)
-        count += tl.load(partial + num_partial + at, mask=at < num_partial, other=0.0)
-    total = tl.sum(loss, 0)
-    correction = 1.0
-    if MEAN:
-        if NORM:
-            total *= tl.load(norm)
-        else:
-            valid = tl.sum(count, 0)
-            total /= valid
-            correction = tl.where(valid > 0.0, num_rows / valid, 1.0)
-    tl.store(loss_out, total)
-    tl.store(partial + 2 * num_partial, correction)
-
-
-@triton.jit
-def scale_in_place(grad, factor, correction, num_values, BLOCK: tl.constexpr):
-    """Multiply `grad` by factor * correction, two scalars on the device; leave at once where that is one."""
-    by = tl.load(factor).to(tl.float32) * tl.load(correction)
+@triton.jit(do_not_specialize=["place", "num_values"])
+def scale_in_place(grad, factor, partial, place, num_values, BLOCK: tl.constexpr):
+    """Multiply `grad` by factor * partial[place], two values on the device, unless that is one."""
+    by = tl.load(factor).to(tl.float32) * tl.load(partial + place)
     if by != 1.0:
         first = tl.program_id(0).to(tl.int64) * BLOCK
         for start in range(first, num_values, tl.num_programs(0) * BLOCK):

@@ -1,0 +1,374 @@
+"""The Gray loss, forward + backward, beside its reference, cross_entropy and what the memory allows.
+
+    python benchmarks/loss.py                                   # CPU: one thread, CPU time of the process
+    python benchmarks/loss.py --device cuda --out results/loss.jsonl
+    python benchmarks/loss.py --device cuda --sweep             # other tiles for the kernels
+
+Each implementation is first held to float64 on fresh inputs. Inputs rotate through sets larger than the L2
+cache. On CUDA `time` is what the device needs (a CUDA graph of one step a set, replayed; events; median) and
+`eager` what a Python loop sees, which for small batches is the price of the calls. `memory` is the peak
+beside logits and targets, in gradient buffers. The floor is the logits read once and the gradient written
+once at the bandwidth of a copy measured in the same run. What each target demands is at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from record import append, record
+from torch import Tensor
+from torch.nn import functional as F
+
+from graylearn.losses import gray_loss
+
+SIZES = "131072x10,65536x100,16384x1000,8192x32768,4096x131072"
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+Loss = Callable[[Tensor, Tensor], Tensor]
+Batch = tuple[Tensor, Tensor]
+
+
+def losses(device: str) -> dict[str, Loss]:
+    """What is measured, by name; "ours" is what gray_loss does when not told otherwise."""
+
+    def by(impl: str) -> Loss:
+        return lambda logits, target: gray_loss(logits, target, impl=impl)
+
+    found = {
+        "reference": by("reference"),
+        "compiled reference": torch.compile(by("reference"), dynamic=False),
+    }
+    found |= {"ours": by("auto")}
+    if device == "cuda":
+        found |= {"ours, fused": by("fused")}
+    return found | {"cross_entropy": F.cross_entropy}
+
+
+def batch(rows: int, classes: int, dtype: torch.dtype, device: str, kind: str, seed: int) -> Batch:
+    """Fresh logits: normal, or peaked as a trained network's, where half of the rows have a sure class."""
+    generator = torch.Generator(device).manual_seed(seed)
+    logits = torch.empty(rows, classes, dtype=dtype, device=device).normal_(generator=generator)
+    target = torch.randint(classes, (rows,), generator=generator, device=device)
+    if kind == "peaked":
+        logits[::2].scatter_(1, target[::2, None], 12.0 + math.log(classes))
+    return logits.requires_grad_(), target
+
+
+def step(loss: Loss, logits: Tensor, target: Tensor) -> None:
+    logits.grad = None
+    loss(logits, target).backward()
+
+
+# -- right first --------------------------------------------------------------------------------------
+
+
+def errors(
+    loss: Loss, kind: str, rows: int, classes: int, dtype: torch.dtype, device: str
+) -> tuple[float, float]:
+    """Relative error of the loss, and of the gradient beside its largest value, against float64."""
+    rows = max(2, min(rows, (1 << 24) // classes))
+    logits, target = batch(rows, classes, dtype, device, kind, seed=time.time_ns() % 2**31)
+    step(loss, logits, target)
+    value = loss(logits, target).item()
+    exact = logits.detach().double().requires_grad_()
+    expected = gray_loss(exact, target, impl="reference")
+    expected.backward()
+    assert logits.grad is not None
+    assert exact.grad is not None
+    of_grad = (logits.grad.double() - exact.grad).abs().max() / exact.grad.abs().max()
+    return abs(value - expected.item()) / abs(expected.item()), of_grad.item()
+
+
+# -- time and memory ----------------------------------------------------------------------------------
+
+
+def device_seconds(run: Callable[[], None], repeats: int) -> float:
+    """Median time of `run` on the device, by events."""
+    times = []
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
+    return statistics.median(times)
+
+
+def cpu_seconds(run: Callable[[], None], repeats: int) -> float:
+    """Median CPU time of this process for `run`: other work on the machine does not count."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def graph_of(loss: Loss, sets: list[Batch]) -> Callable[[], None]:
+    """One step for every set as a CUDA graph; the gradients stay, so each set writes memory of its own."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step(loss, *sets[0])
+    torch.cuda.synchronize()
+    for logits, _ in sets:
+        logits.grad = None
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for one in sets:
+            step(loss, *one)
+    return graph.replay
+
+
+def time_on_cuda(loss: Loss, sets: list[Batch], repeats: int = 15) -> dict[str, float | str | None]:
+    """Seconds a step: on the device alone, and as a Python loop sees it."""
+
+    def eager() -> None:
+        for one in sets:
+            step(loss, *one)
+
+    eager()
+    found: dict[str, float | str | None] = {
+        "eager_s": device_seconds(eager, repeats) / len(sets),
+        "time_s": None,
+    }
+    try:
+        replay = graph_of(loss, sets)
+        replay()
+        found["time_s"] = device_seconds(replay, repeats) / len(sets)
+    except RuntimeError as error:
+        found["no_graph"] = str(error).splitlines()[0]
+        found["time_s"] = found["eager_s"]
+    for logits, _ in sets:
+        logits.grad = None
+    return found
+
+
+def cuda_memory(loss: Loss, logits: Tensor, target: Tensor) -> int:
+    """Peak bytes beside what was there before."""
+    step(loss, logits, target)
+    logits.grad = None
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    step(loss, logits, target)
+    torch.cuda.synchronize()
+    logits.grad = None
+    return torch.cuda.max_memory_allocated() - before
+
+
+def cpu_memory(loss: Loss, logits: Tensor, target: Tensor) -> int:
+    """Peak bytes that torch's allocator held, from the profiler's list of allocations."""
+    step(loss, logits, target)
+    logits.grad = None
+    with torch.profiler.profile(profile_memory=True) as profile:
+        step(loss, logits, target)
+    logits.grad = None
+    assert profile.profiler is not None
+    seen = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    seen.sort(key=lambda event: event.start_ns())
+    return max(itertools.accumulate(event.nbytes() for event in seen), default=0)
+
+
+def copy_bandwidth(device: str) -> float:
+    """Bytes read and written a second by a copy that fits no cache."""
+    size = (1 << 30) if device == "cuda" else (1 << 28)
+    source = torch.empty(size, dtype=torch.uint8, device=device).fill_(1)
+    target = torch.empty_like(source)
+
+    def copy() -> None:
+        target.copy_(source)
+
+    copy()
+    seconds = (device_seconds if device == "cuda" else cpu_seconds)(copy, 15)
+    return 2 * size / seconds
+
+
+def measure(loss: Loss, sets: list[Batch], device: str) -> dict[str, Any]:
+    logits, target = sets[0]
+    buffer = logits.numel() * logits.element_size()
+    if device == "cuda":
+        found: dict[str, Any] = time_on_cuda(loss, sets)
+        memory = cuda_memory(loss, logits, target)
+    else:
+        step(loss, logits, target)
+        found = {"time_s": cpu_seconds(lambda: step(loss, logits, target), 7)}
+        memory = cpu_memory(loss, logits, target)
+    return found | {"memory_bytes": memory, "memory_buffers": memory / buffer}
+
+
+# -- targets ------------------------------------------------------------------------------------------
+
+
+def targets(
+    device: str, rows: int, classes: int, of: dict[str, dict[str, Any]], floor: float
+) -> Iterator[tuple[str, bool]]:
+    """What issue and docs promise for this size, and whether this run kept it."""
+    ours, reference = of["ours"], of["reference"]
+    gain = reference["time_s"] / ours["time_s"]
+    if device == "cpu":
+        wanted = 1.5 if classes >= 100 else 1.0
+        yield f"{gain:.2f} x the speed of the reference, at least {wanted}", gain >= wanted
+        return
+    ratio = ours["time_s"] / floor
+    if classes > 32768:
+        yield f"{ratio:.2f} x the floor, at most 1.6", ratio <= 1.6
+    elif rows * classes >= 16e6:
+        yield f"{ratio:.2f} x the floor, at most 1.25", ratio <= 1.25
+    yield f"{gain:.1f} x the speed of the reference, at least 3", gain >= 3
+    against = ours["time_s"] / of["cross_entropy"]["time_s"]
+    yield f"{against:.2f} x the time of cross_entropy on the device, at most 1", against <= 1
+    against = ours["eager_s"] / of["cross_entropy"]["eager_s"]
+    yield f"{against:.2f} x the time of cross_entropy from Python, at most 1", against <= 1
+    yield (
+        f"{ours['memory_buffers']:.2f} gradient buffers, one at most (and 2 %)",
+        ours["memory_buffers"] <= 1.02,
+    )
+
+
+# -- runs ---------------------------------------------------------------------------------------------
+
+
+def input_sets(rows: int, classes: int, dtype: torch.dtype, device: str, kind: str) -> list[Batch]:
+    """Enough sets that their logits are several times an L2 cache of 50 MB."""
+    buffer = rows * classes * torch.empty((), dtype=dtype).element_size()
+    count = max(2, min(64, math.ceil(256e6 / buffer))) if device == "cuda" else 1
+    return [batch(rows, classes, dtype, device, kind, seed) for seed in range(count)]
+
+
+def compare(options: argparse.Namespace) -> bool:
+    device, kind = options.device, options.logits
+    copy = copy_bandwidth(device)
+    print(f"copy bandwidth {copy / 1e9:.0f} GB/s", flush=True)
+    kept: list[tuple[str, bool]] = []
+    for (rows, classes), name in itertools.product(options.sizes, options.dtypes):
+        dtype = DTYPES[name]
+        floor = 2 * rows * classes * torch.empty((), dtype=dtype).element_size() / copy
+        print(f"\n({rows}, {classes}) {name}, floor {floor * 1e6:.1f} us", flush=True)
+        of: dict[str, dict[str, Any]] = {}
+        for who, loss in losses(device).items():
+            if who == "cross_entropy":
+                wrong: tuple[float | None, float | None] = (None, None)
+            else:
+                wrong = errors(loss, kind, rows, classes, dtype, device)
+            sets = input_sets(rows, classes, dtype, device, kind)
+            of[who] = found = measure(loss, sets, device)
+            del sets
+            if device == "cuda":
+                torch.cuda.empty_cache()
+            print(line(who, found, floor, wrong), flush=True)
+            if options.out:
+                settings = {"rows": rows, "classes": classes, "dtype": name, "device": device, "logits": kind}
+                measured = {"loss": who, **found, "floor_s": floor, "copy_bytes_per_s": copy}
+                relative = {"relative_error": wrong[0], "gradient_error": wrong[1]}
+                versions = {"triton": triton_version(), "threads": torch.get_num_threads()}
+                append(record("loss", **settings, **measured, **relative, **versions), options.out)
+        for sentence, met in targets(device, rows, classes, of, floor):
+            kept.append((f"({rows}, {classes}) {name}: {sentence}", met))
+    print("\ntargets")
+    for sentence, met in kept:
+        print("  met   " if met else "  MISSED", sentence)
+    return all(met for _, met in kept)
+
+
+def line(who: str, found: dict[str, Any], floor: float, wrong: tuple[float | None, float | None]) -> str:
+    text = f"  {who:20s} {found['time_s'] * 1e6:10.1f} us {found['time_s'] / floor:7.2f} x floor"
+    if "eager_s" in found:
+        text += f"  eager {found['eager_s'] * 1e6:10.1f} us"
+    text += f"  memory {found['memory_buffers']:5.2f} buffers"
+    if wrong[0] is not None:
+        text += f"  off by {wrong[0]:.1e} loss, {wrong[1]:.1e} gradient"
+    return text + (f"  (no graph: {found['no_graph']})" if "no_graph" in found else "")
+
+
+def triton_version() -> str | None:
+    try:
+        return importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@contextmanager
+def planned(cut: Any) -> Iterator[None]:
+    """Every launch with this plan."""
+    from graylearn.losses import gpu
+
+    before = gpu.plan
+    gpu.plan = lambda *_: cut  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        gpu.plan = before
+
+
+def plans(classes: int) -> Iterator[Any]:
+    """Cuts worth trying for rows of so many classes."""
+    from graylearn.losses.gpu import Plan
+
+    whole = 1 << (classes - 1).bit_length()
+    if classes <= 2048:
+        for values, warps in itertools.product((256, 512, 1024, 2048, 4096), (1, 2, 4, 8)):
+            if values // whole >= 2 and values >= warps * 32:
+                yield Plan(rows=values // whole, block=whole, warps=warps)
+    if classes > 256:
+        blocks = [b for b in (1024, 2048, 4096, 8192, 16384, 32768) if b <= whole]
+        for block, warps in itertools.product(blocks, (2, 4, 8, 16, 32)):
+            if 4 <= block // (warps * 32) <= 64:
+                yield Plan(rows=1, block=block, warps=warps, chunk=min(block, warps * 128))
+
+
+def sweep(options: argparse.Namespace) -> None:
+    from graylearn.losses import gpu
+
+    copy = copy_bandwidth("cuda")
+    ours = losses("cuda")["ours"]
+    for (rows, classes), name in itertools.product(options.sizes, options.dtypes):
+        sets = input_sets(rows, classes, DTYPES[name], "cuda", options.logits)
+        floor = 2 * rows * classes * sets[0][0].element_size() / copy
+        print(
+            f"\n({rows}, {classes}) {name}, floor {floor * 1e6:.1f} us, now {gpu.plan(classes, 1)}",
+            flush=True,
+        )
+        tried = []
+        for cut in plans(classes):
+            with planned(cut):
+                wrong = errors(ours, options.logits, min(rows, 64), classes, DTYPES[name], "cuda")
+                replay = graph_of(ours, sets)
+                replay()
+                tried.append((device_seconds(replay, 7) / len(sets), wrong[1], cut))
+            for logits, _ in sets:
+                logits.grad = None
+        for seconds, wrong_grad, cut in sorted(tried, key=lambda row: row[0])[:6]:
+            print(f"  {seconds * 1e6:9.1f} us {seconds / floor:6.2f} x floor, off by {wrong_grad:.0e}  {cut}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--sizes", default=SIZES, help=f"NxK,...; default {SIZES}")
+    parser.add_argument("--dtypes", default="float32,bfloat16")
+    parser.add_argument("--logits", choices=["normal", "peaked"], default="normal")
+    parser.add_argument("--out", help="append one JSON line a measurement to this file")
+    parser.add_argument("--sweep", action="store_true", help="try other plans of the kernels (CUDA)")
+    options = parser.parse_args()
+    options.sizes = [tuple(int(n) for n in size.split("x")) for size in options.sizes.split(",")]
+    options.dtypes = options.dtypes.split(",")
+    if options.sweep:
+        sweep(options)
+        return
+    if options.device == "cpu":
+        torch.set_num_threads(1)
+    compare(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Floats = NDArray[np.float32]
+_quiet = np.errstate(all="ignore")  # as torch: an overflow shows in the loss, which the loop looks at
 
 
 class NumpyPasses:
@@ -36,6 +37,7 @@ class NumpyPasses:
         self.multiply: Any = np.dot if self.single else np.matmul
         self.kept: list[Floats] = []
 
+    @_quiet
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits (models * N, K); keeps what the way back needs."""
         hidden: Floats = inputs.numpy()
@@ -54,6 +56,7 @@ class NumpyPasses:
         logits = torch.from_numpy(hidden)
         return logits if self.single else logits.view(-1, hidden.shape[-1])
 
+    @_quiet
     def backward(self, slope_of_logits: Tensor) -> None:
         """Fill the gradients from the gradient of the logits."""
         multiply, single = self.multiply, self.single

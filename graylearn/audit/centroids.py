@@ -108,6 +108,8 @@ class Strangers:
     """Estimated share of strangers; 0 where the view abstained."""
     reason: str
     """Why the view abstained, "" where it did not."""
+    rank: Floats | None = None
+    """(N,) rank among foreigners, where the centres explain the labels; None elsewhere."""
 
 
 MIN_SHARE, MAX_SHARE = 0.03, 0.3
@@ -127,20 +129,20 @@ def find_strangers(similarity: Floats, label: Ints, agreement: Floats) -> Strang
     if n < 100:
         return Strangers(nothing, 0.0, "too few samples")
     rank = foreign_rank(similarity, label)
-    density = {level: float((rank < level).mean()) / level for level in (*_LEVELS, 0.7)}
-    noise = {level: 1.64 * np.sqrt((rank < level).sum() + 0.5) / (level * n) for level in _LEVELS}
-    share = float(np.median([density[level] for level in _LEVELS]))
-    if min(density[level] - noise[level] for level in _LEVELS) < 0 or share < MIN_SHARE:
-        return Strangers(nothing, 0.0, "no strangers")
-    if share > MAX_SHARE:
-        return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
-    if density[0.7] > 1.35 * density[0.3] + 0.03 or density[0.1] > 1.5 * density[0.5] + 0.03:
-        return Strangers(nothing, 0.0, "classes are not clouds here: uneven ranks")
     member = rank > 0.5
     predicted = similarity.argmax(axis=1) == label
     if predicted[member].mean() < 0.85 * agreement[member].mean():
         return Strangers(nothing, 0.0, "classes are not clouds here: centres do not explain the labels")
-    return Strangers(_local_share(rank, share), share, "")
+    density = {level: float((rank < level).mean()) / level for level in (*_LEVELS, 0.7)}
+    noise = {level: 1.64 * np.sqrt((rank < level).sum() + 0.5) / (level * n) for level in _LEVELS}
+    share = float(np.median([density[level] for level in _LEVELS]))
+    if min(density[level] - noise[level] for level in _LEVELS) < 0 or share < MIN_SHARE:
+        return Strangers(nothing, 0.0, "no strangers", rank)
+    if share > MAX_SHARE:
+        return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
+    if density[0.7] > 1.35 * density[0.3] + 0.03 or density[0.1] > 1.5 * density[0.5] + 0.03:
+        return Strangers(nothing, 0.0, "classes are not clouds here: uneven ranks", rank)
+    return Strangers(_local_share(rank, share), share, "", rank)
 
 
 def _local_share(rank: Floats, share: float) -> Floats:

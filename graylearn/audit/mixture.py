@@ -102,13 +102,13 @@ class _Objective:
         p = (1.0 - pi) * q_label + pi * self.background + 1e-300
         by_pi = (self.background - q_label) / p
         log_s = np.log(sharpness)
-        value = np.log(p).sum() - log_s**2 / 2 - (c + 4) ** 2 / 8 - (a + 4) ** 2 / 8 - (b**2).sum() / 2
+        value = np.log(p).sum() - log_s**2 / 2 - (c + 4) ** 2 / 8 - (a + 4) ** 2 / 8 - (b**2).sum() / 8
         by_a = by_pi * (1.0 - e) * o * (1.0 - o)
         grad = np.empty_like(theta)
         grad[0] = slope @ ((1.0 - pi) * q_label / p) - log_s / sharpness
         grad[1] = (by_pi * (1.0 - o)).sum() * e * (1.0 - e) - (c + 4) / 4
         grad[2] = by_a.sum() - (a + 4) / 4
-        grad[3:] = self.evidence.T @ by_a - b
+        grad[3:] = self.evidence.T @ by_a - b / 4
         return -value, -grad
 
 
@@ -139,7 +139,7 @@ def fit_noise(
         bounds = [(0.02, 20.0)]
         bounds += [(-12.0, 6.0) if wrong else (-4.0, -4.0)]
         bounds += [(-14.0, 6.0) if ood else (-4.0, -4.0)]
-        bounds += [(0.0, 10.0) if ood else (0.0, 0.0)] * u.shape[1]
+        bounds += [(0.0, 20.0) if ood else (0.0, 0.0)] * u.shape[1]
         low, high = np.array(bounds).T
         found = minimize(
             objective,

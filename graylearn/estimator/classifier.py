@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any, Literal, Self
+from pathlib import Path
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -32,12 +33,12 @@ from graylearn.estimator.networks import (
     training_settings,
 )
 from graylearn.estimator.refine import SoftTargets, soft_targets
+from graylearn.estimator.rejection import NONE_OF_THESE, ood_from_logits, reference_quantiles, score_at
+from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import Method
 from graylearn.training import History, Result, ScheduleSettings, seeding, train
 from graylearn.training.devices import choose
-
-_SAVED_AS = "graylearn.GrayClassifier"
 
 
 class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -57,8 +58,9 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     device : None is the first CUDA device, or else the CPU.
     augment : random crops and flips of training images: True, or an Augment.
     class_weight : "balanced", a dict from class to weight, or None.
-    audit : "history" judges the training set by the confidences of the one run, "held-out" by networks that
-        did not see the samples, None not at all.
+    audit : "held-out" judges the training set by small networks that did not see the samples, "history" by
+        the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about as
+        much as the fit, and history for images.
     refine : fit a second time on what the audit believes of each sample; where it found nothing, the first
         fit stays.
     patience : with a validation set, the epochs to wait for a better one.
@@ -73,6 +75,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     history_ : the confidences of the first fit, by sample and epoch.
     network_ : the trained torch module. encoder_ : how samples become its inputs.
     n_iter_ : epochs trained. refined_ : whether a second fit was made.
+    familiarity_ : quantiles of `ood_score` on samples that belong, which `reject_at` is read from.
     n_features_in_, feature_names_in_ : as in scikit-learn.
     """
 
@@ -84,6 +87,9 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     audit_: Audit | None
     n_iter_: int
     refined_: bool
+    familiarity_: NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _lasting: LastingOptimizer | None
 
     def __init__(
@@ -100,7 +106,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         device: str | torch.device | None = None,
         augment: Augment | bool | None = None,
         class_weight: Any = None,
-        audit: Literal["history", "held-out"] | None = "history",
+        audit: Literal["auto", "history", "held-out"] | None = "auto",
         refine: bool = False,
         patience: int = 10,
         warm_start: bool = False,
@@ -169,6 +175,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.refined_ = bool(self.refine) and self.audit_ is not None and bool(self.audit_.posterior.any())
         if self.refined_:
             self._fit_again(training_set, seed, checked)
+        self._get_familiar(training_set, checked)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -214,13 +221,14 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             result.history, training_set.rows, training_set.given_y, read_ids(X, len(places))
         )
         self.audit_, self.refined_ = None, False
+        self._get_familiar(training_set, None)
         return self
 
     def _check_parameters(self) -> None:
-        if self.audit not in ("history", "held-out", None):
-            raise SettingsError(f"audit is {self.audit!r}: use 'history', 'held-out' or None")
+        if self.audit not in ("auto", "history", "held-out", None):
+            raise SettingsError(f"audit is {self.audit!r}: use 'auto', 'history', 'held-out' or None")
         if self.refine and self.audit is None:
-            raise SettingsError("refine=True reads the audit, but audit is None: use 'history' or 'held-out'")
+            raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -301,7 +309,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         features = None
         if self.encoder_.kind == "rows":
             features = self.encoder_.transform(training_set.given)
-        if self.audit == "history":
+        if self.audit == "history" or (self.audit == "auto" and features is None):
             return history_audit(self.history_, features, self.classes_, ids)
         labels = self.classes_[training_set.given_y]
         classes = self.classes_.tolist()
@@ -321,6 +329,17 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return dataclasses.replace(
             Audit.from_predictions(said, labels, None, ids, classes=classes), mode="held-out"
         )
+
+    def _get_familiar(self, training_set: TrainingSet, validation: Any) -> None:
+        """Remember how samples that belong score: those of the validation set, or the unsuspected."""
+        if validation is not None:
+            x = validation[0]
+        elif self.audit_ is not None and self.audit_.keep[training_set.rows].any():
+            x = training_set.x[self.audit_.keep[training_set.rows]]
+        else:
+            x = training_set.x
+        logits = logits_of(self.network_, x, self.preparation_).astype(np.float64)
+        self.familiarity_ = reference_quantiles(ood_from_logits(logits))
 
     def _fit_again(self, training_set: TrainingSet, seed: int, validation: Any) -> None:
         assert self.audit_ is not None
@@ -352,10 +371,48 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """(N, K) the probability of each class, in the order of `classes_`."""
         return softmax(self._logits(X), axis=1)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each sample."""
+    def predict(self, X: Any, reject_at: float | None = None) -> NDArray[Any]:
+        """The most probable class of each sample, or None for "none of these" where `reject_at` is given.
+
+        reject_at: the share of samples that belong whose `ood_score` is to be tolerated, such as 0.99; what
+            scores higher is answered None, in an array of objects. The share is met on the validation set,
+            where one was given to `fit`; else it is that of the unsuspected training samples, and new ones
+            are rejected more often than that.
+        """
         logits = self._logits(X)
-        return np.asarray(self.classes_[logits.argmax(axis=1)])
+        predicted = np.asarray(self.classes_[logits.argmax(axis=1)])
+        if reject_at is None:
+            return predicted
+        answer = predicted.astype(object)
+        answer[ood_from_logits(logits) > score_at(reject_at, self.familiarity_)] = NONE_OF_THESE
+        return answer
+
+    def ood_score(self, X: Any) -> NDArray[np.float64]:
+        """(N,) how little each sample seems to belong to any class; larger = less likely to belong."""
+        return ood_from_logits(self._logits(X))
+
+    # -- keeping --------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted classifier to a folder of safetensors and JSON, with its audit and history."""
+        check_is_fitted(self, "network_")
+        save_classifier(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, **parameters: Any) -> Self:
+        """Read what `save` wrote, onto the CPU; nothing in the folder is executed.
+
+        `parameters` take the place of saved ones. Code of yours is not saved: a network that is no name in
+        NETS must be given again, and a method or optimizer of your own to fit again.
+        """
+        return cast("Self", load_classifier(cls, path, parameters))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "network_" in state:  # so that what was fitted on a GPU can be read where there is none
+            state["network_"] = copy.deepcopy(state["network_"]).cpu()
+        state.pop("_lasting", None)
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

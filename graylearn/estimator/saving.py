@@ -1,0 +1,218 @@
+"""A fitted classifier in a folder: safetensors and JSON, and nothing that loading would execute.
+
+    folder/
+      model.json               parameters, classes, encoding; size and SHA-256 of the files below
+      weights.safetensors      the network, and what new samples are compared with
+      history.npz              the confidences of the training run
+      audit/                   the audit, with its table for people; see Audit.save
+
+model.json is removed first and written last, so that a folder that has it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import warnings
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+
+from graylearn.audit import Audit
+from graylearn.data.atomic import replacing
+from graylearn.data.augment import PixelScale
+from graylearn.data.batches import Preparation
+from graylearn.data.encode import TableEncoder
+from graylearn.data.samples import classes_from_json, classes_to_json
+from graylearn.errors import CheckpointError
+from graylearn.estimator import parameters as parameters_json
+from graylearn.estimator.inputs import InputEncoder
+from graylearn.estimator.networks import build_network
+from graylearn.training import History
+
+if TYPE_CHECKING:
+    from graylearn.estimator.classifier import GrayClassifier
+
+_FORMAT, _VERSION = "graylearn.GrayClassifier", 1
+_MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
+_AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
+_NETWORK, _FAMILIARITY = "network.", "familiarity"
+
+
+def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
+    """Write the fitted classifier to the folder `path`; other files in it stay."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"{folder} is a file: name a folder to save the classifier in")
+    if (folder / _MANIFEST).exists():
+        _read_manifest(folder)  # refuses to write over what is not ours
+        (folder / _MANIFEST).unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
+    tensors[_FAMILIARITY] = torch.from_numpy(classifier.familiarity_)
+    # clones, because tied weights share memory and channels_last ones are not contiguous
+    plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    with replacing(folder / _WEIGHTS) as partial:
+        partial.write_bytes(safetensors.torch.save(plain))
+    with replacing(folder / _HISTORY) as partial:
+        classifier.history_.save(partial)
+    if (folder / _AUDIT).exists():
+        shutil.rmtree(folder / _AUDIT)
+    if classifier.audit_ is not None:
+        classifier.audit_.save(folder / _AUDIT)
+    with replacing(folder / _MANIFEST) as partial:
+        content = _content(classifier, folder)
+        manifest = {"format": _FORMAT, "version": _VERSION, "sha256": _checksum(content), "model": content}
+        partial.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def _content(classifier: GrayClassifier, folder: Path) -> dict[str, Any]:
+    saved, unsaved = parameters_json.to_json(classifier.get_params(deep=False))
+    encoder, scale = classifier.encoder_, classifier.preparation_.scale
+    names = getattr(classifier, "feature_names_in_", None)
+    files = [_WEIGHTS, _HISTORY, *(_AUDITED if classifier.audit_ is not None else ())]
+    return {
+        "parameters": saved,
+        "unsaved": unsaved,
+        "classes": classes_to_json(classifier.classes_.tolist()),
+        "classes_type": classifier.classes_.dtype.str if classifier.classes_.dtype != object else "object",
+        "encoder": {
+            "kind": encoder.kind,
+            "shape": list(encoder.shape),
+            "names": list(encoder.names),
+            "table": None if encoder.table is None else encoder.table.to_json(),
+        },
+        "pixels": None if scale is None else {"mean": list(scale.mean), "std": list(scale.std)},
+        "n_features_in": int(classifier.n_features_in_),
+        "feature_names_in": None if names is None else [str(name) for name in names],
+        "n_iter": int(classifier.n_iter_),
+        "refined": bool(classifier.refined_),
+        "audited": classifier.audit_ is not None,
+        "files": {name: _signature(folder / name) for name in files},
+    }
+
+
+def load_classifier(kind: type[GrayClassifier], path: str | Path, given: dict[str, Any]) -> GrayClassifier:
+    """Read what `save_classifier` wrote. `given` are parameters to take the place of the saved ones."""
+    folder = Path(path)
+    manifest = _read_manifest(folder)
+    try:
+        return _restored(kind, folder, manifest, given)
+    except CheckpointError:
+        raise
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+        safetensors.SafetensorError,
+    ) as error:
+        raise CheckpointError(
+            f"the classifier in {folder} cannot be used ({error}): save it again"
+        ) from error
+
+
+def _restored(
+    kind: type[GrayClassifier], folder: Path, manifest: dict[str, Any], given: dict[str, Any]
+) -> GrayClassifier:
+    unsaved = [name for name in manifest["unsaved"] if name not in given]
+    if "network" in unsaved:
+        raise CheckpointError(
+            f"the classifier in {folder} has a network of your own, of which the weights alone are saved: "
+            "pass network= to load, the module or the function that made it"
+        )
+    if unsaved:
+        warnings.warn(
+            f"{', '.join(unsaved)} could not be saved and took the default: pass it to load to fit again",
+            UserWarning,
+            stacklevel=4,
+        )
+    classifier = kind(**{**parameters_json.from_json(manifest["parameters"]), **given})
+    for name, signature in manifest["files"].items():
+        if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != signature:
+            raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
+    saved_encoder, pixels = manifest["encoder"], manifest["pixels"]
+    table = saved_encoder["table"]
+    classifier.encoder_ = InputEncoder(
+        saved_encoder["kind"],
+        tuple(int(size) for size in saved_encoder["shape"]),
+        None if table is None else TableEncoder.from_json(table),
+        tuple(saved_encoder["names"]),
+    )
+    classifier.classes_ = _classes(manifest["classes"], manifest["classes_type"])
+    classifier.n_features_in_ = int(manifest["n_features_in"])
+    if manifest["feature_names_in"] is not None:
+        classifier.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
+    scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
+    classifier.preparation_ = Preparation(scale=scale)
+    classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
+    tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
+    network = build_network(
+        classifier.network,
+        classifier.network_options,
+        len(classifier.classes_),
+        classifier.encoder_.shape,
+        seed=0,
+    )
+    weights = {
+        name.removeprefix(_NETWORK): value for name, value in tensors.items() if name.startswith(_NETWORK)
+    }
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"the weights in {folder} do not fit the network ({str(error).splitlines()[-1].strip()}): "
+            "give the one that was saved"
+        ) from error
+    classifier.network_ = network.eval()
+    classifier.familiarity_ = tensors[_FAMILIARITY].numpy()
+    classifier.history_ = History.load(folder / _HISTORY)
+    classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None
+    return classifier
+
+
+def _classes(saved: Any, type_name: Any) -> NDArray[Any]:
+    kind = np.dtype(object if type_name == "object" else str(type_name))
+    if kind.kind not in "biufUO":
+        raise CheckpointError(f"classes are of type {type_name!r}: expected numbers, text or bools")
+    return np.array(classes_from_json(saved), dtype=kind)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / _MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"there is no saved classifier in {folder} ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise CheckpointError(f"{path} is not of a saved classifier: expected format {_FORMAT!r}")
+    if manifest.get("version") != _VERSION:
+        raise CheckpointError(
+            f"{path} is of version {manifest.get('version')!r}, this graylearn reads {_VERSION}"
+        )
+    content = manifest.get("model")
+    if not isinstance(content, dict) or manifest.get("sha256") != _checksum(content):
+        raise CheckpointError(f"{path} is damaged: its checksum does not fit; save the classifier again")
+    return content
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _signature(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}): save the classifier again") from error
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

@@ -1,0 +1,158 @@
+"""What may be fitted on: arrays, sparse matrices, frames of three libraries, images, Samples."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from scipy import sparse
+
+from graylearn.data import Samples
+from graylearn.errors import DataError
+from graylearn.estimator import GrayClassifier
+
+
+def quick(**parameters):
+    return GrayClassifier(**{"epochs": 4, "audit": None, "random_state": 0, "device": "cpu"} | parameters)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """A table of mixed columns whose class hangs on the number, the word and the date."""
+    random = np.random.default_rng(0)
+    n = 240
+    frame = pd.DataFrame(
+        {
+            "price": random.normal(size=n),
+            "colour": random.choice(["red", "green", "blue"], n),
+            "sold": random.random(n) < 0.5,
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 300, n), unit="D"),
+            "stock": pd.array(random.integers(0, 50, n), dtype="Int64"),
+        }
+    )
+    frame.loc[::9, "stock"] = pd.NA
+    frame.loc[::7, "colour"] = None
+    y = np.where(frame["colour"] == "red", "r", np.where(frame["price"] > 0, "high", "low"))
+    return frame, y
+
+
+def test_frames_of_all_libraries_give_the_same_answers(shop):
+    frame, y = shop
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    classifier = quick(epochs=30).fit(frame, y)
+    assert classifier.score(frame, y) > 0.9
+    assert list(classifier.feature_names_in_) == list(frame.columns)
+    assert classifier.n_features_in_ == 5
+    expected = classifier.predict_proba(frame)
+    for other in (arrow, pl.from_arrow(arrow)):
+        refitted = quick(epochs=30).fit(other, y)
+        assert list(refitted.feature_names_in_) == list(frame.columns)
+        np.testing.assert_allclose(refitted.predict_proba(other), expected, atol=1e-6)
+        np.testing.assert_allclose(classifier.predict_proba(other), expected)
+
+
+def test_words_never_seen_and_missing_numbers_are_answered(shop):
+    frame, y = shop
+    classifier = quick().fit(frame, y)
+    new = frame.head(3).assign(colour="violet", price=[np.nan, np.inf, 1e300])
+    assert np.isfinite(classifier.predict_proba(new)).all()
+
+
+def test_object_arrays_with_words_are_tables(shop):
+    frame, y = shop
+    rows = frame[["price", "colour"]].to_numpy(dtype=object)
+    assert quick(epochs=20).fit(rows, y).score(rows, y) > 0.9
+
+
+def test_sparse_dense_tensor_and_frame_are_the_same_rows(iris):
+    x, x_test, y, _ = iris
+    x = np.where(x < 1.0, 0.0, x)
+    expected = quick().fit(x, y).predict_proba(x_test)
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, torch.from_numpy, np.asfortranarray):
+        np.testing.assert_array_equal(quick().fit(form(x), y).predict_proba(form(x_test)), expected)
+    np.testing.assert_array_equal(
+        quick().fit(x.tolist(), y.tolist()).predict_proba(x_test.tolist()), expected
+    )
+
+
+def test_a_huge_sparse_matrix_is_refused_with_the_way_out(iris):
+    _, _, y, _ = iris
+    with pytest.raises(DataError, match="TruncatedSVD"):
+        quick().fit(sparse.csr_array((100, 10_000_000)), y)
+
+
+def test_ids_of_frames_and_samples_name_the_rows_of_the_audit(iris):
+    x, _, y, _ = iris
+    names = [f"flower {place}" for place in range(len(x))]
+    classifier = quick(audit="history").fit(pd.DataFrame(x, index=names), y)
+    assert classifier.audit_.table["id"].tolist() == names
+    samples = Samples(x, y, ("a", "b", "c"), np.array(names, dtype=object), "array")
+    classifier = quick(audit="history").fit(samples)
+    assert classifier.classes_.tolist() == ["a", "b", "c"]
+    assert classifier.audit_.table["id"].tolist() == names
+    assert classifier.predict(samples).shape == (100,)
+
+
+def test_images_are_read_as_pixels():
+    random = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    images = random.integers(0, 60, (120, 12, 12, 3), dtype=np.uint8)
+    images[np.arange(120), :, :, y] += 120  # the class is the strongest colour
+    classifier = quick(epochs=6, audit="auto", augment=True).fit(images[:90], y[:90])
+    assert classifier.score(images[90:], y[90:]) > 0.9
+    assert classifier.n_features_in_ == 12 * 12 * 3
+    assert classifier.audit_.mode == "history"
+    with pytest.raises(DataError, match="12 x 12 x 3"):
+        classifier.predict(images[:, :10])
+    with pytest.raises(DataError, match="fitted on images"):
+        classifier.predict(images.reshape(120, -1))
+    grey = quick(network="mlp", epochs=2).fit(images[..., 0], y)
+    assert grey.encoder_.shape == (1, 12, 12)
+
+
+def test_images_can_be_audited_by_folds():
+    random = np.random.default_rng(1)
+    y = np.arange(160) % 4
+    images = random.integers(0, 50, (160, 8, 8, 1), dtype=np.uint8)
+    for place in range(160):
+        row, column = divmod(int(y[place]), 2)
+        images[place, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 150
+    given = y.copy()
+    given[:20] = (y[:20] + 1) % 4
+    classifier = quick(network="mlp", epochs=40, audit="held-out", optimizer="adam").fit(images, given)
+    assert classifier.audit_.mode == "held-out"
+    assert classifier.audit_.suspected[:20].mean() > 0.8
+    assert classifier.audit_.suspected[20:].mean() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        (np.zeros((4, 2)), [0, 1, 0, 1], "constant"),
+        (np.eye(4), [0, 1, None, 1], "NaN or None"),
+        (np.eye(4), [0, 1, np.nan, 1], "contains NaN"),
+        (np.eye(4), None, "requires y"),
+        (np.eye(4), [0, 1, 0], "inconsistent numbers of samples"),
+        (np.zeros((0, 4, 4, 3), dtype=np.uint8), [], "at least one image"),
+        (pd.DataFrame({"a": [1, 2], "b": [1j, 2j]}), [0, 1], "Complex data"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(x, y, words):
+    with pytest.raises(ValueError, match=words):
+        quick().fit(x, y)
+
+
+def test_text_is_sent_to_the_embedding():
+    text = Samples(np.array(["a b", "c d"], dtype=object), np.array([0, 1]), (0, 1), np.arange(2), "text")
+    with pytest.raises(DataError, match="embed_text"):
+        quick().fit(text)
+
+
+def test_predicting_on_other_columns_is_an_error(shop):
+    frame, y = shop
+    classifier = quick(epochs=1).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        classifier.predict(frame.rename(columns={"price": "cost"}))
+    with pytest.raises(ValueError, match="feature names should match"):
+        classifier.predict(frame.drop(columns="price"))

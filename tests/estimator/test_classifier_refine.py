@@ -1,0 +1,117 @@
+"""The audit that comes with a fit, and the refined fit that reads it."""
+
+import numpy as np
+import pytest
+import torch
+
+from graylearn.audit import Audit
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.refine import SoftTargets, keep_classes_alive, soft_targets
+from graylearn.methods import Output, Step
+
+
+@pytest.fixture(scope="module")
+def fitted(dirty):
+    return GrayClassifier(random_state=0, device="cpu").fit(dirty.x, dirty.y)
+
+
+@pytest.fixture(scope="module")
+def refined(dirty):
+    return GrayClassifier(random_state=0, device="cpu", refine=True).fit(dirty.x, dirty.y)
+
+
+def test_the_audit_finds_what_does_not_belong(fitted, dirty):
+    wrong = dirty.is_ood | dirty.is_flipped
+    found = fitted.audit_
+    assert found.mode == "held-out"
+    assert wrong[found.suspected].mean() > 0.85  # precision
+    assert found.suspected[wrong].mean() > 0.85  # recall
+    table = found.table
+    np.testing.assert_array_equal(table["label"], fitted.classes_[dirty.y])
+    relabelled = (table["kind"] == "mislabelled") & dirty.is_flipped
+    assert (table["suggested"][relabelled] == dirty.true_y[relabelled]).mean() > 0.9
+
+
+def test_history_mode_judges_by_the_run_itself(dirty):
+    classifier = GrayClassifier(method="gl-label", random_state=0, device="cpu", audit="history")
+    classifier.fit(dirty.x, dirty.y)
+    assert classifier.audit_.mode == "history"
+    wrong = dirty.is_ood | dirty.is_flipped
+    assert wrong[classifier.audit_.suspected].mean() > 0.85
+    assert classifier.audit_.suspected[wrong].mean() > 0.6
+
+
+def test_a_refined_fit_is_better_and_keeps_the_verdicts(fitted, refined, digits):
+    *_, x_test, y_test, _ = digits
+    assert refined.refined_
+    assert not fitted.refined_
+    np.testing.assert_array_equal(refined.audit_.suspected, fitted.audit_.suspected)
+    np.testing.assert_array_equal(refined.history_.label_confidence, fitted.history_.label_confidence)
+    right = np.arange(len(y_test)), y_test
+    gained = np.log(refined.predict_proba(x_test)[right]) - np.log(fitted.predict_proba(x_test)[right])
+    assert gained.mean() > 0.05
+    assert refined.score(x_test, y_test) > fitted.score(x_test, y_test) - 0.01
+
+
+def test_on_clean_data_the_first_fit_stays(digits):
+    x, y, _, x_test, _, _ = digits
+    plain = GrayClassifier(random_state=0, device="cpu").fit(x, y)
+    refined = GrayClassifier(random_state=0, device="cpu", refine=True).fit(x, y)
+    assert not refined.refined_
+    assert refined.audit_.suspected.mean() < 0.01
+    np.testing.assert_array_equal(plain.predict_proba(x_test), refined.predict_proba(x_test))
+
+
+def an_audit(label, posterior, o_share, P):
+    n = len(label)
+    zeros = np.zeros(n)
+    return Audit(
+        ids=np.arange(n), label=np.array(label), classes=tuple(range(P.shape[1])), confidence=zeros,
+        score=zeros, suspected=np.array(posterior) > 0.5, kind=np.zeros(n, dtype=int),
+        suggested=np.array(label), posterior=np.array(posterior), pi=np.full(n, 0.5),
+        o=0.5 * np.array(o_share), P=P, temperature=1.0, mode="held-out", form="full",
+    )  # fmt: skip
+
+
+def test_trusted_samples_keep_their_label_and_strangers_count_for_nothing():
+    P = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.1, 0.9]])
+    audit = an_audit([0, 0, 1, 1], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0], P)
+    target, weight = soft_targets(audit)
+    np.testing.assert_allclose(weight, [1, 1, 0, 1])
+    np.testing.assert_allclose(target.sum(axis=1), 1.0)
+    assert target[0].argmax() == 0
+    assert target[1].argmax() == 1  # what the views say
+    assert target[3].argmax() == 1
+
+
+def test_no_class_is_dropped_away():
+    label = [0] * 30 + [1] * 30
+    # everything that bears label 1 looks like class 0
+    P = np.tile([0.99, 0.01], (60, 1))
+    posterior = np.r_[np.zeros(30), np.linspace(0.9, 0.99, 30)]
+    audit = an_audit(label, posterior, np.zeros(60), P)
+    target, weight = keep_classes_alive(audit, P.copy(), np.ones(60))
+    assert (weight * target[:, 1]).sum() >= 3
+    np.testing.assert_array_equal(np.flatnonzero(target[:, 1] == 1.0), [30, 31, 32])  # the least suspected
+
+
+def test_soft_targets_are_read_by_sample():
+    distributions = torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.0, 0.5, 0.5]])
+    method = SoftTargets(distributions)
+    logits = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
+    index = torch.tensor([2, 1])
+    step = Step(
+        torch.zeros(2, 1), torch.zeros(2, dtype=torch.long), index, Output(logits, None), 0, lambda x: x
+    )
+    # torch's own cross entropy with probabilities as targets is the reference
+    expected = torch.nn.functional.cross_entropy(logits, distributions[index], reduction="none")
+    torch.testing.assert_close(method.loss(step), expected)
+
+
+def test_refining_respects_sample_weights(dirty):
+    weight = np.ones(len(dirty))
+    weight[dirty.is_ood] = 0.0
+    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, epochs=6)
+    classifier.fit(dirty.x, dirty.y, sample_weight=weight)
+    assert len(classifier.audit_) == len(dirty)  # what was left out of training is judged too
+    assert classifier.refined_

@@ -180,7 +180,7 @@ def test_wrong_settings_say_what_is_wrong(parameters, words, iris):
 def test_optimizers(iris):
     x, x_test, y, y_test = iris
     for optimizer in ("sgd", OptimizerSettings("adam", 0.01), lambda p: torch.optim.Adam(p, lr=0.01)):
-        assert quick(optimizer=optimizer, epochs=10).fit(x, y).score(x_test, y_test) > 0.8
+        assert quick(optimizer=optimizer, epochs=20).fit(x, y).score(x_test, y_test) > 0.8
 
 
 def test_one_class_is_refused(iris):

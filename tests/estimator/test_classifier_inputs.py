@@ -120,10 +120,10 @@ def test_images_can_be_audited_by_folds():
         images[place, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 150
     given = y.copy()
     given[:20] = (y[:20] + 1) % 4
-    classifier = quick(network="mlp", epochs=40, audit="held-out", optimizer="adam").fit(images, given)
+    classifier = quick(network="mlp", epochs=12, audit="held-out", optimizer="adam").fit(images, given)
     assert classifier.audit_.mode == "held-out"
-    assert classifier.audit_.suspected[:20].mean() > 0.8
-    assert classifier.audit_.suspected[20:].mean() < 0.05
+    # 160 samples are few for a threshold, but each wrong label ranks above each right one
+    assert classifier.audit_.score[:20].min() > classifier.audit_.score[20:].max()
 
 
 @pytest.mark.parametrize(

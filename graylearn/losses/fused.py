@@ -22,10 +22,10 @@ from graylearn.losses.rows import compute_dtype
 CHUNK = 1 << 18
 
 
-def sum_log1m(x: Tensor, one_minus: Tensor) -> Tensor:
-    """sum_k log(1 - x_k) over dim 1, (N, 1, ...), for x <= 1/2 that sum to at most 1; spends both arguments.
+def sum_log1m(x: Tensor) -> Tensor:
+    """sum_k log(1 - x_k) over dim 1, (N, 1, ...), for x <= 1/2 that sum to at most 1; spends its argument.
 
-    1 - (1 - a)(1 - b) = a + b (1 - a) joins two classes and keeps the relative precision of small x, and the
+    1 - (1 - a)(1 - b) = a - ab + b joins two classes and keeps the relative precision of small x, and the
     whole product is at least 1/4. So the classes are folded together, and the logarithm, by far the dearest
     step on a CPU, is taken of a few columns instead of K.
     """
@@ -33,8 +33,7 @@ def sum_log1m(x: Tensor, one_minus: Tensor) -> Tensor:
     while width > 4:
         half = width // 2
         left, right = x[:, :half], x[:, width - half : width]
-        left.addcmul_(right, one_minus[:, :half])
-        one_minus[:, :half].mul_(one_minus[:, width - half : width])
+        left.addcmul_(right, left, value=-1).add_(right)
         width -= half
     return torch.log1p(-x[:, :width]).sum(1, keepdim=True)
 
@@ -62,11 +61,10 @@ def closed_form(
     x_y = e_y * c
 
     x = e * c
-    one_minus = 1 - x
-    work = torch.div(e, one_minus) if gradient is not None else None
+    work = e / (1 - x) if gradient is not None else None
     log_total = torch.log1p(down * T)
     of_top = torch.where(y_is_top, 0.0, gap + T.log() - log_total)
-    rejected = torch.log1p(-x_y) - sum_log1m(x, one_minus) - of_top
+    rejected = torch.log1p(-x_y) - sum_log1m(x) - of_top
 
     if isinstance(confidence, Tensor):
         certain = confidence.to(dtype).unsqueeze(1)

@@ -34,7 +34,7 @@ def rows_and_grad(logits, target, confidence, impl):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(batch=batches(max_classes=2))
 def test_two_classes_are_cross_entropy(impl, batch):
     logits, target, confidence = batch
@@ -47,7 +47,7 @@ def test_two_classes_are_cross_entropy(impl, batch):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(batch=batches())
 def test_never_above_cross_entropy(impl, batch):
     """L_M = L_G + r with r <= 0."""
@@ -59,7 +59,7 @@ def test_never_above_cross_entropy(impl, batch):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(batch=batches(), shift=st.integers(-50, 50))
 def test_a_shift_of_all_logits_changes_nothing(impl, batch, shift):
     logits, target, confidence = batch
@@ -72,7 +72,7 @@ def test_a_shift_of_all_logits_changes_nothing(impl, batch, shift):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(batch=batches(), seed=st.integers(0, 2**31))
 def test_the_order_of_classes_does_not_matter(impl, batch, seed):
     logits, target, confidence = batch
@@ -83,7 +83,7 @@ def test_the_order_of_classes_does_not_matter(impl, batch, seed):
     torch.testing.assert_close(shuffled_grad, grad[:, order], rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(batch=batches(max_classes=90))
 def test_all_implementations_agree(batch):
     rows, grad = rows_and_grad(*batch, "reference")

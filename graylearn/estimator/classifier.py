@@ -30,14 +30,21 @@ from graylearn.estimator.networks import (
     NetworkLike,
     build_network,
     logits_of,
+    outputs_of,
     training_settings,
 )
 from graylearn.estimator.refine import SoftTargets, soft_targets
-from graylearn.estimator.rejection import NONE_OF_THESE, ood_from_logits, reference_quantiles, score_at
+from graylearn.estimator.rejection import (
+    NONE_OF_THESE,
+    learn_familiar,
+    quantiles,
+    score_at,
+    unfamiliarity,
+)
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import Method
-from graylearn.training import History, Result, ScheduleSettings, seeding, train
+from graylearn.training import History, Result, seeding, train
 from graylearn.training.devices import choose
 
 
@@ -75,7 +82,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     history_ : the confidences of the first fit, by sample and epoch.
     network_ : the trained torch module. encoder_ : how samples become its inputs.
     n_iter_ : epochs trained. refined_ : whether a second fit was made.
-    familiarity_ : quantiles of `ood_score` on samples that belong, which `reject_at` is read from.
+    familiar_ : what samples that belong look like, which `ood_score` and `reject_at` compare with.
     n_features_in_, feature_names_in_ : as in scikit-learn.
     """
 
@@ -87,7 +94,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     audit_: Audit | None
     n_iter_: int
     refined_: bool
-    familiarity_: NDArray[np.float64]
+    familiar_: dict[str, NDArray[np.float64]]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _lasting: LastingOptimizer | None
@@ -274,6 +281,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             learning_rate=self.learning_rate,
             optimizer=self.optimizer,
             augment=self.augment,
+            cycle=not one_epoch,
             device=choose(self.device),
             precision=self.precision,
             seed=seed,
@@ -282,7 +290,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if one_epoch:
             lasting = getattr(self, "_lasting", None) or LastingOptimizer(settings.optimizer)
             self._lasting = lasting
-            settings = dataclasses.replace(settings, optimizer=lasting, schedule=ScheduleSettings())
+            settings = dataclasses.replace(settings, optimizer=lasting)
         best = None if validation is None else KeepBest(self.patience)
         result = train(
             network,
@@ -331,15 +339,16 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         )
 
     def _get_familiar(self, training_set: TrainingSet, validation: Any) -> None:
-        """Remember how samples that belong score: those of the validation set, or the unsuspected."""
+        """Remember what samples that belong look like: the unsuspected, and how new ones score."""
+        x, label = training_set.x, training_set.y
+        if self.audit_ is not None and self.audit_.keep[training_set.rows].any():
+            kept = self.audit_.keep[training_set.rows]
+            x, label = x[kept], label[kept]
+        said = outputs_of(self.network_, x, self.preparation_)
+        familiar = learn_familiar(*said, label)
         if validation is not None:
-            x = validation[0]
-        elif self.audit_ is not None and self.audit_.keep[training_set.rows].any():
-            x = training_set.x[self.audit_.keep[training_set.rows]]
-        else:
-            x = training_set.x
-        logits = logits_of(self.network_, x, self.preparation_).astype(np.float64)
-        self.familiarity_ = reference_quantiles(ood_from_logits(logits))
+            said = outputs_of(self.network_, validation[0], self.preparation_)
+        self.familiar_ = familiar | {"quantiles": quantiles(unfamiliarity(*said, familiar))}
 
     def _fit_again(self, training_set: TrainingSet, seed: int, validation: Any) -> None:
         assert self.audit_ is not None
@@ -357,10 +366,13 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # -- predicting -----------------------------------------------------------------------------
 
-    def _logits(self, X: Any) -> NDArray[np.float64]:
+    def _encoded(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "network_")
-        x = self.encoder_.transform(read_inputs(self, X, reset=False))
-        return logits_of(self.network_, x, self.preparation_).astype(np.float64)
+        return self.encoder_.transform(read_inputs(self, X, reset=False))
+
+    def _logits(self, X: Any) -> NDArray[np.float64]:
+        x = self._encoded(X)
+        return logits_of(self.network_, x, self.preparation_)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The network's logits (N, K); with two classes how far the second is ahead, (N,)."""
@@ -379,17 +391,20 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             where one was given to `fit`; else it is that of the unsuspected training samples, and new ones
             are rejected more often than that.
         """
-        logits = self._logits(X)
-        predicted = np.asarray(self.classes_[logits.argmax(axis=1)])
         if reject_at is None:
-            return predicted
-        answer = predicted.astype(object)
-        answer[ood_from_logits(logits) > score_at(reject_at, self.familiarity_)] = NONE_OF_THESE
-        return answer
+            logits = self._logits(X)
+            return np.asarray(self.classes_[logits.argmax(axis=1)])
+        x = self._encoded(X)
+        limit = score_at(reject_at, self.familiar_["quantiles"])
+        logits, features = outputs_of(self.network_, x, self.preparation_)
+        answer = self.classes_[logits.argmax(axis=1)].astype(object)
+        answer[unfamiliarity(logits, features, self.familiar_) > limit] = NONE_OF_THESE
+        return np.asarray(answer)
 
     def ood_score(self, X: Any) -> NDArray[np.float64]:
         """(N,) how little each sample seems to belong to any class; larger = less likely to belong."""
-        return ood_from_logits(self._logits(X))
+        x = self._encoded(X)
+        return unfamiliarity(*outputs_of(self.network_, x, self.preparation_), self.familiar_)
 
     # -- keeping --------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from graylearn.training import (
     predict_logits,
     seeding,
 )
+from graylearn.training.networks import FeatureTap
 from graylearn.training.optimizers import OptimizerFactory, make_optimizer
 
 NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
@@ -99,13 +100,18 @@ def training_settings(
     learning_rate: float | None,
     optimizer: Any,
     augment: Augment | bool | None,
+    cycle: bool = True,
     **others: Any,
 ) -> Settings:
     """Settings for a training set of this size; what is None is chosen here.
 
     Batches grow with the set, from 16 to 128, so that an epoch has at least some ten steps, and the rate of
     Adam with the square root of the batch. Small sets get more epochs, so that every network takes at least
-    160 steps. Images are trained by momentum SGD over one cycle of the learning rate.
+    160 steps. The learning rate rises and falls once over the run (`cycle`), or is constant and lower.
+
+    Measured with gl on six cells of benchmarks/audit_cells.py, two seeds: accuracy on clean sets, and with
+    20 % OOD and 20 % flipped labels. One cycle 87.9 and 83.8, constant rate 88.0 and 82.7 (half the epochs
+    87.1, 83.4; twice 88.9, 80.5; no dropout 88.0, 80.9; layers of 256 88.7, 81.8), the paper's 87.6, 82.3.
     """
     images = len(in_shape) == 3
     if batch_size is None:
@@ -113,15 +119,14 @@ def training_settings(
     if epochs is None:
         epochs = max(20, math.ceil(MIN_STEPS / math.ceil(num_samples / batch_size)))
     by_name = optimizer is None or isinstance(optimizer, str)
-    schedule = ScheduleSettings()
+    schedule = ScheduleSettings("one-cycle", warmup=0.2, initial=0.1, final=0.0)
     if by_name:
         name: Any = optimizer or ("sgd" if images else "adamw")
         if name == "sgd":
-            rate = 0.1 * batch_size / 128
-            schedule = ScheduleSettings("one-cycle", warmup=0.2, initial=0.1, final=0.0)
+            rate = (0.1 if cycle else 0.04) * batch_size / 128
             extra: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}
         else:
-            rate = 1e-3 * math.sqrt(batch_size / 32)
+            rate = (2.5e-3 if cycle else 1e-3) * math.sqrt(batch_size / 32)
             extra = {"weight_decay": 1e-2} if name == "adamw" else {}
         chosen: Any = OptimizerSettings(name, rate if learning_rate is None else learning_rate, **extra)
     elif learning_rate is not None:
@@ -134,7 +139,7 @@ def training_settings(
         epochs=epochs,
         batch_size=batch_size,
         optimizer=chosen,
-        schedule=schedule,
+        schedule=schedule if cycle and by_name else ScheduleSettings(),
         augment=(Augment() if augment is True else augment) or None,
         **others,
     )
@@ -163,22 +168,55 @@ class KeepBest:
         return end.epoch - self.epoch >= self.patience
 
 
-def logits_of(network: nn.Module, x: NDArray[Any], preparation: Preparation) -> NDArray[np.floating[Any]]:
+class _LogitsAndFeatures(nn.Module):
+    """A copy of a network that gives logits and penultimate features side by side, (N, K + D)."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.tap = FeatureTap(copy.deepcopy(network))  # a copy, because the tap may leave hooks behind
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits first."""
+        return torch.cat([part.float().flatten(1) for part in self.tap(x)], dim=1)
+
+
+def logits_of(network: nn.Module, x: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
     """Logits (N, K) of encoded samples, on the device of the network.
 
     The small networks for rows are run in float64, so that what is said of a sample does not depend, not
     even in the last digits, on which others are asked about with it.
     """
-    if not isinstance(network, MLP) or preparation.images:
-        return predict_logits(network, x, preparation=preparation)
+    if isinstance(network, MLP) and not preparation.images:
+        return _exact(network, x)[0]
+    return predict_logits(network, x, preparation=preparation).astype(np.float64)
+
+
+def outputs_of(
+    network: nn.Module, x: NDArray[Any], preparation: Preparation
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Logits (N, K), and what the last linear layer reads, (N, D); None of a network without one."""
+    if isinstance(network, MLP) and not preparation.images:
+        return _exact(network, x)
+    try:
+        both = _LogitsAndFeatures(network)
+    except SettingsError:
+        return logits_of(network, x, preparation), None
+    logits = logits_of(network, x, preparation)
+    found = predict_logits(both, x, preparation=preparation).astype(np.float64)
+    return logits, found[:, logits.shape[1] :]
+
+
+@torch.no_grad()
+def _exact(network: MLP, x: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     exact = copy.deepcopy(network).double().eval()
     device = next(exact.parameters()).device
-    parts = []
-    with torch.no_grad():
-        for start in range(0, len(x), 8192):
-            rows = torch.from_numpy(np.ascontiguousarray(x[start : start + 8192], dtype=np.float64))
-            parts.append(exact(rows.to(device)).cpu().numpy())
-    return np.concatenate(parts)
+    logits, features = [], []
+    for start in range(0, len(x), 8192):
+        rows = torch.from_numpy(np.ascontiguousarray(x[start : start + 8192], dtype=np.float64))
+        found = exact.forward_features(rows.to(device))
+        features.append(found.cpu().numpy())
+        logits.append(exact.classify(found).cpu().numpy())
+    return np.concatenate(logits), np.concatenate(features)
 
 
 class LastingOptimizer:

@@ -1,9 +1,23 @@
-"""Samples of no class at test time: a score from the logits, and what it was on samples that belong."""
+"""Samples of no class at test time: how unfamiliar one is, measured against samples that belong.
+
+Two signs are added, each in units of its spread over the training samples that belong: the entropy of the
+class probabilities, and the cosine distance of the penultimate features to the nearest class centre. They
+fail in different places. The entropy is blind where strangers lie beyond a class, far from all others
+(sky surveys trained on clean data: AUROC below .1), the centres are blurred where the training set is
+dirty. AUROC of test samples that belong against strangers, on the cells of benchmarks/audit_cells.py: mean
+over 10 networks trained on clean sets, over 11 trained on 20 % OOD, and over all 62 measured, with other
+settings and refined ones among them:
+
+    largest logit .57 .90 .81 | entropy .56 .90 .80 | energy .57 .90 .80
+    cosine to centres .78 .87 .83 | Mahalanobis .80 .69 .67 | relative Mahalanobis .83 .81 .80
+    entropy + cosine .73 .91 .84
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from graylearn.errors import SettingsError
 
@@ -11,24 +25,70 @@ Floats = NDArray[np.float64]
 
 NONE_OF_THESE = None
 """What `predict(X, reject_at=...)` answers for a sample it rejects: no label of anybody's."""
-_GRID = 1001
+_GRID = np.linspace(0.0, 1.0, 1001)
+_SMALLEST_SPREAD = 1e-3
 
 
-def ood_from_logits(logits: Floats) -> Floats:
-    """(N,) larger = less likely to belong to any class: the largest logit with its sign turned."""
-    return np.asarray(-logits.max(axis=1), dtype=np.float64)
+def learn_familiar(logits: Floats, features: Floats | None, label: NDArray[np.int64]) -> dict[str, Floats]:
+    """What `unfamiliarity` compares with, from training samples that belong.
+
+    logits (N, K), features (N, D), label (N,): their network's, and the places of their labels.
+    """
+    familiar: dict[str, Floats] = {"entropy": _middle_and_spread(_entropy(logits))}
+    if features is not None:
+        familiar["mean"] = features.mean(axis=0)
+        familiar["spread"] = features.std(axis=0) + 1e-6
+        unit = _unit((features - familiar["mean"]) / familiar["spread"])
+        centres = [unit[label == k].mean(axis=0) for k in np.unique(label)]
+        familiar["centres"] = _unit(np.stack(centres))
+        familiar["distance"] = _middle_and_spread(_distance(features, familiar))
+    return familiar
 
 
-def reference_quantiles(scores: Floats) -> Floats:
+def unfamiliarity(logits: Floats, features: Floats | None, familiar: dict[str, Floats]) -> Floats:
+    """(N,) larger = less likely to belong to any class."""
+    score = _in_units(_entropy(logits), familiar["entropy"])
+    if features is not None and "centres" in familiar:
+        score = score + _in_units(_distance(features, familiar), familiar["distance"])
+    return score
+
+
+def quantiles(scores: Floats) -> Floats:
     """Scores of samples that belong, as their quantiles 0, 0.001, ... 1."""
-    return np.asarray(np.quantile(scores, np.linspace(0.0, 1.0, _GRID)), dtype=np.float64)
+    return np.asarray(np.quantile(scores, _GRID), dtype=np.float64)
 
 
-def score_at(reject_at: float, quantiles: Floats) -> float:
+def score_at(reject_at: float, known: Floats) -> float:
     """The score that a share `reject_at` of the samples that belong do not exceed."""
     if not isinstance(reject_at, int | float | np.number) or not 0 < reject_at <= 1:
         raise SettingsError(
             f"reject_at is {reject_at!r}: expected a share in (0, 1] of the samples that belong and should "
             "be answered, such as 0.95"
         )
-    return float(np.interp(float(reject_at), np.linspace(0.0, 1.0, len(quantiles)), quantiles))
+    return float(np.interp(float(reject_at), _GRID, known))
+
+
+def _entropy(logits: Floats) -> Floats:
+    log_p = log_softmax(logits, axis=1)
+    return np.asarray(-(np.exp(log_p) * log_p).sum(axis=1))
+
+
+def _distance(features: Floats, familiar: dict[str, Floats]) -> Floats:
+    """Cosine distance to the nearest class centre."""
+    unit = _unit((features - familiar["mean"]) / familiar["spread"])
+    return np.asarray(1.0 - (unit @ familiar["centres"].T).max(axis=1))
+
+
+def _unit(rows: Floats) -> Floats:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+
+
+def _middle_and_spread(values: Floats) -> Floats:
+    """The median, and what the upper half spreads as a normal one would."""
+    middle, high = np.quantile(values, [0.5, 0.9])
+    return np.array([middle, max((high - middle) / 1.2816, _SMALLEST_SPREAD)])
+
+
+def _in_units(values: Floats, middle_and_spread: Floats) -> Floats:
+    """Away from the middle in spreads; logarithmic far out, so that neither sign drowns the other."""
+    return np.asarray(np.arcsinh((values - middle_and_spread[0]) / middle_and_spread[1]))

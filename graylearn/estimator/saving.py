@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _FORMAT, _VERSION = "graylearn.GrayClassifier", 1
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
 _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
-_NETWORK, _FAMILIARITY = "network.", "familiarity"
+_NETWORK, _FAMILIAR = "network.", "familiar."
 
 
 def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
@@ -56,7 +56,7 @@ def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
         (folder / _MANIFEST).unlink()
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
-    tensors[_FAMILIARITY] = torch.from_numpy(classifier.familiarity_)
+    tensors |= {_FAMILIAR + name: torch.from_numpy(value) for name, value in classifier.familiar_.items()}
     # clones, because tied weights share memory and channels_last ones are not contiguous
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     with replacing(folder / _WEIGHTS) as partial:
@@ -164,21 +164,22 @@ def _restored(
         classifier.encoder_.shape,
         seed=0,
     )
-    weights = {
-        name.removeprefix(_NETWORK): value for name, value in tensors.items() if name.startswith(_NETWORK)
-    }
     try:
-        network.load_state_dict(weights)
+        network.load_state_dict(_part(tensors, _NETWORK))
     except RuntimeError as error:
         raise CheckpointError(
             f"the weights in {folder} do not fit the network ({str(error).splitlines()[-1].strip()}): "
             "give the one that was saved"
         ) from error
     classifier.network_ = network.eval()
-    classifier.familiarity_ = tensors[_FAMILIARITY].numpy()
+    classifier.familiar_ = {name: value.numpy() for name, value in _part(tensors, _FAMILIAR).items()}
     classifier.history_ = History.load(folder / _HISTORY)
     classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None
     return classifier
+
+
+def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def _classes(saved: Any, type_name: Any) -> NDArray[Any]:

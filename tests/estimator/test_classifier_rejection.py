@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.stats
+import torch
+from sklearn.preprocessing import normalize
+from torch import nn
 
 from graylearn.errors import SettingsError
 from graylearn.estimator import NONE_OF_THESE, GrayClassifier
@@ -53,3 +57,42 @@ def test_shares_out_of_range_are_refused(fitted, digits, share):
     *_, x_test, _, _ = digits
     with pytest.raises(SettingsError, match="reject_at"):
         fitted.predict(x_test, reject_at=share)
+
+
+class Points(nn.Module):
+    """A network with no linear layer: logits are distances to points, with the sign turned."""
+
+    def __init__(self):
+        super().__init__()
+        self.points = nn.Parameter(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self, x):
+        return -torch.cdist(x, self.points)
+
+
+def test_networks_without_features_are_judged_by_entropy_alone(iris):
+    x, x_test, y, _ = iris
+    classifier = GrayClassifier(network=Points(), random_state=0, device="cpu", audit=None, epochs=5).fit(
+        x, y
+    )
+    entropy = scipy.stats.entropy(classifier.predict_proba(x_test), axis=1)
+    np.testing.assert_array_equal(np.argsort(classifier.ood_score(x_test)), np.argsort(entropy))
+
+
+def test_features_of_any_network_are_read_and_no_hook_stays(iris):
+    x, x_test, y, _ = iris
+    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    classifier = GrayClassifier(network=network, random_state=0, device="cpu", audit=None, epochs=5).fit(x, y)
+    assert classifier.familiar_["centres"].shape == (3, 8)
+    scores = classifier.ood_score(x_test)
+    assert not any(module._forward_pre_hooks for module in classifier.network_.modules())
+    # the part that is not entropy falls as the cosine to the nearest class centre rises
+    entropy = scipy.stats.entropy(classifier.predict_proba(x_test), axis=1)
+    middle, spread = classifier.familiar_["entropy"]
+    rest = scores - np.arcsinh((entropy - middle) / spread)
+    with torch.no_grad():
+        encoded = torch.from_numpy(classifier.encoder_.transform(x_test))
+        features = classifier.network_[:2](encoded).double().numpy()
+    unit = normalize((features - classifier.familiar_["mean"]) / classifier.familiar_["spread"])
+    nearest = (unit @ classifier.familiar_["centres"].T).max(axis=1)
+    assert scipy.stats.spearmanr(rest, -nearest).statistic > 0.999

@@ -1,0 +1,156 @@
+"""The tables of docs/measurements.md, made from results/*.jsonl.
+
+python benchmarks/tables.py            # write them into the page, between its markers
+python benchmarks/tables.py --check    # only say whether the page is as the results make it
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "measurements.md"
+Row = dict[str, Any]
+
+
+def results(name: str, experiment: str) -> list[Row]:
+    lines = (ROOT / "results" / f"{name}.jsonl").read_text().splitlines()
+    return [row for line in lines if (row := json.loads(line))["experiment"] == experiment]
+
+
+def markdown(head: list[str], body: list[list[str]]) -> str:
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+
+
+def loss(device: str, logits: str) -> str:
+    """Microseconds forward + backward, one line a size and type."""
+    rows = [r for r in results("loss", "loss") if r["device"] == device and r["logits"] == logits]
+    cases = list(dict.fromkeys((r["rows"], r["classes"], r["dtype"]) for r in rows))
+    body = []
+    for case in cases:
+        by = {r["loss"]: r for r in rows if (r["rows"], r["classes"], r["dtype"]) == case}
+        ours = by["ours"]
+
+        def cell(name: str, by: dict[str, Row] = by) -> str:
+            return f"{by[name]['time_s'] * 1e6:,.0f}" if name in by else "-"
+
+        peer = by["cross_entropy"]
+        body.append(
+            [
+                f"({case[0]}, {case[1]}) {case[2]}",
+                f"{ours['floor_s'] * 1e6:,.1f}",
+                cell("ours"),
+                f"{ours['time_s'] / ours['floor_s']:.2f}",
+                cell("reference"),
+                cell("compiled reference"),
+                cell("cross_entropy"),
+                f"{peer['time_s'] / ours['time_s']:.2f}",
+                f"{ours['eager_s'] / peer['eager_s']:.2f}" if device == "cuda" else "-",
+                f"{ours['memory_buffers']:.2f}",
+            ]
+        )
+    head = ["logits", "floor", "ours", "x floor", "reference", "compiled", "cross_entropy"]
+    head += ["faster than it", "time from Python / its", "buffers"]
+    return markdown(head, body)
+
+
+def tables() -> str:
+    """The engine on tables: microseconds a step, one thread."""
+    row = results("training", "training speed, tables, cpu")[-1]
+    body = [[name, f"{value:,.0f}"] for name, value in row["microseconds_a_step"].items()]
+    return markdown(["way", "microseconds a step and model"], body)
+
+
+def gpu() -> str:
+    """The engine on images."""
+    body = [
+        [
+            f"{r['compile']}, batch {r['batch_size']}",
+            f"{r['images_per_second']:,.0f}",
+            f"{r['tflops']:.0f}",
+            f"{r['plain_float32_images_per_second']:,.0f}",
+            f"{r['ratio_at_batch']:.1f}",
+        ]
+        for r in results("training", "training speed, images, gpu")
+    ]
+    return markdown(["torch.compile mode", "images a second", "TFLOP/s", "plain float32", "ratio"], body)
+
+
+def images(dataset: str) -> str:
+    """Contaminated images: mean over seeds, and the spread where there are several."""
+    rows = [r for r in results("images", "contaminated images") if r["dataset"] == dataset]
+    body = []
+    for labels in ("random", "specific", "none"):
+        for method in ("standard", "gl", "gl-label", "oracle"):
+            cell = [r for r in rows if (r["labels"], r["method"]) == (labels, method)]
+            if cell:
+                name = method if labels == "none" else f"{method}, {labels} labels"
+                body.append([name, str(len(cell)), percent(cell, "accuracy"), percent(cell, "ece")])
+                body[-1] += [
+                    percent(cell, "ood_auroc"),
+                    percent(cell, "ood_ap"),
+                    percent(cell, "train_accuracy"),
+                ]
+    head = ["method", "seeds", "accuracy %", "ECE %", "OOD AUROC %", "OOD AP %", "training accuracy %"]
+    return markdown(head, body)
+
+
+def percent(cell: list[Row], name: str) -> str:
+    values = [100 * r[name] for r in cell if name in r]
+    if not values:
+        return "-"
+    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+
+
+def data() -> str:
+    """Reading against the bare library."""
+    body = []
+    for r in results("data", "read-table") + results("data", "image-cache"):
+        ours, bare = ("first_pass", "pillow") if "side" in r else ("graylearn", "pyarrow")
+        what = (
+            f"10,000 JPEGs of {r['side']} pixels, first pass"
+            if "side" in r
+            else "Arrhythmia, 87,554 x 187, gzip"
+        )
+        body.append([what, f"{r['seconds'][ours]:.1f}", f"{r['seconds'][bare]:.1f}", f"{r['ratio']:.2f}"])
+    return markdown(["what", "seconds", "pyarrow or Pillow alone", "ratio"], body)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "loss, normal": lambda: loss("cuda", "normal"),
+    "loss, peaked": lambda: loss("cuda", "peaked"),
+    "tables": tables,
+    "gpu": gpu,
+    "data": data,
+    "images, tiny-imagenet": lambda: images("tiny-imagenet"),
+    "images, cifar10": lambda: images("cifar10"),
+}
+
+
+def filled(page: str) -> str:
+    """The page with every table between its markers made anew."""
+    for name, make in TABLES.items():
+        found = re.search(rf"<!-- table: {re.escape(name)} -->\n.*?<!-- end -->", page, re.DOTALL)
+        if found is None:
+            sys.exit(f"{PAGE.name} has no place for the table {name!r}")
+        page = f"{page[: found.start()]}<!-- table: {name} -->\n{make()}\n<!-- end -->{page[found.end() :]}"
+    return page
+
+
+def main() -> None:
+    before = PAGE.read_text(encoding="utf-8")
+    after = filled(before)
+    if "--check" in sys.argv[1:]:
+        sys.exit(0 if after == before else f"{PAGE.name} differs from the results: run benchmarks/tables.py")
+    PAGE.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

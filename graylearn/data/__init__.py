@@ -1,7 +1,8 @@
 """Reading, encoding, mixing and serving data, and the paper's datasets."""
 
-from graylearn.data.augment import Augment
-from graylearn.data.batches import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
+from graylearn.data.batches.augment import Augment
+from graylearn.data.batches.base import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
+from graylearn.data.batches.streams import LoaderBatches, StreamBatches
 from graylearn.data.catalog import (
     CATALOG,
     TABLES,
@@ -12,12 +13,12 @@ from graylearn.data.catalog import (
     load,
     table_task,
 )
+from graylearn.data.catalog.download import download
 from graylearn.data.contaminate import Contaminated, contaminate
-from graylearn.data.download import download
-from graylearn.data.embed import embed_images, embed_text
-from graylearn.data.encode import TableEncoder
-from graylearn.data.image_cache import CachedImages, cache_images
-from graylearn.data.read import read
+from graylearn.data.embeddings.embed import embed_images, embed_text
+from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.images.cache import CachedImages, cache_images
+from graylearn.data.readers.read import read
 from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
 from graylearn.data.splits import (
     hold_out_classes,
@@ -26,7 +27,6 @@ from graylearn.data.splits import (
     split_sources,
     train_test_split,
 )
-from graylearn.data.streams import LoaderBatches, StreamBatches
 
 __all__ = [
     "CATALOG",

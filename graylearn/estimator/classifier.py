@@ -19,8 +19,8 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
-from graylearn.data.augment import Augment
-from graylearn.data.batches import Preparation
+from graylearn.data.batches.augment import Augment
+from graylearn.data.batches.base import Preparation
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
 from graylearn.estimator.inputs import InputEncoder, read_ids, read_inputs, read_labels

@@ -20,10 +20,10 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from graylearn.data.augment import as_nhwc
-from graylearn.data.encode import TableEncoder
+from graylearn.data.batches.augment import as_nhwc
+from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.readers.tables import table_from_arrow
 from graylearn.data.samples import Samples
-from graylearn.data.tables import table_from_arrow
 from graylearn.errors import DataError
 
 MAX_DENSE = 1 << 32

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from graylearn.data.augment import Augment
-from graylearn.data.batches import Preparation
+from graylearn.data.batches.augment import Augment
+from graylearn.data.batches.base import Preparation
 from graylearn.errors import SettingsError
 from graylearn.nets import MLP, make
 from graylearn.training import (

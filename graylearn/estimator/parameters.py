@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from graylearn.data.augment import Augment
+from graylearn.data.batches.augment import Augment
 from graylearn.errors import CheckpointError
 from graylearn.methods import METHODS, make_method
 from graylearn.training import OptimizerSettings

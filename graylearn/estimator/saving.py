@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from graylearn.audit import Audit
 from graylearn.data.atomic import replacing
-from graylearn.data.augment import PixelScale
-from graylearn.data.batches import Preparation
-from graylearn.data.encode import TableEncoder
+from graylearn.data.batches.augment import PixelScale
+from graylearn.data.batches.base import Preparation
+from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError
 from graylearn.estimator import parameters as parameters_json

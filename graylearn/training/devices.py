@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from graylearn.data.batches import BatchSource
-from graylearn.data.streams import split_item
+from graylearn.data.batches.base import BatchSource
+from graylearn.data.batches.streams import split_item
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
 from graylearn.training.learner import ModuleLearner

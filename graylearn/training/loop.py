@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graylearn.data.batches import BatchSource
+from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.training import seeding
 from graylearn.training.assignment import Assignment

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graylearn.data.batches import Batch
+from graylearn.data.batches.base import Batch
 from graylearn.methods.base import Output
 from graylearn.training.history import History
 from graylearn.training.learner import Learner

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from graylearn.data.batches import Preparation
+from graylearn.data.batches.base import Preparation
 from graylearn.errors import DataError
 
 

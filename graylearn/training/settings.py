@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from graylearn.data.augment import Augment
+from graylearn.data.batches.augment import Augment
 from graylearn.errors import SettingsError
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings

@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.data.augment import Augment
-from graylearn.data.batches import Preparation
+from graylearn.data.batches.augment import Augment
+from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, make_method
 from graylearn.training import devices, seeding

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-from graylearn.data.augment import PixelScale, as_nhwc
-from graylearn.data.batches import ArrayBatches, BatchSource, Preparation
-from graylearn.data.streams import LoaderBatches, StreamBatches, split_item
+from graylearn.data.batches.augment import PixelScale, as_nhwc
+from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation
+from graylearn.data.batches.streams import LoaderBatches, StreamBatches, split_item
 from graylearn.errors import DataError
 from graylearn.training import seeding
 from graylearn.training.predict import as_tensor

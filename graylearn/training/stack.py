@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graylearn.data.batches import Order, Preparation, StackBatches
+from graylearn.data.batches.base import Order, Preparation, StackBatches
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, make_method
 from graylearn.training import devices, seeding

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from graylearn.data.catalog.download import download, download_file, fetch_entry, unpack
 from graylearn.data.catalog.entries import CATALOG, RemoteFile
-from graylearn.data.download import download, download_file, fetch_entry, unpack
 from graylearn.errors import DataError
 
 CONTENT = np.random.default_rng(0).bytes(1_000_003)
@@ -137,7 +137,7 @@ def test_a_later_run_goes_on_where_an_earlier_one_gave_up(server, tmp_path):
 def test_a_killed_run_is_continued(server, tmp_path):
     server.hold = threading.Event()
     code = (
-        "import sys; from pathlib import Path; from graylearn.data.download import download_file;"
+        "import sys; from pathlib import Path; from graylearn.data.catalog.download import download_file;"
         "download_file(sys.argv[1], Path(sys.argv[2]))"
     )
     (tmp_path / "file.bin.part").write_bytes(CONTENT[:1000])

@@ -10,14 +10,14 @@ import pytest
 import torch
 from sklearn.datasets import load_sample_images
 
-from graylearn.data import embed
-from graylearn.data.efficientnet_lite import (
+from graylearn.data.embeddings import embed
+from graylearn.data.embeddings.efficientnet_lite import (
     PIXEL_MEAN,
     PIXEL_STD,
     EfficientNetLite0,
     load_efficientnet_lite0,
 )
-from graylearn.data.embed import embed_images, embed_text
+from graylearn.data.embeddings.embed import embed_images, embed_text
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from graylearn.data.columns import DataWarning, IdLikeColumnWarning
-from graylearn.data.encode import TableEncoder
+from graylearn.data.encoding.columns import DataWarning, IdLikeColumnWarning
+from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
 DATES = pd.to_datetime(["2024-01-01 00:00", "2024-02-29 12:00", "2025-03-31 23:00", None])
@@ -305,7 +305,7 @@ def test_foreign_and_contradictory_content():
     saved = TableEncoder().fit(FRAME).to_json()
     with pytest.raises(CheckpointError, match="version 99"):
         TableEncoder.from_json(saved | {"version": 99})
-    from graylearn.data.encode import _checksum
+    from graylearn.data.encoding.encode import _checksum
 
     for change in (
         {"kinds": {"size": "number"}},

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from graylearn.data import image_cache, image_workers
-from graylearn.data.image_cache import cache_images, default_cache_folder
-from graylearn.data.image_decode import UnreadableImageError, decode_image
+from graylearn.data.images import cache as image_cache
+from graylearn.data.images import workers as image_workers
+from graylearn.data.images.cache import cache_images, default_cache_folder
+from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.errors import DataError, SettingsError
 
 
@@ -275,7 +276,7 @@ def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path):
     for number in range(400):
         (images / f"{number}.jpg").write_bytes(data + bytes([number % 256]))
     script = (
-        "import sys; from pathlib import Path; from graylearn.data.image_cache import cache_images\n"
+        "import sys; from pathlib import Path; from graylearn.data.images.cache import cache_images\n"
         "files = sorted(Path(sys.argv[1]).iterdir(), key=lambda path: int(path.stem))\n"
         "cache_images(files, size=64, folder=sys.argv[2], workers=1)"
     )
@@ -297,7 +298,7 @@ def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path):
 def test_a_worker_that_dies_is_told(folder, tmp_path, monkeypatch):
     fake = tmp_path / "dies.py"
     fake.write_text("import sys; sys.exit(3)")
-    monkeypatch.setattr(image_workers.image_decode, "__file__", str(fake))
+    monkeypatch.setattr(image_workers.decode, "__file__", str(fake))
     with pytest.raises(DataError, match=r"a decoding process ended with code 3 while it read .*0\.png"):
         cache_images(files_of(folder), size=8, folder=tmp_path / "cache", workers=1)
     assert not [

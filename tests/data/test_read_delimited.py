@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from graylearn.data.read import read
+from graylearn.data.readers.read import read
 from graylearn.errors import DataError
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from graylearn.data.read import read
+from graylearn.data.readers.read import read
 from graylearn.errors import DataError
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from graylearn.data.augment import Augment, PixelScale, as_nhwc, augment_rows, check_image_shape
+from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, augment_rows, check_image_shape
 from graylearn.errors import DataError
 
 WINDOW_BYTES = 64 << 20

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from graylearn.data.tables import Table, check_unique_names, table_from_arrow
+from graylearn.data.readers.tables import Table, check_unique_names, table_from_arrow
 from graylearn.errors import DataError, SettingsError
 
 MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})

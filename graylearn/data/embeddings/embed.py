@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graylearn.data import efficientnet_lite
 from graylearn.data.atomic import replacing
+from graylearn.data.embeddings import efficientnet_lite
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError

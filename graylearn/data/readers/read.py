@@ -12,17 +12,23 @@ import pandas as pd
 import pyarrow as pa
 import torch
 
-from graylearn.data.arrays import samples_from_arrays, samples_from_npz
-from graylearn.data.hugging_face import is_hugging_face, samples_from_hugging_face
-from graylearn.data.image_folder import (
+from graylearn.data.readers.arrays import samples_from_arrays, samples_from_npz
+from graylearn.data.readers.hugging_face import is_hugging_face, samples_from_hugging_face
+from graylearn.data.readers.image_folder import (
     ImageOptions,
     path_column,
     samples_from_image_folder,
     samples_from_manifest,
 )
+from graylearn.data.readers.table_files import TABLE_SUFFIXES, read_table_file, table_suffix
+from graylearn.data.readers.tables import (
+    Table,
+    find_column,
+    samples_from_table,
+    table_from_arrow,
+    table_from_pandas,
+)
 from graylearn.data.samples import Label, Samples
-from graylearn.data.table_files import TABLE_SUFFIXES, read_table_file, table_suffix
-from graylearn.data.tables import Table, find_column, samples_from_table, table_from_arrow, table_from_pandas
 from graylearn.errors import DataError
 
 

@@ -13,8 +13,8 @@ import pyarrow.feather
 import pyarrow.json
 import pyarrow.parquet
 
-from graylearn.data.delimited import read_delimited
-from graylearn.data.tables import Table, table_from_arrow, table_from_pandas
+from graylearn.data.readers.delimited import read_delimited
+from graylearn.data.readers.tables import Table, table_from_arrow, table_from_pandas
 from graylearn.errors import DataError
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graylearn.data.image_cache import cache_images
+from graylearn.data.images.cache import cache_images
+from graylearn.data.readers.tables import Table, samples_from_table
 from graylearn.data.samples import Label, Samples
-from graylearn.data.tables import Table, samples_from_table
 from graylearn.errors import DataError
 
 IMAGE_SUFFIXES = frozenset(

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from graylearn.data import image_decode
-from graylearn.data.image_decode import CHANNELS, decode_files
+from graylearn.data.images import decode
+from graylearn.data.images.decode import CHANNELS, decode_files
 from graylearn.data.progress import progress_bar
 from graylearn.errors import DataError
 
@@ -58,13 +58,13 @@ def _in_this_process(chunks: list[tuple[int, list[str]]], size: int, out: Path |
 def _in_workers(
     chunks: list[tuple[int, list[str]]], size: int, out: Path | None, workers: int, done: _Done
 ) -> None:
-    """Hand the chunks to processes of `image_decode`, one thread waiting on each."""
+    """Hand the chunks to processes of `decode`, one thread waiting on each."""
     todo: queue.SimpleQueue[tuple[int, list[str]]] = queue.SimpleQueue()
     for chunk in chunks:
         todo.put(chunk)
     errors: list[Exception] = []
     # -P keeps this folder's files from being found as modules; the path is ours, so that Pillow is found.
-    command = [sys.executable, "-P", str(image_decode.__file__), str(size), "" if out is None else str(out)]
+    command = [sys.executable, "-P", str(decode.__file__), str(size), "" if out is None else str(out)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     processes: list[subprocess.Popen[str]] = []
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graylearn.data.image_decode import CHANNELS, UnreadableImageError, decode_image
-from graylearn.data.image_folder import ImageOptions
+from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
+from graylearn.data.readers.image_folder import ImageOptions
+from graylearn.data.readers.tables import Table, samples_from_table, table_from_arrow
 from graylearn.data.samples import Label, Samples
-from graylearn.data.tables import Table, samples_from_table, table_from_arrow
 from graylearn.errors import DataError
 
 

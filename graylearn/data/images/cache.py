@@ -24,8 +24,8 @@ from typing import Literal
 import numpy as np
 
 from graylearn.data.atomic import replacing
-from graylearn.data.image_decode import CHANNELS, UNREAD
-from graylearn.data.image_workers import CHUNK, decode_all
+from graylearn.data.images.decode import CHANNELS, UNREAD
+from graylearn.data.images.workers import CHUNK, decode_all
 from graylearn.errors import DataError, SettingsError
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels

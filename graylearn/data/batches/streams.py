@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate
 
-from graylearn.data.augment import as_nhwc
-from graylearn.data.batches import Batch, Order, Preparation, Resumed, check_lengths
+from graylearn.data.batches.augment import as_nhwc
+from graylearn.data.batches.base import Batch, Order, Preparation, Resumed, check_lengths
 from graylearn.errors import DataError
 
 

@@ -1,0 +1,1 @@
+"""Samples into batches on the device."""

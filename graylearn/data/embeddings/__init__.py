@@ -1,0 +1,1 @@
+"""Images and text into features of pre-trained networks."""

@@ -1,0 +1,1 @@
+"""Tables of any columns into bounded float32 features."""

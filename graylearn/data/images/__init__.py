@@ -1,0 +1,1 @@
+"""Image files into uint8 arrays, decoded once."""

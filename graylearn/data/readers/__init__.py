@@ -1,0 +1,1 @@
+"""Files, frames, folders and arrays into Samples."""

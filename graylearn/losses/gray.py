@@ -2,8 +2,9 @@
 
     L_M = C * L_G + (1 - C) * L_C,   L_G = -log Q_y,   L_C = -sum_{k != y} log(1 - Q_k),   Q = softmax(logits)
 
-One door, three implementations of the same numbers: `reference` (plain torch), `fused` (closed form, any
-device), `triton` (CUDA kernels). With K = 2 the loss is cross entropy, whatever the confidence.
+One door, four implementations of the same numbers: `reference` (plain torch), `fused` (closed form, any
+device), `triton` (CUDA kernels), and the one of small.py for small batches on the CPU. With K = 2 the loss
+is cross entropy, whatever the confidence.
 """
 
 import importlib.util
@@ -11,7 +12,7 @@ import importlib.util
 import torch
 from torch import Tensor, nn
 
-from graylearn.losses import checks
+from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
 from graylearn.losses.reference import gray_rows
 from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
@@ -22,8 +23,10 @@ IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 
-def _choose(logits: Tensor, detach: bool) -> str:
+def _choose(logits: Tensor, target: Tensor, detach: bool) -> str:
     """The implementation that `impl="auto"` stands for; gray_loss's docstring says the rule."""
+    if detach and small.suits(logits, target):
+        return "small"
     if not detach or checks.transforms_active():
         return "reference"
     if logits.is_cuda and HAS_TRITON:
@@ -63,7 +66,8 @@ def gray_loss(
             where the detached form reached 94.5 %). Only the reference can do it.
         impl: "auto" takes the reference where detach is False or a torch.func transform is active, the
             Triton kernels on CUDA (float32 and half types, also inside torch.compile), the reference inside
-            torch.compile elsewhere, and otherwise the fused form. All can be differentiated twice.
+            torch.compile elsewhere, and otherwise the fused form, but on the CPU for batches of up to 8192
+            scores a leaner one, at a third to half of its cost. All can be differentiated twice.
 
     A label that is no class and a confidence outside [0, 1] raise on the CPU. On CUDA and while tracing,
     where looking would stall or cannot be done, such a row's loss and gradient are NaN.
@@ -73,7 +77,7 @@ def gray_loss(
     if impl not in IMPLEMENTATIONS:
         raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
     if impl == "auto":
-        impl = _choose(logits, detach)
+        impl = _choose(logits, target, detach)
     elif not detach and impl != "reference":
         raise ValueError(f"detach=False needs impl='reference' or 'auto'; got impl={impl!r}")
     if isinstance(confidence, Tensor) and detach:
@@ -82,6 +86,10 @@ def gray_loss(
         from graylearn.losses import gpu
 
         return gpu.gray_triton(logits, target, confidence, weight, ignore_index, reduction)
+    if impl == "small":
+        loss = small.gray_small(logits, target, confidence, weight, ignore_index, reduction)
+        if loss is not None:
+            return loss
     rows = make_rows(logits, target, weight, ignore_index)
     if isinstance(confidence, Tensor):
         confidence = confidence if rows.batched else confidence.unsqueeze(0)

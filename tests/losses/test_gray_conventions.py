@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from graylearn.losses import GrayLoss, fused, gray_loss
 
-IMPLS = ["reference", "fused", "triton"]
+IMPLS = ["auto", "reference", "fused", "triton"]
 SHAPES = [(2,), (1, 2), (7, 2), (33, 2), (5, 2, 3), (2, 2, 3, 5), (0, 2), (3, 2, 0)]
 
 

@@ -78,7 +78,7 @@ def test_triton_needs_a_gpu_unless_interpreted(monkeypatch):
         gray_loss(LOGITS, TARGET, impl="triton")
 
 
-@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])
 def test_where_nobody_can_look_the_row_turns_nan(monkeypatch, impl):
     """As on CUDA: no stall, no assertion that kills the process, but nothing hidden either."""
     for module in (rows.checks, fused.checks, gpu.checks):

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from graylearn.losses import gray_loss
 
-IMPLS = ["reference", "fused", "triton"]
+IMPLS = ["auto", "reference", "fused", "triton"]
 CONFIDENCE = st.sampled_from(["max", "label", "given"])
 
 
@@ -87,7 +87,7 @@ def test_the_order_of_classes_does_not_matter(impl, batch, seed):
 @given(batch=batches(max_classes=90))
 def test_all_implementations_agree(batch):
     rows, grad = rows_and_grad(*batch, "reference")
-    for impl in ("fused", "triton"):
+    for impl in ("auto", "fused", "triton"):
         other_rows, other_grad = rows_and_grad(*batch, impl)
         torch.testing.assert_close(other_rows, rows, rtol=1e-5, atol=2e-6)
         torch.testing.assert_close(other_grad, grad, rtol=1e-5, atol=2e-6)

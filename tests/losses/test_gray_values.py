@@ -10,7 +10,7 @@ from graylearn.losses.gpu import Plan
 EPS = {torch.float64: 2.3e-16, torch.float32: 1.2e-7, torch.bfloat16: 7.9e-3, torch.float16: 9.8e-4}
 CASES = [
     (impl, dtype)
-    for impl in ("reference", "fused", "triton")
+    for impl in ("auto", "reference", "fused", "triton")
     for dtype in EPS
     if (impl, dtype) != ("triton", torch.float64)
 ]
@@ -108,7 +108,7 @@ def test_many_classes_keep_the_precision_of_float32(num_classes):
     torch.testing.assert_close(scores.grad.double(), exact.grad, rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])
 @pytest.mark.parametrize("confidence", ["max", "label"])
 def test_what_is_not_a_number_is_not_hidden(impl, confidence):
     logits = torch.randn(3, 70)
@@ -123,7 +123,7 @@ def test_what_is_not_a_number_is_not_hidden(impl, confidence):
     assert scores.grad[2].isfinite().all()
 
 
-@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])
 @pytest.mark.parametrize("confidence", ["max", "label"])
 def test_masked_classes_are_as_if_absent(impl, confidence):
     logits = torch.tensor([[1.0, -2.0, 0.5, 3.0]])
@@ -138,7 +138,7 @@ def test_masked_classes_are_as_if_absent(impl, confidence):
     assert (many.grad[:, [1, 4]] == 0).all()
 
 
-@pytest.mark.parametrize("impl", ["reference", "fused", "triton"])
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])
 def test_a_row_with_one_class_left_is_certain(impl):
     """All but one class masked: no loss for that label, an infinite one for another, as in cross_entropy."""
     masked = torch.full((2, 4), float("-inf"))

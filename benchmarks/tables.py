@@ -126,6 +126,7 @@ def data() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "loss, normal": lambda: loss("cuda", "normal"),
     "loss, peaked": lambda: loss("cuda", "peaked"),
+    "loss, cpu": lambda: loss("cpu", "normal"),
     "tables": tables,
     "gpu": gpu,
     "data": data,

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
+MAY_IMPORT["cli"] = MAY_IMPORT["estimator"] | {"estimator"}
 
 
 def room(path: Path) -> str:

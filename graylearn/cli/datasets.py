@@ -1,0 +1,85 @@
+"""`graylearn datasets`: what is here, what is missing, its size, licence and where it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from graylearn.data import datasets_table, download
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--data", help="The folder of datasets; GRAYLEARN_DATA where left out.", show_default=False),
+]
+
+
+def datasets(
+    data: Folder = None,
+    fetch: Annotated[
+        list[str] | None,
+        typer.Option("--download", help="Fetch a dataset first: cifar10, cifar100 or svhn.", metavar="NAME"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")] = False,
+) -> None:
+    """List the paper's datasets: which are here, which are missing, and where they come from.
+
+    Examples:
+
+      graylearn datasets --data ~/data
+
+      graylearn datasets --data ~/data --download cifar10
+    """
+    for name in fetch or []:
+        _fetch(name, data)
+    rows = datasets_table(data)
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(dataclasses.asdict(row)))
+        return
+    table = Table("name", "what", "samples", "classes", "size", "here", "licence", "comes from", "needs")
+    for row in rows:
+        table.add_row(
+            row.name,
+            row.title,
+            f"{row.n:,}",
+            str(row.classes),
+            "" if row.size is None else _bytes(row.size),
+            row.form if row.present else "missing" + (" (--download)" if row.downloadable else ""),
+            row.licence,
+            row.source,
+            "" if row.present else row.needs,
+        )
+    console = Console()
+    # a pipe has no width: give every column its own room rather than fold at 80
+    (console if console.is_terminal else Console(width=240)).print(table)
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _fetch(name: str, data: Path | None) -> None:
+    """Download with a bar on a terminal; a line when done."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+        console=console, disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task(name, total=None)
+
+        def seen(received: int, total: int | None) -> None:
+            bar.update(task, completed=received, total=total)
+
+        folder = download(name, data, progress=seen)
+    console.print(f"{name} is in {folder}", soft_wrap=True)

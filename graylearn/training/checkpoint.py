@@ -72,9 +72,15 @@ def save_checkpoint(
         folder / MANIFEST,
         json.dumps({"format": _FORMAT, "folder": final.name, "files": files}, indent=1),
     )
-    for other in folder.iterdir():
+    clear_leftovers(folder)
+
+
+def clear_leftovers(folder: str | Path) -> None:
+    """Remove every checkpoint but the one in force: older ones, and what killed runs left half written."""
+    in_force = json.loads((Path(folder) / MANIFEST).read_text())["folder"]
+    for other in Path(folder).iterdir():
         # by name, so that nothing of the user's is ever removed, and an old one half removed still goes
-        if other.is_dir() and other != final and _OURS.fullmatch(other.name):
+        if other.is_dir() and other.name != in_force and _OURS.fullmatch(other.name):
             shutil.rmtree(other, ignore_errors=True)
 
 

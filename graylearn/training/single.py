@@ -20,7 +20,7 @@ from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, make_method
 from graylearn.training import devices, seeding
 from graylearn.training.assignment import Assignment
-from graylearn.training.checkpoint import has_checkpoint, load_checkpoint
+from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint
 from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
@@ -282,7 +282,9 @@ def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | Non
             f"{settings.checkpoint} holds a checkpoint already: pass resume=True to go on from it,"
             " or give another folder"
         )
-    return load_checkpoint(settings.checkpoint)
+    found = load_checkpoint(settings.checkpoint)
+    clear_leftovers(settings.checkpoint)  # a run killed just after its last save never came to it
+    return found
 
 
 def _check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings) -> None:

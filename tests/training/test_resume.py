@@ -149,6 +149,17 @@ def test_resuming_a_finished_run_trains_no_more(tmp_path):
     assert [json.loads(line)["epoch"] for line in lines] == [0, 1]
 
 
+def test_resuming_clears_what_killed_runs_left(tmp_path):
+    fit(tmp_path)
+    leftovers = [tmp_path / "00001-0000000-0123abcd", tmp_path / ".partial-0123abcd"]
+    mine = tmp_path / "my notes"
+    for folder in (*leftovers, mine):
+        folder.mkdir()
+    fit(tmp_path, resume=True)
+    assert not any(folder.exists() for folder in leftovers)
+    assert mine.exists()
+
+
 def test_resume_in_an_empty_folder_starts_from_the_beginning(tmp_path):
     assert len(fit(tmp_path / "new", resume=True).log) == 2
 

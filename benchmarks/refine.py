@@ -205,6 +205,8 @@ def summary(path: Path) -> str:
     gaps: dict[str, list[float]] = {method: [] for method in methods}
     for _, row in usual.iterrows():
         for method in methods:
+            if np.isnan(row[method]):  # not measured on this cell
+                continue
             share = gap_recovered(row[method], row["standard"], row["oracle"])
             if share is not None:
                 gaps[method].append(share)

@@ -20,7 +20,10 @@ MAY_IMPORT = {
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
-MAY_IMPORT["cli"] = MAY_IMPORT["estimator"] | {"estimator"}
+MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator"}
+MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report"}
+MAY_IMPORT["bench"] = MAY_IMPORT["estimator"] | {"estimator", "report", "runs"}
+MAY_IMPORT["cli"] = MAY_IMPORT["bench"] | {"bench"}
 
 
 def room(path: Path) -> str:

@@ -1,0 +1,105 @@
+"""A cell: the full settings of one run, and the key that names it in the results store."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from graylearn.errors import SettingsError
+from graylearn.methods import METHODS
+
+REVISION = 1
+"""Raised whenever the measuring code changes what a cell's numbers mean: older results are then run anew."""
+
+OWN_METHODS = ("oracle", "gl+refine")
+"""What a cell may name beside METHODS: standard training on the in-distribution samples alone, and Gray
+Learning followed by a second fit on what its audit believes."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run. Two cells with equal settings are one; the experiment that asks for it is no part of it."""
+
+    kind: Literal["table", "image"]
+    """What the samples are, and with it which fitter runs the cell."""
+    dataset: str
+    """A name of the catalog or of scikit-learn (wine, digits); NAME/K is its first K classes."""
+    method: str
+    """A name in METHODS, "oracle" or "gl+refine"."""
+    seed: int
+    """Of the split, the contamination, the weights and the order of the samples."""
+    protocol: Literal["paper", "released", "tuned"] = "paper"
+    """Whose way of preparing and training tables; images have the paper's alone."""
+    ood: str = "smallest-class"
+    """Where OOD samples come from: "smallest-class", "other-classes", a dataset, or SOURCE/I for the I-th
+    group of its classes; "none" where it makes no difference."""
+    alpha: float = 0.1
+    """The share of OOD samples asked for; the share reached is measured."""
+    labels: Literal["random", "specific", "released", "none"] = "random"
+    """How OOD samples are labelled; "released" as the authors' code does, "none" for the oracle."""
+    net: str = "mlp-128-128"
+    """A name in NETS, or mlp-W-W... with the widths of the hidden layers."""
+    preset: str = "table"
+    """Optimizer, rate, schedule and augmentation: a name in PRESETS."""
+    epochs: int = 10
+    """Passes over the training set; for protocol "tuned" the most there may be."""
+    batch_size: int = 16
+    """Samples a step."""
+    train_size: int | None = None
+    """How many in-distribution training samples, a stratified part of them; None is all."""
+    revision: int = REVISION
+    """Of the measuring code."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("table", "image"):
+            raise SettingsError(f"kind is {self.kind!r}; choose 'table' or 'image'")
+        if self.method not in METHODS and self.method not in OWN_METHODS:
+            known = ", ".join([*METHODS, *OWN_METHODS])
+            raise SettingsError(f"there is no method {self.method!r}; choose from {known}")
+        if self.protocol not in ("paper", "released", "tuned"):
+            raise SettingsError(f"protocol is {self.protocol!r}; choose 'paper', 'released' or 'tuned'")
+        if self.method == "oracle":
+            # it sees no OOD sample, so their number, source and labels make no difference: run it once
+            self._set(labels="none", alpha=0.0)
+            if self.kind == "image":
+                self._set(ood="none")
+        elif self.protocol == "released":
+            self._set(labels="released")
+
+    def _set(self, **changes: Any) -> None:
+        for name, value in changes.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def key(self) -> str:
+        """A hash of all settings: the cell's name in a store."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON holds them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> Self:
+        """The cell that `to_dict` told of."""
+        return cls(**settings)
+
+    def but(self, **changes: Any) -> Self:
+        """The same cell with other settings: `cell.but(method="standard")`."""
+        return dataclasses.replace(self, **changes)
+
+    def __str__(self) -> str:
+        parts = [self.dataset, self.method, f"seed {self.seed}"]
+        if self.ood not in ("smallest-class", "other-classes", "none"):
+            parts.insert(1, f"+ {self.ood}")
+        if self.labels in ("random", "specific"):
+            parts.append(f"{self.labels} labels, alpha {self.alpha:g}")
+        if self.kind == "image":
+            parts.append(f"{self.net}, {self.preset} {self.epochs} epochs")
+        elif self.protocol != "paper":
+            parts.append(self.protocol)
+        return " ".join(parts[:-1]) + ", " + parts[-1] if len(parts) > 3 else " ".join(parts)

@@ -1,0 +1,83 @@
+"""What a person may change about a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from graylearn.bench.cells import OWN_METHODS
+from graylearn.errors import SettingsError
+from graylearn.methods import METHODS
+
+Backend = Literal["processes", "dask", "ray"]
+PROTOCOLS = ("paper", "released", "tuned")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which cells of an experiment to run, and how. What is None is as the experiment declares it."""
+
+    methods: tuple[str, ...] | None = None
+    """The methods; oracle, gl, gl-label and gl+refine always come along, unless `only`."""
+    only: bool = False
+    """Run exactly the `methods` named."""
+    datasets: tuple[str, ...] | None = None
+    """Names as in the catalog: "cifar10", "tiny-imagenet", "iris"."""
+    seeds: tuple[int, ...] | None = None
+    """For every cell; else each part of an experiment has its own."""
+    protocol: tuple[str, ...] = ("paper",)
+    """Of tables: "paper", "released", "tuned"."""
+    epochs_scale: float = 1.0
+    """A factor on all epochs, rounded, at least one; schedules scale along."""
+    epochs: int | None = None
+    """Epochs of every cell, instead of a factor."""
+    batch_size: int | None = None
+    """Samples a step."""
+    train_size: int | None = None
+    """A stratified part of so many in-distribution training samples."""
+    quick: bool = False
+    """A small form of the experiment on data that scikit-learn carries, in seconds."""
+    device: str | None = None
+    """Where images are trained; None = the first CUDA device, or else the CPU. Tables take the CPU."""
+    workers: int = 1
+    """Units of work at once."""
+    backend: Backend = "processes"
+    """Where they run: processes of this machine, or a Dask or Ray cluster."""
+    address: str | None = None
+    """Of the Dask scheduler or the Ray cluster; None starts one here."""
+    data: Path | None = None
+    """The data folder; None = the one GRAYLEARN_DATA names."""
+    store: Path | None = None
+    """The results store; None = results/NAME.jsonl."""
+    time_limit: float | None = None
+    """Seconds after which no cell is started."""
+    refresh: bool = False
+    """Run also what the store has already; the new result then counts."""
+
+    def __post_init__(self) -> None:
+        for name in self.methods or ():
+            if name not in METHODS and name not in OWN_METHODS:
+                known = ", ".join([*METHODS, *OWN_METHODS])
+                raise SettingsError(f"there is no method {name!r}; choose from {known}")
+        for name in self.protocol:
+            if name not in PROTOCOLS:
+                raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")
+        if self.backend not in ("processes", "dask", "ray"):
+            raise SettingsError(f"backend is {self.backend!r}; choose 'processes', 'dask' or 'ray'")
+        if self.only and not self.methods:
+            raise SettingsError("only needs methods: name those to run")
+        if self.epochs is not None and self.epochs_scale != 1.0:
+            raise SettingsError("give epochs or epochs_scale, not both")
+        for name in ("epochs", "batch_size", "train_size", "workers"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingsError(f"{name} is {value}, expected at least 1")
+        if self.epochs_scale <= 0:
+            raise SettingsError(f"epochs_scale is {self.epochs_scale}, expected a positive factor")
+        if any(seed < 0 for seed in self.seeds or ()):
+            raise SettingsError(f"seeds are {self.seeds}, expected 0 or more")
+
+    def scaled(self, epochs: int) -> int:
+        """How many epochs a cell declared with `epochs` gets."""
+        return self.epochs if self.epochs is not None else max(1, round(epochs * self.epochs_scale))

@@ -1,0 +1,139 @@
+"""The results store: one JSON line a run, found again by the full settings of its cell.
+
+A line is written in one piece under a lock and is on the disk before `append` returns. A process that was
+killed while writing leaves at most one broken last line, which readers pass over and the next writer cuts
+off. Lines that are whole are never touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from graylearn.bench.cells import Cell
+from graylearn.errors import DataError
+
+Row = dict[str, Any]
+"""{"experiment", "key", "cell", "measured", "hardware", "versions", "commit", "time"}."""
+
+
+class Store:
+    """A file of results; any number of processes and threads may read and append at once."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def append(self, row: Row) -> None:
+        """Add a row; when this returns it is on the disk."""
+        line = (json.dumps(row, allow_nan=False) + "\n").encode()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked() as file:
+            _mend(file)
+            start = os.lseek(file, 0, os.SEEK_END)
+            try:
+                if os.write(file, line) < len(line):
+                    raise OSError(f"{self.path}: the disk is full")
+                os.fsync(file)
+            except OSError as error:
+                os.ftruncate(file, start)  # half a line would be mended later, but the disk may be full now
+                raise DataError(f"cannot write to {self.path}: {error.strerror or error}") from error
+
+    def rows(self, experiment: str | None = None) -> list[Row]:
+        """Every result in the order they came, of two for one cell the later; of one experiment or of all.
+
+        A cell that several experiments share has a row in each.
+        """
+        found: dict[tuple[str, str], Row] = {}
+        for row in self._read():
+            if experiment in (None, row["experiment"]):
+                name = (row["experiment"], row["key"])
+                found.pop(name, None)  # so that the later one takes its place in the order, too
+                found[name] = row
+        return list(found.values())
+
+    def find(self, cell: Cell, experiment: str | None = None) -> Row | None:
+        """The latest result of a cell, None where it was not run."""
+        return self._by_key(experiment).get(cell.key)
+
+    def pending(self, cells: Iterable[Cell], experiment: str | None = None) -> list[Cell]:
+        """The cells that have no result yet, in their order, each once."""
+        done = self._by_key(experiment)
+        return [cell for key, cell in {cell.key: cell for cell in cells}.items() if key not in done]
+
+    def _by_key(self, experiment: str | None) -> dict[str, Row]:
+        return {row["key"]: row for row in self.rows(experiment)}
+
+    def _read(self) -> Iterator[Row]:
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {error.strerror}") from error
+        lines = content.split(b"\n")
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError:
+                if number == len(lines):  # no newline after it: a writer was killed there
+                    return
+                raise DataError(
+                    f"{self.path}, line {number} is not JSON; mend or delete that line, the others are safe"
+                ) from None
+            if not isinstance(row, dict) or not {"experiment", "key", "cell", "measured"} <= row.keys():
+                raise DataError(
+                    f"{self.path}, line {number} is no result of a sweep (it lacks experiment, key, cell or "
+                    "measured); give the store a file of its own"
+                )
+            yield row
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The file open for reading and writing, and nobody else writing."""
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise DataError(f"cannot open {self.path}: {error.strerror}") from error
+        try:
+            _lock(file)
+            yield file
+        finally:
+            os.close(file)  # which gives the lock back
+
+
+def _mend(file: int) -> None:
+    """Cut off a last line that has no end."""
+    size = os.lseek(file, 0, os.SEEK_END)
+    end = size
+    while end:
+        start = max(0, end - 65536)
+        os.lseek(file, start, os.SEEK_SET)
+        last = os.read(file, end - start).rfind(b"\n")
+        if last >= 0:
+            end = start + last + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(file, end)
+
+
+if os.name == "nt":  # pragma: no cover
+
+    def _lock(file: int) -> None:
+        import msvcrt
+
+        os.lseek(file, 0, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        # one lock an open file, so that threads of one process wait for each other too
+        fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,0 +1,18 @@
+"""What a person looks at: one HTML file with the findings, and the decisions it gives back."""
+
+from graylearn.report.data import Preview, ReportData
+from graylearn.report.decisions import Decision, read_decisions
+from graylearn.report.previews import image_preview, preview_samples, row_preview, text_preview
+from graylearn.report.write import write_report
+
+__all__ = [
+    "Decision",
+    "Preview",
+    "ReportData",
+    "image_preview",
+    "preview_samples",
+    "read_decisions",
+    "row_preview",
+    "text_preview",
+    "write_report",
+]

@@ -1,0 +1,99 @@
+"""`ReportData`: everything the page shows, as plain values; checked when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graylearn.errors import DataError
+from graylearn.metrics import Reliability
+
+KINDS = ("ok", "mislabelled", "ood")
+_COLUMNS = ("id", "label", "confidence", "score", "suspected", "kind", "suggested")
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What one sample looks like; see `image_preview`, `text_preview` and `row_preview`."""
+
+    kind: Literal["image", "text", "row"]
+    """Whether the content is a picture, a piece of text or a row of a table."""
+    content: str | Mapping[str, str]
+    """A data: address of a picture, the text, or column names with their values."""
+    left_out: int = 0
+    """How many characters of the text, or columns of the row, were left out."""
+
+
+Previews: TypeAlias = Callable[[int], Preview | None] | Mapping[int, Preview]
+"""What a sample looks like, by its place in the dataset; None or absent where there is nothing to see."""
+Curves: TypeAlias = Mapping[int, Sequence[float]] | NDArray[Any]
+"""Confidence in the given label over epochs: by place, or an array (epochs, N) such as History keeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """One audit, ready to be shown. Larger scores = less likely to belong."""
+
+    title: str
+    """Heading of the page, such as the name of the dataset."""
+    table: pd.DataFrame
+    """The whole audit in dataset order: id, label, confidence, score, suspected, kind, suggested."""
+    classes: tuple[str, ...]
+    """The classes as text, in stable order; `label` and `suggested` of the table are among them."""
+    created: str = ""
+    """When the run was made, as it should be shown."""
+    run: str = ""
+    """Name of the run, under which a browser keeps decisions; without it, one made from the audit."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What to know of the run, in the order to show it: data, samples, method, seconds, ..."""
+    threshold: float | None = None
+    """Score from which samples are flagged; None where no one score is the border."""
+    notes: Sequence[str] = ()
+    """What the reader should know, in plain sentences."""
+    contamination: Mapping[str, float] | None = None
+    """Estimated shares "ood", "mislabelled" and "total", as `Audit.contamination` gives them."""
+    curves: Curves | None = None
+    """Confidence in the given label over the epochs."""
+    previews: Previews | None = None
+    """What the samples look like."""
+    reliability: Reliability | None = None
+    """Confidence against accuracy, from `graylearn.metrics.reliability`."""
+    ece: float | None = None
+    """Expected calibration error; without it, that of `reliability`."""
+    confusion: Any = None
+    """(K, K) counts: row = given label, column = predicted class."""
+    accuracies: Mapping[str, tuple[float, float | None]] | None = None
+    """Test accuracy in [0, 1] and its spread, where known, by way of learning: standard, gray, refined."""
+    training_log: Sequence[Mapping[str, Any]] | None = None
+    """One row an epoch: epoch, loss, accuracy, ..., as `Result.log` holds them."""
+
+    def __post_init__(self) -> None:
+        missing = [name for name in _COLUMNS if name not in self.table.columns]
+        if missing:
+            raise DataError(f"the table lacks {', '.join(missing)}: pass Audit.table with labels as text")
+        object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
+        if len(set(self.classes)) != len(self.classes):
+            raise DataError("two classes have the same name as text: give each class a name of its own")
+        for name in ("score", "confidence"):
+            values = self.table[name].to_numpy(dtype=np.float64)
+            if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
+                raise DataError(f"{name} of the table reaches outside 0..1: pass the columns of Audit.table")
+        strange = sorted(set(self.table["kind"]) - set(KINDS))
+        if strange:
+            raise DataError(f"kind of the table has {strange[0]!r}; kinds are {', '.join(KINDS)}")
+        if self.confusion is not None:
+            confusion = np.asarray(self.confusion)
+            expected = (len(self.classes), len(self.classes))
+            if confusion.shape != expected or confusion.dtype.kind not in "iu" or (confusion < 0).any():
+                raise DataError(
+                    f"confusion is {confusion.dtype} of shape {confusion.shape}: "
+                    f"expected counts of shape {expected}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.table)

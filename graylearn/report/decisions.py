@@ -1,0 +1,113 @@
+"""The decisions a person downloads from the page: a CSV of id, decision, label, read back exactly.
+
+A field that a spreadsheet would take for a formula is written with one apostrophe before it:
+
+    =1+1  ->  '=1+1        '=1+1  ->  ''=1+1        'tis  ->  'tis
+
+So a field that begins with apostrophes followed by what starts a formula loses one of them here, and every
+other field is taken as it stands. page/csv.js writes by the same rule.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from graylearn.errors import DataError
+
+Verdict = Literal["keep", "drop", "relabel"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+COLUMNS = ("id", "decision", "label")
+
+_GUARDED = re.compile("'+(?:[ \t\r\n]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided about one sample."""
+
+    id: str
+    """The sample, as text."""
+    decision: Verdict
+    """"keep" it as it is, "drop" it, or "relabel" it."""
+    label: str | None = None
+    """The new label, as text, where it is relabelled."""
+
+
+def read_decisions(path: str | Path) -> list[Decision]:
+    """Read the decisions that the report's page wrote, or that a spreadsheet saved from them.
+
+    Columns are found by name and may be separated by commas, semicolons or tabs; others are ignored.
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig", "surrogatepass")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{path} cannot be read ({reason}): pass the decisions of the report") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text: save it as CSV with UTF-8 encoding") from error
+    rows = _rows(text, path)
+    header = [name.strip().lower() for name in rows[0]]
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        raise DataError(
+            f"{path} has no column {missing[0]!r}: expected {', '.join(COLUMNS)} in its first line"
+        )
+    where = [header.index(name) for name in COLUMNS]
+    decisions: list[Decision] = []
+    seen: set[str] = set()
+    for number, row in enumerate(rows[1:], start=2):
+        if not any(row):
+            continue
+        if len(row) <= max(where):
+            raise DataError(f"{path}, row {number} has {len(row)} fields: expected {len(header)}")
+        decision = _decision([_unguarded(row[place]) for place in where], path, number)
+        if decision.id in seen:
+            raise DataError(
+                f"{path}, row {number} decides on {decision.id!r} a second time: keep one of them"
+            )
+        seen.add(decision.id)
+        decisions.append(decision)
+    return decisions
+
+
+def _rows(text: str, path: Path) -> list[list[str]]:
+    if not text.strip():
+        raise DataError(f"{path} is empty: expected a CSV of {', '.join(COLUMNS)}")
+    first = text.splitlines()[0]
+    delimiter = max(",;\t", key=first.count)
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path} is not a CSV of decisions ({error}): download it again") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _decision(fields: list[str], path: Path, number: int) -> Decision:
+    name, verdict, label = fields
+    verdict = verdict.strip().lower()
+    if verdict not in VERDICTS:
+        raise DataError(
+            f"{path}, row {number} has decision {verdict!r} for {name!r}: expected {', '.join(VERDICTS)}"
+        )
+    if verdict == "relabel":
+        if not label:
+            raise DataError(f"{path}, row {number} relabels {name!r} to nothing: give the new label")
+        return Decision(name, "relabel", label)
+    if label:
+        raise DataError(
+            f"{path}, row {number} gives {name!r} the label {label!r} with decision {verdict!r}: "
+            "use relabel, or leave the label empty"
+        )
+    return Decision(name, "keep" if verdict == "keep" else "drop")
+
+
+def _unguarded(field: str) -> str:
+    return field[1:] if _GUARDED.match(field) else field

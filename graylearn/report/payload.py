@@ -1,0 +1,282 @@
+"""From `ReportData` to the two blocks of JSON in the page: columns of all samples, and previews.
+
+Rows are sorted by score, largest first, as the page shows them; `place` says where each was in the dataset.
+Numbers are whole (score 0.9731 is 9731), kinds are digits of one string and curves bytes in base64, so that
+50,000 samples are a few megabytes and open in a moment.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.errors import DataError
+from graylearn.report.data import KINDS, Preview, ReportData
+
+MAX_SAMPLES = 200_000
+"""Samples listed in a page: all suspects come first, then those of the largest scores."""
+MAX_PICTURES = 2_000
+"""Pictures embedded in a page."""
+MAX_PREVIEW_BYTES = 20_000_000
+"""Bytes that all previews of a page may take."""
+MAX_CURVES = 50_000
+"""Samples whose confidence over the epochs is embedded."""
+CURVE_POINTS = 48
+"""Points of a curve that are kept; a small line shows no more."""
+SCALE = 10_000
+"""Scores and confidences are stored as whole multiples of 1 / SCALE."""
+
+
+def build_payload(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The block that every page needs at once, and the block of previews."""
+    table = data.table
+    n = len(table)
+    score = table["score"].to_numpy(dtype=np.float64)
+    suspected = table["suspected"].to_numpy(dtype=bool)
+    kind = np.array([KINDS.index(value) for value in table["kind"]], dtype=np.int64).reshape(n)
+    label = _class_places(table["label"], data.classes, "label")
+    suggested = _class_places(table["suggested"], data.classes, "suggested", missing=True)
+    by_score = np.argsort(-score, kind="stable")
+    shown = by_score
+    if n > MAX_SAMPLES:
+        first = np.concatenate([by_score[suspected[by_score]], by_score[~suspected[by_score]]])
+        shown = np.sort(first[:MAX_SAMPLES])
+        shown = shown[np.argsort(-score[shown], kind="stable")]
+    ids = table["id"].to_numpy()[shown]
+    whole = table["id"].dtype.kind in "iu"
+    main = {
+        "title": str(data.title),
+        "created": str(data.created),
+        "run": data.run or _fingerprint(data),
+        "facts": [[str(name), fact_text(value)] for name, value in data.facts.items()],
+        "notes": [str(note) for note in data.notes],
+        "classes": list(data.classes),
+        "total": n,
+        "scale": SCALE,
+        "place": shown.tolist(),
+        "id": ids.tolist() if whole else [str(value) for value in ids],
+        "label": label[shown].tolist(),
+        "suggested": suggested[shown].tolist(),
+        "score": _scaled(score)[shown].tolist(),
+        "confidence": _scaled(table["confidence"].to_numpy(dtype=np.float64))[shown].tolist(),
+        "kind": "".join(map(str, kind[shown].tolist())),
+        "suspected": "".join(map(str, suspected[shown].astype(int).tolist())),
+        "counts": counts(data),
+        "perClass": _per_class(label, kind, len(data.classes)),
+        "contamination": dict(data.contamination) if data.contamination else None,
+        "histogram": _histogram(score, kind),
+        "threshold": None if data.threshold is None else float(data.threshold),
+        "reliability": _reliability(data),
+        "confusion": _confusion(data.confusion),
+        "accuracies": _accuracies(data.accuracies),
+        "log": _log(data.training_log),
+    }
+    # Suspects first: where the room for curves and previews runs out, they are what a person came for.
+    wanted = np.concatenate([shown[suspected[shown]], shown[~suspected[shown]]])
+    main["curves"] = _curves(data, wanted[:MAX_CURVES])
+    previews = _previews(data, wanted)
+    return main, previews
+
+
+def counts(data: ReportData) -> dict[str, int]:
+    """How many samples are of each kind."""
+    found = data.table["kind"].value_counts()
+    return {kind: int(found.get(kind, 0)) for kind in KINDS}
+
+
+def to_json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in, whatever the text says."""
+    text = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def fact_text(value: Any) -> str:
+    """A fact as a person would write it."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+    return str(value)
+
+
+def _finite(value: Any) -> Any:
+    """The same value with NaN and infinity as null, which is what JSON has for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list) and value and not isinstance(value[0], int | str):
+        return [_finite(part) for part in value]
+    return value
+
+
+def _class_places(
+    values: Any, classes: tuple[str, ...], column: str, *, missing: bool = False
+) -> NDArray[np.int64]:
+    """(N,) labels as places in classes; None as -1 where it may be missing."""
+    places: dict[Any, int] = {name: place for place, name in enumerate(classes)}
+    found = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values):
+        if missing and (value is None or (isinstance(value, float) and math.isnan(value))):
+            found[row] = -1
+            continue
+        place = places.get(str(value))
+        if place is None:
+            raise DataError(f"{column} of the table has {str(value)!r}, which is not one of the classes")
+        found[row] = place
+    return found
+
+
+def _scaled(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.rint(values * SCALE).astype(np.int64)
+
+
+def _fingerprint(data: ReportData) -> str:
+    """A name that another audit would not have."""
+    digest = hashlib.sha256(
+        repr((data.title, data.created, data.classes)).encode("utf-8", "backslashreplace")
+    )
+    for name in ("id", "label", "score"):
+        digest.update("\0".join(map(str, data.table[name])).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()[:16]
+
+
+def _per_class(label: NDArray[np.int64], kind: NDArray[np.int64], num_classes: int) -> list[list[int]]:
+    found = np.bincount(label * len(KINDS) + kind, minlength=num_classes * len(KINDS))
+    return [[int(count) for count in row] for row in found.reshape(num_classes, len(KINDS))]
+
+
+def _histogram(score: NDArray[np.float64], kind: NDArray[np.int64], bins: int = 40) -> list[list[int]]:
+    """For each kind, how many scores lie in each of `bins` equal parts of 0..1."""
+    return [np.histogram(score[kind == k], bins, (0.0, 1.0))[0].tolist() for k in range(len(KINDS))]
+
+
+def _reliability(data: ReportData) -> dict[str, Any] | None:
+    found = data.reliability
+    if found is None:
+        return None
+    return {
+        "edges": [float(value) for value in found.edges],
+        "count": [int(value) for value in found.count],
+        "accuracy": [float(value) for value in found.accuracy],
+        "confidence": [float(value) for value in found.confidence],
+        "ece": float(found.ece if data.ece is None else data.ece),
+    }
+
+
+def _confusion(confusion: Any) -> list[int] | None:
+    """Row, column, count of every cell that is not empty, one after the other."""
+    if confusion is None:
+        return None
+    matrix = np.asarray(confusion)
+    rows, columns = np.nonzero(matrix)
+    return [int(v) for v in np.stack([rows, columns, matrix[rows, columns]], axis=1).reshape(-1)]
+
+
+def _accuracies(given: Mapping[str, tuple[float, float | None]] | None) -> list[list[Any]] | None:
+    if not given:
+        return None
+    return [
+        [str(name), float(mean), None if spread is None else float(spread)]
+        for name, (mean, spread) in given.items()
+    ]
+
+
+def _log(rows: Sequence[Mapping[str, Any]] | None) -> dict[str, list[float | None]] | None:
+    """Columns of numbers; what is not a number in a row is null there, columns without any are left out."""
+    if not rows:
+        return None
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns: dict[str, list[float | None]] = {}
+    for name in names:
+        values: list[float | None] = []
+        for row in rows:
+            value = row.get(name)
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            values.append(float(value) if number and math.isfinite(float(value)) else None)  # type: ignore[arg-type]
+        if any(value is not None for value in values):
+            columns[str(name)] = values
+    return columns or None
+
+
+def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | None:
+    """Confidence over epochs as bytes: 0..254 are 0..1, 255 is an epoch that did not see the sample."""
+    if data.curves is None:
+        return None
+    if isinstance(data.curves, Mapping):
+        given = data.curves
+        places = [int(place) for place in wanted if int(place) in given]
+        length = max((len(given[place]) for place in places), default=0)
+        values = np.full((len(places), length), np.nan)
+        for row, place in enumerate(places):
+            values[row, : len(given[place])] = given[place]
+    else:
+        matrix = np.asarray(data.curves)
+        if matrix.ndim != 2 or matrix.shape[1] != len(data):
+            raise DataError(f"curves have shape {matrix.shape}; expected (epochs, {len(data)})")
+        places = [int(place) for place in wanted]
+        values = matrix[:, places].T.astype(np.float64)
+    epochs = values.shape[1]
+    if not places or not epochs:
+        return None
+    if epochs > CURVE_POINTS:
+        values = values[:, np.linspace(0, epochs - 1, CURVE_POINTS).round().astype(np.int64)]
+    stored = np.where(np.isnan(values), 255, np.rint(np.clip(values, 0, 1) * 254)).astype(np.uint8)
+    return {
+        "place": places,
+        "points": int(stored.shape[1]),
+        "epochs": int(epochs),
+        "bytes": base64.b64encode(stored.tobytes()).decode(),
+    }
+
+
+def _previews(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any]:
+    """Previews of as many samples as the limits allow, in the order wanted."""
+    block: dict[str, Any] = {"place": [], "item": [], "columns": [], "left_out": 0, "pictures": 0}
+    if data.previews is None:
+        return block
+    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
+    sets: dict[tuple[str, ...], int] = {}
+    size = 0
+    for done, place in enumerate(wanted.tolist()):
+        if block["pictures"] >= MAX_PICTURES or size >= MAX_PREVIEW_BYTES:
+            block["left_out"] = len(wanted) - done
+            break
+        preview = look(place)
+        if preview is None:
+            continue
+        item = _preview_item(preview, sets)
+        size += len(to_json(item))
+        if size > MAX_PREVIEW_BYTES:
+            block["left_out"] = len(wanted) - done
+            break
+        block["pictures"] += preview.kind == "image"
+        block["place"].append(place)
+        block["item"].append(item)
+    block["columns"] = [list(names) for names in sets]
+    return block
+
+
+def _preview_item(preview: Preview, sets: dict[tuple[str, ...], int]) -> list[Any]:
+    """["image", address], ["text", text, left out] or ["row", which columns, values, left out]."""
+    if isinstance(preview.content, str):
+        if preview.kind == "image":
+            if not preview.content.startswith("data:image/"):
+                raise DataError("a picture's preview must be a data:image/ address: see image_preview")
+            return ["image", preview.content]
+        return ["text", preview.content, preview.left_out]
+    names = tuple(str(name) for name in preview.content)
+    which = sets.setdefault(names, len(sets))
+    return ["row", which, [str(value) for value in preview.content.values()], preview.left_out]

@@ -1,0 +1,80 @@
+"""`write_report`: the page's own files and the payload, put together into one HTML file.
+
+The page allows itself nothing but what is in it: a Content-Security-Policy names the hashes of its one
+style sheet and its one script, pictures are data: addresses, and no address of any other kind is reachable.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from importlib import resources
+from pathlib import Path
+
+from graylearn.data.atomic import replacing
+from graylearn.report.data import ReportData
+from graylearn.report.payload import build_payload, counts, to_json
+
+SCRIPTS = ("main.js",)
+"""The page's scripts, in the order in which they are joined into one."""
+
+
+def write_report(path: str | Path, data: ReportData) -> Path:
+    """Write the report as one HTML file that opens without a network; the file is whole or not there."""
+    path = Path(path)
+    page = render(data)
+    with replacing(path) as partial:
+        partial.write_bytes(page)
+    return path
+
+
+def render(data: ReportData) -> bytes:
+    """The page, as UTF-8."""
+    main, previews = build_payload(data)
+    style = _page_file("report.css")
+    script = "\n".join(_page_file(name) for name in SCRIPTS)
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": html.escape(policy),
+        "title": _plain(data.title),
+        "created": _plain(data.created),
+        "summary": _plain(summary(data)),
+        "style": style,
+        "script": script,
+        "data": to_json(main),
+        "previews": to_json(previews),
+    }
+    # One pass over the template: what the data says is never looked at for further marks.
+    page = re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _page_file("report.html"))
+    return page.encode("utf-8", "replace")
+
+
+def summary(data: ReportData) -> str:
+    """The finding in one sentence, readable also where no script runs."""
+    found, n = counts(data), len(data)
+    suspects = int(data.table["suspected"].sum())
+    if not suspects:
+        return f"None of the {n:,} samples was flagged."
+    were = "sample does" if suspects == 1 else "samples do"
+    return (
+        f"{suspects:,} of {n:,} {were} not seem to belong where the label puts them: "
+        f"{found['mislabelled']:,} mislabelled, {found['ood']:,} out of distribution."
+    )
+
+
+def _page_file(name: str) -> str:
+    return resources.files("graylearn.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _hash(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _plain(text: str) -> str:
+    """Text for the static part of the page: escaped, without characters that HTML cannot hold."""
+    return html.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]", "\ufffd", str(text)))

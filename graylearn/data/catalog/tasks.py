@@ -13,7 +13,7 @@ from graylearn.data.catalog.entries import CATALOG, find_entry
 from graylearn.data.catalog.loading import load
 from graylearn.data.catalog.tables import RELEASED, Protocol
 from graylearn.data.contaminate import Contaminated, contaminate
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import hold_out_classes, hold_out_smallest, train_test_split
 from graylearn.errors import DataError
 
@@ -47,12 +47,28 @@ def table_task(
         raise DataError(f"{entry.title} is not a table; choose from {', '.join(TABLES)}")
     samples = load(entry.name, folder, split="all", protocol=protocol)
     if protocol == "paper":
-        inside, ood = hold_out_smallest(samples)
-        train, test = train_test_split(inside, seed=seed)
-        mixed = contaminate(train, ood_x=ood, alpha=alpha, labels=labels, on_shortage=on_shortage, seed=seed)
-        return mixed, test
+        return paper_task(samples, seed, alpha=alpha, labels=labels, on_shortage=on_shortage)
+    return released_task(samples, RELEASED[entry.name].ood, seed)
 
-    inside, ood = hold_out_classes(samples, [RELEASED[entry.name].ood])
+
+def paper_task(
+    samples: Samples,
+    seed: int = 0,
+    *,
+    alpha: float = 0.1,
+    labels: Literal["random", "specific"] = "random",
+    on_shortage: Literal["raise", "lower", "subsample"] = "lower",
+) -> tuple[Contaminated, Samples]:
+    """What `table_task` makes of any samples under protocol "paper"."""
+    inside, ood = hold_out_smallest(samples)
+    train, test = train_test_split(inside, seed=seed)
+    mixed = contaminate(train, ood_x=ood, alpha=alpha, labels=labels, on_shortage=on_shortage, seed=seed)
+    return mixed, test
+
+
+def released_task(samples: Samples, ood_class: Label, seed: int = 0) -> tuple[Contaminated, Samples]:
+    """What `table_task` makes of any samples under protocol "released", with this class as OOD."""
+    inside, ood = hold_out_classes(samples, [ood_class])
     shuffled = np.random.default_rng(seed).permutation(len(inside))
     num_test = -(-len(inside) // 5)  # a fifth, rounded up
     train, test = inside.take(np.sort(shuffled[num_test:])), inside.take(np.sort(shuffled[:num_test]))

@@ -1,0 +1,78 @@
+"""What people call datasets, methods, sources and settings, in tables, figures and prose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graylearn.bench.paper import STAND_INS
+from graylearn.data.catalog import CATALOG
+
+METHOD_TITLES: dict[str, str] = {
+    "oracle": "Oracle",
+    "standard": "Standard",
+    "mae": "MAE",
+    "bt": "BT",
+    "spl": "SPL",
+    "il": "IL",
+    "sl": "SL",
+    "nl": "NL",
+    "srcc": "SRCC",
+    "lcvd": "LCVD",
+    "standard+nl": "Standard+NL",
+    "gl": "GL",
+    "gl-label": "GL (label)",
+    "gl+refine": "GL + refine",
+}
+"""As the paper writes them, where it does."""
+
+
+SHAPES: dict[str, str] = {
+    "paper": "rate x0.1 at 1/2 and 3/4",
+    "fast": "one cycle",
+    "table": "constant rate",
+}
+"""What the learning rate does, by preset."""
+
+
+def method_title(name: str) -> str:
+    """A method as tables and figures call it."""
+    return METHOD_TITLES.get(name, name)
+
+
+def dataset_title(name: str) -> str:
+    """`tiny-imagenet/100` is `Tiny-ImageNet (100)`: its first 100 classes."""
+    base, _, classes = name.partition("/")
+    title = CATALOG[base].title if base in CATALOG else base.capitalize()
+    return f"{title} ({classes})" if classes else title
+
+
+def ood_title(name: str) -> str:
+    """Where OOD samples come from, in words; `tiny-imagenet/3` is the fourth group of its classes."""
+    if name in ("smallest-class", "other-classes", "none"):
+        return name.replace("-", " ")
+    base, _, group = name.partition("/")
+    title = CATALOG[base].title if base in CATALOG else base.capitalize()
+    return f"{title}, source {int(group) + 1}" if group else title
+
+
+def needs(dataset: str) -> str:
+    """What a dataset that is not at hand needs, and what stands in for it."""
+    entry = CATALOG[dataset]
+    stand_in = STAND_INS.get(dataset)
+    files = ", ".join(entry.files)
+    text = f"needs {files}"
+    return f"{text}; {dataset_title(stand_in)} stands in" if stand_in else text
+
+
+def paper_dataset(name: str) -> str:
+    """The paper's set that a measured one is set beside: itself, or the one it stands in for."""
+    base, _, classes = name.partition("/")
+    return "cifar100" if base == "tiny-imagenet" and classes == "100" else base
+
+
+def schedule_text(cell: Mapping[str, Any]) -> str:
+    """Network and schedule of a cell in a few words."""
+    preset = str(cell.get("preset"))
+    shape = SHAPES.get(preset, preset)
+    return f"{cell.get('net')}, {cell.get('epochs')} epochs ({shape}), batch {cell.get('batch_size')}"

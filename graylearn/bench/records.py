@@ -1,0 +1,198 @@
+"""Rows of the results store as the tables, figures and the page of the reproduction read them.
+
+A row is one trained network: {"experiment", "cell": {settings}, "measured": {numbers}, ...}. Here alone the
+names of its fields are known; accuracies and calibration errors become percent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graylearn.bench.store import Store
+
+Row = Mapping[str, Any]
+
+METHOD_ORDER: tuple[str, ...] = (
+    "oracle",
+    "standard",
+    "mae",
+    "bt",
+    "bt-hard",
+    "spl",
+    "spld",
+    "il",
+    "il-lite",
+    "sl",
+    "nl",
+    "nlnl",
+    "srcc",
+    "lcvd",
+    "gce",
+    "co-teaching",
+    "decoupling",
+    "mentornet-pd",
+    "standard+nl",
+    "gl",
+    "gl-label",
+    "gl+refine",
+)
+"""The order of methods in every table and figure; others follow by name."""
+
+NOT_SETTINGS = frozenset({"method", "seed", "revision"})
+"""Fields of a cell that do not tell one row of a table from another."""
+
+CONTAMINATION = frozenset({"labels", "alpha", "ood"})
+"""What the oracle, which sees no OOD sample, need not share with the methods it is set beside."""
+
+
+def method_rank(name: str) -> tuple[int, str]:
+    """Sorts methods into METHOD_ORDER."""
+    return (METHOD_ORDER.index(name) if name in METHOD_ORDER else len(METHOD_ORDER), name)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One finished cell."""
+
+    experiment: str
+    """The experiment it was run for."""
+    cell: Mapping[str, Any]
+    """Its settings, as the store has them."""
+    measured: Mapping[str, Any]
+    """What was measured, as the store has it."""
+    row: Row
+    """The whole row."""
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return str(self.cell["method"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of split, contamination, initialisation and order."""
+        return int(self.cell.get("seed", 0))
+
+    @property
+    def accuracy(self) -> float:
+        """Test accuracy, percent."""
+        return 100 * float(self.measured["accuracy"])
+
+    @property
+    def ece(self) -> float | None:
+        """Calibration error, percent."""
+        return self.percent("ece")
+
+    def percent(self, name: str) -> float | None:
+        """A measured share in percent; None where it was not measured."""
+        value = self.measured.get(name)
+        return None if value is None else 100 * float(value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A setting of the cell; None counts as not set."""
+        value = self.cell.get(name)
+        return default if value is None else value
+
+    def settings(self, without: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+        """What this cell shares with the other methods and seeds of its column, in a form to compare."""
+        left_out = NOT_SETTINGS | set(without)
+        return tuple(
+            (name, json.dumps(value, sort_keys=True))
+            for name, value in sorted(self.cell.items())
+            if name not in left_out and value is not None
+        )
+
+
+def read(path: str | Path) -> list[Record]:
+    """The records of one store; none where there is no such file."""
+    return records(Store(path).rows())
+
+
+def records(rows: Iterable[Row]) -> list[Record]:
+    """Rows of the store as records; rows that hold no accuracy (failed cells) are left out."""
+    return [
+        Record(str(row["experiment"]), row["cell"], row["measured"], row)
+        for row in rows
+        if "cell" in row and "accuracy" in row.get("measured", {})
+    ]
+
+
+def read_images(path: str | Path) -> list[Record]:
+    """The runs of benchmarks/images.py, whose rows are flat, as records of the experiment `images`."""
+    path = Path(path)
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        names = ("dataset", "method", "labels", "alpha", "seed", "net", "preset", "epochs", "batch_size")
+        cell = {name: row[name] for name in names} | {
+            "kind": "image",
+            "protocol": "paper",
+            "ood": "other-classes",
+        }
+        measured = {name: value for name, value in row.items() if name not in names}
+        found.append(Record("images", cell, measured, row))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """All methods and seeds of one setting: one column of a table, one point of a figure."""
+
+    cell: Mapping[str, Any]
+    """The settings its records share, oracle aside."""
+    by_method: Mapping[str, Mapping[int, Record]]
+    """Method -> seed -> record."""
+
+    @property
+    def methods(self) -> list[str]:
+        """Those measured, in order."""
+        return sorted(self.by_method, key=method_rank)
+
+    def values(self, method: str, name: str = "accuracy") -> dict[int, float]:
+        """Seed -> percent of a measured share, seeds in order."""
+        found = self.by_method.get(method, {})
+        pairs = ((seed, found[seed].percent(name)) for seed in sorted(found))
+        return {seed: value for seed, value in pairs if value is not None}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A shared setting; None counts as not set."""
+        value = self.cell.get(name)
+        return default if value is None else value
+
+
+def groups(found: Sequence[Record]) -> list[Group]:
+    """Records by their settings, each group with the oracle that fits it.
+
+    An oracle that names other labels, alpha or OOD samples, or none, serves every group that shares the rest.
+    """
+    by_settings: dict[tuple[tuple[str, str], ...], list[Record]] = {}
+    oracles: dict[tuple[tuple[str, str], ...], list[Record]] = {}
+    for record in found:
+        if record.method == "oracle":
+            oracles.setdefault(record.settings(CONTAMINATION), []).append(record)
+        else:
+            by_settings.setdefault(record.settings(), []).append(record)
+    made = []
+    for settings, members in by_settings.items():
+        by_method: dict[str, dict[int, Record]] = {}
+        for record in [*_oracles_for(settings, members[0], oracles), *members]:
+            by_method.setdefault(record.method, {})[record.seed] = record
+        shared = {name: value for name, value in members[0].cell.items() if name not in NOT_SETTINGS}
+        made.append(Group(shared, by_method))
+    return made
+
+
+def _oracles_for(
+    settings: tuple[tuple[str, str], ...],
+    member: Record,
+    oracles: Mapping[tuple[tuple[str, str], ...], list[Record]],
+) -> list[Record]:
+    """Oracles of exactly these settings last, so that they take the place of more distant ones."""
+    near = oracles.get(member.settings(CONTAMINATION), [])
+    return sorted(near, key=lambda record: record.settings() == settings)

@@ -1,0 +1,106 @@
+"""Each form of a table says the same and escapes what it must."""
+
+import csv
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from graylearn.bench.render import csv_text, latex, markdown, show
+from graylearn.bench.render.latex import escape as latex_escape
+from graylearn.bench.render.markdown import escape as markdown_escape
+from graylearn.bench.statistics import Spread
+from graylearn.bench.summary import Column, Entry, Table
+
+
+def entry(mean, sd=0.25, n=3, **changes):
+    settings = {"best": False, "mark": "", "p": None, "paper": None, "recovered": None} | changes
+    return Entry(Spread(mean, sd, n), **settings)
+
+
+@pytest.fixture
+def table():
+    printed = {"standard": 93.8, "gl": 95.2, "mae": 94.1}
+    full = Column(
+        "Set_A | 50% & more",
+        3,
+        {
+            "oracle": entry(96.0),
+            "standard": entry(93.0, paper=93.8),
+            "gl": entry(95.0, best=True, mark="+", p=0.01, paper=95.2, recovered=2 / 3),
+            "gl-label": entry(92.0, None, 1, mark="-", recovered=-1 / 3),
+        },
+        printed,
+        {"dataset": "a"},
+    )
+    empty = Column("B", 0, {}, printed, {"dataset": "b"}, "needs b_file.csv")
+    return Table("t", "A title with 100% #1", ("A note_with $ signs [not a link].",), (full, empty))
+
+
+def test_terminal_shows_numbers_marks_paper_and_what_is_needed(table):
+    console = Console(width=120, record=True, file=io.StringIO())
+    show([table], console)
+    text = console.export_text()
+    for expected in ("95.0 ± 0.2+", "(95.2, -0.2)", "92.0 (n=1)-", "needs b_file.csv", "67", "[not a link]"):
+        assert expected in text
+
+
+def test_terminal_cuts_a_wide_table_into_pieces_and_loses_none(table):
+    wide = Table("w", "wide", (), tuple(table.columns[0] for _ in range(9)))
+    console = Console(width=80, record=True, file=io.StringIO())
+    show([wide], console)
+    text = console.export_text()
+    assert text.count("95.0 ± 0.2+") == 9
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_markdown_is_a_whole_grid_with_escaped_names(table):
+    text = markdown(table)
+    assert r"Set\_A \| 50% & more<br>3 seeds" in text
+    assert "**95.0 ± 0.2** <sup>+</sup><br>(95.2, -0.2)" in text
+    assert r"needs b\_file.csv" in text
+    assert r"\[not a link\]" in text
+    grids = re.findall(r"(?:^\|.*\|\n?)+", text, re.MULTILINE)
+    assert len(grids) == 2  # the accuracies, and the gap won back
+    for grid in grids:
+        bars = {len(re.findall(r"(?<!\\)\|", line)) for line in grid.splitlines()}
+        assert len(bars) == 1
+
+
+def test_csv_reads_back_number_by_number(table):
+    lines = list(csv.DictReader(io.StringIO(csv_text([table]))))
+    gl = next(line for line in lines if line["method"] == "gl" and line["column"].startswith("Set_A"))
+    assert (gl["mean"], gl["sd"], gl["seeds"], gl["best"], gl["mark"]) == ("95.0", "0.25", "3", "1", "+")
+    assert float(gl["recovered"]) == pytest.approx(2 / 3, abs=1e-6)
+    assert float(gl["difference"]) == pytest.approx(-0.2)
+    empty = next(line for line in lines if line["method"] == "mae" and line["column"] == "B")
+    assert (empty["mean"], empty["paper"], empty["note"]) == ("", "94.1", "needs b_file.csv")
+
+
+def test_csv_defuses_formulas(table):
+    column = Column("=SUM(A1)", 3, {"gl": entry(95.0)}, {}, {})
+    [line] = csv.DictReader(io.StringIO(csv_text([Table("t", "", (), (column,))])))
+    assert line["column"] == "'=SUM(A1)"
+
+
+def test_latex_has_balanced_environments_and_even_columns(table):
+    text = latex(table)
+    for name in ("table", "tabular"):
+        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
+    body = text.split(r"\toprule")[1].split(r"\bottomrule")[0]
+    lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {2}
+    assert r"\textbf{95.0 $\pm$ 0.2}$^{+}$" in text
+    assert r"Set\_A $|$ 50\% \& more" in text
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+
+
+def test_latex_escapes_every_special_letter():
+    assert latex_escape(r"\ & % $ # _ { } ~ ^") == (
+        r"\textbackslash{} \& \% \$ \# \_ \{ \} \textasciitilde{} \textasciicircum{}"
+    )
+
+
+def test_markdown_escapes_what_it_would_read():
+    assert markdown_escape("a|b *c* _d_ `e` <f> [g]\nh") == r"a\|b \*c\* \_d\_ \`e\` \<f\> \[g\] h"

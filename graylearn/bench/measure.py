@@ -1,0 +1,72 @@
+"""What is measured of a finished run, as the store keeps it: plain numbers of six digits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.audit import Audit
+from graylearn.data import Contaminated
+from graylearn.metrics import accuracy, auroc, average_precision, reliability
+from graylearn.training import History
+
+BINS = 20
+"""Of calibration."""
+
+
+def tested(logits: NDArray[Any], target: NDArray[np.int64], *, with_bins: bool) -> dict[str, Any]:
+    """Accuracy and calibration on the test set; with the bins of a reliability diagram where asked."""
+    probabilities = softmax(logits)
+    diagram = reliability(probabilities, target, bins=BINS)
+    measured: dict[str, Any] = {"accuracy": accuracy(probabilities, target), "ece": diagram.ece}
+    if with_bins:
+        names = ("edges", "confidence", "accuracy", "count")
+        measured["reliability"] = {name: getattr(diagram, name).tolist() for name in names}
+    return measured
+
+
+def trained(train: Contaminated, history: History | None, *, clean: bool) -> dict[str, Any]:
+    """The training set, and how well the confidences tell its OOD samples from the others."""
+    ood = 0 if clean else int(train.is_ood.sum())
+    samples = int((~train.is_ood).sum()) + ood
+    measured: dict[str, Any] = {"samples": samples, "ood_samples": ood, "alpha": ood / samples}
+    if history is not None and 0 < ood < samples:
+        score = 1 - history.mean_label_confidence()
+        measured |= {
+            "ood_auroc": auroc(score, train.is_ood),
+            "ood_ap": average_precision(score, train.is_ood),
+        }
+    return measured
+
+
+def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:
+    """How well the audit's flags meet the OOD samples; None where there is nothing to divide by."""
+    suspected, ood = audit.suspected, train.is_ood
+    return {
+        "audit_flagged": float(suspected.mean()),
+        "audit_precision": float(ood[suspected].mean()) if suspected.any() else None,
+        "audit_recall": float(suspected[ood].mean()) if ood.any() else None,
+        "audit_auroc": auroc(audit.score, ood) if ood.any() and not ood.all() else None,
+        "refined": bool(audit.posterior.any()),
+    }
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """(N, K) probabilities."""
+    exact = np.asarray(logits, dtype=np.float64)
+    powers = np.exp(exact - exact.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def rounded(value: Any) -> Any:
+    """Floats with six digits after the point; what is not finite is None, which JSON can hold."""
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(part) for part in value]
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value

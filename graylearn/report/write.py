@@ -17,7 +17,17 @@ from graylearn.data.atomic import replacing
 from graylearn.report.data import ReportData
 from graylearn.report.payload import build_payload, counts, to_json
 
-SCRIPTS = ("main.js",)
+SCRIPTS = (
+    "base.js",
+    "decisions.js",
+    "csv.js",
+    "found.js",
+    "charts.js",
+    "confusion.js",
+    "list.js",
+    "review.js",
+    "main.js",
+)
 """The page's scripts, in the order in which they are joined into one."""
 
 

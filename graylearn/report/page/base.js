@@ -1,0 +1,167 @@
+// The payload as columns, and the few helpers that build the page from it.
+//
+// All scripts of the page are joined into one module in the order named in write.py, so they share one scope.
+// Whatever the data says reaches the page as text nodes only: nothing here or elsewhere parses it as markup.
+
+const report = JSON.parse(document.getElementById("data").textContent);
+const KINDS = ["ok", "mislabelled", "ood"];
+const KIND_NAMES = ["ok", "mislabelled", "out of distribution"];
+const count = report.id.length;
+const digits = (text) => Uint8Array.from(text, Number);
+
+const samples = {
+  id: report.id,
+  place: Int32Array.from(report.place),
+  label: Int32Array.from(report.label),
+  suggested: Int32Array.from(report.suggested),
+  score: Float64Array.from(report.score, (value) => value / report.scale),
+  confidence: Float64Array.from(report.confidence, (value) => value / report.scale),
+  kind: digits(report.kind),
+  suspected: digits(report.suspected),
+};
+const numSuspects = samples.suspected.reduce((sum, flag) => sum + flag, 0);
+
+const byId = (id) => document.getElementById(id);
+const idText = (row) => String(samples.id[row]);
+
+/** Sample place -> row of the payload. */
+const rowOfPlace = new Map();
+samples.place.forEach((place, row) => rowOfPlace.set(place, row));
+
+// -- text as a person may safely see it ------------------------------------------------------------------
+
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+
+/** Control and direction-override characters made visible, so that no name can pose as another. */
+function visible(text) {
+  return String(text).replace(HIDDEN, (sign) => {
+    const code = sign.charCodeAt(0);
+    return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).padStart(4, "0")}⟩`;
+  });
+}
+
+/** At most `length` characters of a text. */
+function short(text, length) {
+  const shown = visible(String(text).slice(0, 4 * length + 8));
+  const signs = Array.from(shown);
+  return signs.length <= length ? shown : signs.slice(0, length - 1).join("") + "…";
+}
+
+const className = (place, length = 60) => (place < 0 ? "no class" : short(report.classes[place], length));
+
+const whole = new Intl.NumberFormat("en");
+const number = (value) => whole.format(value);
+const percent = (share, places = 1) => `${(100 * share).toFixed(places)} %`;
+const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+
+// -- elements --------------------------------------------------------------------------------------------
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+/** Text of the data, isolated from the direction of what stands around it; the whole of it on hover. */
+function said(text, length = 60) {
+  const shown = short(text, length);
+  const whole_text = String(text);
+  return el("bdi", { dir: "auto", title: whole_text.length > length ? short(whole_text, 500) : null }, shown);
+}
+
+// -- storage, which a browser may deny --------------------------------------------------------------------
+
+const storage = {
+  works: true,
+  get(key) {
+    try {
+      return window.localStorage.getItem(key);
+    } catch {
+      this.works = false;
+      return null;
+    }
+  },
+  set(key, value) {
+    try {
+      window.localStorage.setItem(key, value);
+      this.works = true;
+    } catch {
+      this.works = false;
+    }
+    return this.works;
+  },
+};
+
+// -- light and dark --------------------------------------------------------------------------------------
+
+const THEMES = ["auto", "light", "dark"];
+
+function setTheme(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  byId("theme").textContent = `Theme: ${theme}`;
+}
+
+function startTheme() {
+  let theme = storage.get("graylearn:theme");
+  if (!THEMES.includes(theme)) theme = "auto";
+  setTheme(theme);
+  byId("theme").addEventListener("click", () => {
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    setTheme(theme);
+    storage.set("graylearn:theme", theme);
+  });
+}
+
+// -- previews: parsed when the first sample is shown ------------------------------------------------------
+
+let previewBlock = null;
+
+function previews() {
+  if (!previewBlock) {
+    const block = JSON.parse(byId("previews").textContent);
+    const ofPlace = new Map();
+    block.place.forEach((place, index) => ofPlace.set(place, block.item[index]));
+    previewBlock = { ...block, ofPlace };
+  }
+  return previewBlock;
+}
+
+const previewOf = (row) => previews().ofPlace.get(samples.place[row]);
+
+/** The words of a sample that a search looks through, in lower case. */
+function searchText(row) {
+  const item = previewOf(row);
+  let content = "";
+  if (item && item[0] === "text") content = item[1];
+  else if (item && item[0] === "row") content = item[2].join("\n");
+  return `${idText(row)}\n${content}`.toLowerCase();
+}
+
+// -- curves ----------------------------------------------------------------------------------------------
+
+const curves = { ofPlace: new Map(), points: 0, epochs: 0, bytes: null };
+if (report.curves) {
+  const packed = atob(report.curves.bytes);
+  curves.bytes = Uint8Array.from(packed, (sign) => sign.charCodeAt(0));
+  curves.points = report.curves.points;
+  curves.epochs = report.curves.epochs;
+  report.curves.place.forEach((place, index) => curves.ofPlace.set(place, index));
+}
+
+/** Confidence in the given label over the epochs, NaN where the sample was not seen; null where not known. */
+function curveOf(row) {
+  const index = curves.ofPlace.get(samples.place[row]);
+  if (index === undefined) return null;
+  const from = index * curves.points;
+  const part = Array.from(curves.bytes.subarray(from, from + curves.points));
+  return part.map((value) => (value === 255 ? NaN : value / 254));
+}

@@ -1,0 +1,107 @@
+// Decisions as CSV (RFC 4180), and back. graylearn/report/decisions.py reads by the same rules.
+//
+// A field that a spreadsheet would take for a formula gets an apostrophe before it, and so does a field that
+// already has apostrophes there: reading takes exactly one away.
+
+const FORMULA = /^'*(?:[ \t\r\n]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
+const GUARDED = /^'+(?:[ \t\r\n]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
+const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+function csvField(text) {
+  const guarded = FORMULA.test(text) ? `'${text}` : text;
+  return /[",;\t\r\n']|^\s|\s$/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+}
+
+/** The decisions as CSV text, in the order of the dataset. */
+function decisionsCsv() {
+  const rows = [];
+  for (let row = 0; row < count; row++) if (decided.verdict[row]) rows.push(row);
+  rows.sort((a, b) => samples.place[a] - samples.place[b]);
+  const lines = rows.map((row) => {
+    const label = decided.verdict[row] === RELABEL ? report.classes[decided.label[row]] : "";
+    return [idText(row), VERDICTS[decided.verdict[row]], label].map(csvField).join(",");
+  });
+  return ["id,decision,label", ...lines, ""].join("\r\n");
+}
+
+/** The text as UTF-8; half a surrogate pair (a file name of other bytes) as its own three bytes. */
+function csvBlob(text) {
+  const parts = ["\ufeff"];
+  let rest = text;
+  for (let at = rest.search(LONE); at >= 0; at = rest.search(LONE)) {
+    const code = rest.charCodeAt(at);
+    parts.push(rest.slice(0, at));
+    parts.push(Uint8Array.of(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63)));
+    rest = rest.slice(at + 1);
+  }
+  parts.push(rest);
+  return new Blob(parts, { type: "text/csv;charset=utf-8" });
+}
+
+/** The text as a decoder gives it back: three replacement signs for half a surrogate pair. */
+const asDecoded = (text) => text.replace(new RegExp(LONE, "g"), "\ufffd\ufffd\ufffd");
+
+/** Rows of fields; quotes, line ends and separators inside quotes are kept. */
+function parseCsv(text) {
+  const firstLine = text.split(/\r?\n/, 1)[0];
+  const uses = (sign) => firstLine.split(sign).length;
+  const separator = [",", ";", "\t"].reduce((best, sign) => (uses(sign) > uses(best) ? sign : best));
+  const rows = [[]];
+  let field = "";
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at];
+    if (quoted) {
+      if (sign !== '"') field += sign;
+      else if (text[at + 1] === '"') field += text[++at];
+      else quoted = false;
+    } else if (sign === '"' && field === "") {
+      quoted = true;
+    } else if (sign === separator) {
+      rows.at(-1).push(field);
+      field = "";
+    } else if (sign === "\n" || sign === "\r") {
+      if (sign === "\r" && text[at + 1] === "\n") at++;
+      rows.at(-1).push(field);
+      field = "";
+      rows.push([]);
+    } else {
+      field += sign;
+    }
+  }
+  rows.at(-1).push(field);
+  return rows.filter((row) => row.some((value) => value !== ""));
+}
+
+/** Take decisions from CSV text; a sentence on what was taken and what was not. */
+function loadCsv(text) {
+  const rows = parseCsv(text.replace(/^\ufeff/, ""));
+  const header = (rows[0] ?? []).map((name) => name.trim().toLowerCase());
+  const where = ["id", "decision", "label"].map((name) => header.indexOf(name));
+  if (where.some((place) => place < 0)) {
+    return { taken: [], message: "Not a file of decisions: its first line must name id, decision and label." };
+  }
+  const rowOfId = new Map();
+  for (let row = 0; row < count; row++) rowOfId.set(asDecoded(idText(row)), row);
+  const placeOfClass = new Map(report.classes.map((name, place) => [asDecoded(name), place]));
+  const chosen = new Map();
+  const left = { id: 0, decision: 0, label: 0 };
+  for (const fields of rows.slice(1)) {
+    const [id, word, label] = where
+      .map((place) => fields[place] ?? "")
+      .map((field) => (GUARDED.test(field) ? field.slice(1) : field));
+    const row = rowOfId.get(id);
+    const verdict = VERDICTS.indexOf(word.trim().toLowerCase());
+    if (row === undefined) left.id += 1;
+    else if (verdict < 1) left.decision += 1;
+    else if (verdict === RELABEL && !placeOfClass.has(label)) left.label += 1;
+    else chosen.set(row, [verdict, verdict === RELABEL ? placeOfClass.get(label) : -1]);
+  }
+  const taken = decide(chosen.keys(), (row) => chosen.get(row));
+  const problems = [];
+  if (left.id) problems.push(`${plural(left.id, "id")} not in this report`);
+  if (left.decision) problems.push(`${plural(left.decision, "unknown decision")}`);
+  if (left.label) problems.push(`${plural(left.label, "unknown label")}`);
+  const rest = problems.length ? ` Left out: ${problems.join(", ")}.` : "";
+  return { taken, message: `${plural(chosen.size, "decision")} loaded.${rest}` };
+}

@@ -1,0 +1,89 @@
+// What the person decided: one verdict a sample, undo, and a copy in the browser's storage.
+
+const VERDICTS = ["", "keep", "drop", "relabel"];
+const KEEP = 1;
+const DROP = 2;
+const RELABEL = 3;
+
+const decided = {
+  verdict: new Uint8Array(count),
+  label: new Int32Array(count).fill(-1),
+};
+const undoSteps = [];
+const storageKey = `graylearn:decisions:${report.run}`;
+
+/** What the audit suggests for a row: another label, dropping it, or keeping it. */
+function suggestion(row) {
+  if (!samples.suspected[row]) return [KEEP, -1];
+  const other = samples.suggested[row];
+  return samples.kind[row] === 1 && other >= 0 && other !== samples.label[row] ? [RELABEL, other] : [DROP, -1];
+}
+
+/** Decide for rows: `choose(row)` gives [verdict, label]; a step that undo takes back whole. */
+function decide(rows, choose) {
+  const changed = [];
+  for (const row of rows) {
+    const [verdict, label] = choose(row);
+    if (decided.verdict[row] === verdict && decided.label[row] === label) continue;
+    changed.push([row, decided.verdict[row], decided.label[row]]);
+    decided.verdict[row] = verdict;
+    decided.label[row] = label;
+  }
+  if (changed.length) {
+    undoSteps.push(changed);
+    saveDecisions();
+  }
+  return changed.map(([row]) => row);
+}
+
+/** Take the last step back; the rows that changed. */
+function undo() {
+  const step = undoSteps.pop();
+  if (!step) return [];
+  for (const [row, verdict, label] of step) {
+    decided.verdict[row] = verdict;
+    decided.label[row] = label;
+  }
+  saveDecisions();
+  return step.map(([row]) => row);
+}
+
+/** How many samples have each verdict, and how many suspects have any. */
+function tally() {
+  const of = [0, 0, 0, 0];
+  let suspects = 0;
+  for (let row = 0; row < count; row++) {
+    of[decided.verdict[row]] += 1;
+    if (decided.verdict[row] && samples.suspected[row]) suspects += 1;
+  }
+  return { keep: of[KEEP], drop: of[DROP], relabel: of[RELABEL], all: count - of[0], suspects };
+}
+
+function saveDecisions() {
+  const kept = [];
+  for (let row = 0; row < count; row++) {
+    if (decided.verdict[row]) kept.push([samples.place[row], decided.verdict[row], decided.label[row]]);
+  }
+  storage.set(storageKey, JSON.stringify(kept));
+}
+
+/** Bring back what an earlier visit decided; whatever else lies in the storage is left alone. */
+function restoreDecisions() {
+  let kept;
+  try {
+    kept = JSON.parse(storage.get(storageKey) ?? "[]");
+  } catch {
+    return;
+  }
+  if (!Array.isArray(kept)) return;
+  for (const entry of kept) {
+    if (!Array.isArray(entry)) continue;
+    const [place, verdict, label] = entry;
+    const row = rowOfPlace.get(place);
+    const known = Number.isInteger(label) && label >= 0 && label < report.classes.length;
+    if (row === undefined || ![KEEP, DROP, RELABEL].includes(verdict)) continue;
+    if (verdict === RELABEL && !known) continue;
+    decided.verdict[row] = verdict;
+    decided.label[row] = verdict === RELABEL ? label : -1;
+  }
+}

@@ -1,0 +1,115 @@
+// What was found: the counts, the notes, and the classes as bars.
+
+const CLASSES_AT_FIRST = 12;
+const CLASSES_AT_MOST = 500;
+
+function drawTiles() {
+  const total = Math.max(report.total, 1);
+  const words = ["nothing speaks against the label", "another class explains them", "no class explains them"];
+  const tiles = KINDS.map((kind, place) =>
+    el(
+      "div",
+      { class: `tile ${kind}` },
+      el("p", { class: "tile-name" }, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[place]),
+      el("p", { class: "tile-number" }, number(report.counts[kind])),
+      el("p", { class: "muted" }, `${percent(report.counts[kind] / total)} · ${words[place]}`),
+    ),
+  );
+  const share = report.contamination;
+  if (share) {
+    const parts = `ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
+    tiles.push(
+      el(
+        "div",
+        { class: "tile" },
+        el("p", { class: "tile-name" }, "estimated contamination"),
+        el("p", { class: "tile-number" }, percent(share.total)),
+        el("p", { class: "muted" }, parts),
+      ),
+    );
+  }
+  byId("tiles").append(...tiles);
+  byId("notes").append(...report.notes.map((note) => el("li", { class: "note" }, said(note, 600))));
+}
+
+/** One line a class: name, bar of its samples by kind, number of suspects; most suspects first. */
+function classLine(place, longest) {
+  const [ok, mislabelled, ood] = report.perClass[place];
+  const all = ok + mislabelled + ood;
+  const bar = el("span", { class: "bar", "aria-hidden": "true" });
+  bar.style.width = `${(100 * all) / longest}%`;
+  [ok, mislabelled, ood].forEach((part, kind) => {
+    if (!part) return;
+    const piece = el("span", { class: `piece ${KINDS[kind]}` });
+    piece.style.flexGrow = part;
+    bar.append(piece);
+  });
+  const share = all ? (mislabelled + ood) / all : 0;
+  const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} out of distribution`;
+  return el(
+    "tr",
+    null,
+    el(
+      "th",
+      { scope: "row" },
+      el("button", { type: "button", class: "link", title: "Show its suspects", onclick: () => showClass(place) },
+        said(report.classes[place], 40)),
+    ),
+    el("td", { class: "bar-cell" }, bar, el("span", { class: "unseen" }, words)),
+    el("td", { class: "numbers" }, number(mislabelled + ood)),
+    el("td", { class: "numbers muted" }, percent(share, 0)),
+  );
+}
+
+function drawClasses(limit = CLASSES_AT_FIRST) {
+  const flagged = ([, mislabelled, ood]) => mislabelled + ood;
+  const places = report.classes.map((_, place) => place);
+  places.sort((a, b) => flagged(report.perClass[b]) - flagged(report.perClass[a]) || a - b);
+  const longest = Math.max(1, ...report.perClass.map((row) => row[0] + row[1] + row[2]));
+  const table = el(
+    "table",
+    { class: "classes" },
+    el("caption", { class: "unseen" }, "Samples by given label and kind, most suspects first"),
+    el(
+      "thead",
+      null,
+      el("tr", null, el("th", { scope: "col" }, "label"), el("th", { scope: "col" }, "samples"),
+        el("th", { scope: "col", class: "numbers" }, "suspects"), el("th", { scope: "col", class: "numbers" }, "share")),
+    ),
+    el("tbody", null, places.slice(0, limit).map((place) => classLine(place, longest))),
+  );
+  const parts = [table];
+  const more = Math.min(places.length, CLASSES_AT_MOST);
+  if (limit < more) {
+    const text = more < places.length ? `Show the first ${number(more)} classes` : `Show all ${number(more)} classes`;
+    parts.push(el("button", { type: "button", class: "quiet", onclick: () => drawClasses(more) }, text));
+  } else if (more < places.length) {
+    parts.push(el("p", { class: "muted" }, `${number(places.length - more)} more classes are not drawn.`));
+  }
+  byId("classes").replaceChildren(...parts);
+}
+
+function kindLegend() {
+  return KINDS.map((kind, place) =>
+    el("li", null, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[place]),
+  );
+}
+
+function drawAbout() {
+  byId("facts").append(
+    ...report.facts.map(([name, value]) => el("div", null, el("dt", null, said(name, 80)), el("dd", null, said(value, 300)))),
+  );
+  const limits = [];
+  if (count < report.total) {
+    limits.push(`The list holds all suspects and the samples of the largest scores: ${number(count)} of ${number(report.total)}.`);
+  }
+  const block = previews();
+  if (block.left_out) {
+    limits.push(
+      `To keep this file small, ${number(block.place.length)} samples are shown with their content ` +
+        `and ${number(block.left_out)} by their id alone; suspects of the largest scores come first.`,
+    );
+  }
+  limits.push("Decisions stay in this browser until they are downloaded; nothing leaves this file by itself.");
+  byId("limits").append(...limits.map((text) => el("li", null, text)));
+}

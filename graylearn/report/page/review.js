@@ -1,0 +1,207 @@
+// Reviewing: deciding with mouse and keyboard, for one sample or for many, and the file of decisions.
+
+const CHOICES_AT_MOST = 200;
+
+function say(message) {
+  byId("message").textContent = message;
+}
+
+/** Bring what is shown of `rows` and of the whole up to date. */
+function refreshDecisions(rows) {
+  const shown = rows.length > view.pageSize ? pageRows() : rows;
+  for (const row of shown) {
+    const item = itemOf(row);
+    if (item) markVerdict(item, row);
+  }
+  const done = tally();
+  const other = done.all - done.suspects;
+  byId("progress").textContent =
+    `${number(done.suspects)} of ${plural(numSuspects, "suspect")} decided` +
+    (other ? `, and ${plural(other, "other sample")}` : "") +
+    (done.all ? `: ${number(done.keep)} keep, ${number(done.drop)} drop, ${number(done.relabel)} relabel` : "");
+  byId("progress-bar").max = Math.max(numSuspects, 1);
+  byId("progress-bar").value = done.suspects;
+  byId("undo").disabled = !undoSteps.length;
+  byId("download").disabled = !done.all;
+  const unsafe = !storage.works && done.all;
+  byId("message").classList.toggle("warning", Boolean(unsafe));
+  if (unsafe) say("This browser does not let the page keep decisions: download them before you leave.");
+}
+
+/** Decide and show it. With `toggles`, deciding the same again takes the decision back. */
+function decideRows(rows, choose, toggles = false) {
+  const again = toggles && rows.every((row) => decided.verdict[row] === choose(row)[0] && decided.label[row] === choose(row)[1]);
+  const changed = decide(rows, again ? () => [0, -1] : choose);
+  say("");
+  refreshDecisions(changed);
+  return changed;
+}
+
+function undoLast() {
+  const rows = undo();
+  say(rows.length ? `Undone: ${plural(rows.length, "decision")}.` : "Nothing to undo.");
+  refreshDecisions(rows);
+}
+
+function decideMany(action) {
+  const rows = byId("bulk-scope").value === "page" ? pageRows() : Array.from(view.rows);
+  const choose = { accept: suggestion, keep: () => [KEEP, -1], drop: () => [DROP, -1], clear: () => [0, -1] }[action];
+  const changed = decideRows(rows, choose);
+  say(`${plural(changed.length, "decision")} changed.${changed.length ? " Undo takes them all back." : ""}`);
+  if (!storage.works) refreshDecisions([]);
+}
+
+// -- choosing a label ------------------------------------------------------------------------------------
+
+let relabelling = -1;
+
+function listChoices() {
+  const wanted = byId("relabel-search").value.trim().toLowerCase();
+  const places = report.classes.map((_, place) => place);
+  const first = decided.label[relabelling] >= 0 ? decided.label[relabelling] : samples.suggested[relabelling];
+  const found = places.filter((place) => report.classes[place].toLowerCase().includes(wanted) && place !== samples.label[relabelling]);
+  found.sort((a, b) => (b === first) - (a === first) || a - b);
+  const shown = found.slice(0, CHOICES_AT_MOST);
+  byId("relabel-list").replaceChildren(...shown.map((place) => el("option", { value: place }, className(place, 60))));
+  if (shown.length) byId("relabel-list").selectedIndex = 0;
+  byId("relabel-ok").disabled = !shown.length;
+  byId("relabel-more").textContent = found.length > shown.length ? `${number(found.length - shown.length)} more: type to find them.` : "";
+}
+
+function askLabel(row) {
+  relabelling = row;
+  byId("relabel-which").replaceChildren(said(idText(row), 80), ", labelled ", said(report.classes[samples.label[row]], 60));
+  byId("relabel-search").value = "";
+  listChoices();
+  byId("relabel-dialog").showModal();
+  byId("relabel-list").focus();
+}
+
+function takeLabel() {
+  const place = Number(byId("relabel-list").value);
+  if (relabelling < 0 || byId("relabel-list").selectedIndex < 0) return;
+  decideRows([relabelling], () => [RELABEL, place]);
+  byId("relabel-dialog").close();
+}
+
+function startRelabel() {
+  const dialog = byId("relabel-dialog");
+  byId("relabel-search").addEventListener("input", listChoices);
+  byId("relabel-search").addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowDown") return;
+    event.preventDefault();
+    byId("relabel-list").focus();
+  });
+  byId("relabel-list").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    takeLabel();
+  });
+  byId("relabel-list").addEventListener("dblclick", takeLabel);
+  byId("relabel-cancel").addEventListener("click", () => dialog.close());
+  dialog.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    takeLabel();
+  });
+}
+
+// -- keyboard --------------------------------------------------------------------------------------------
+
+function move(step) {
+  const last = byId("list").children.length - 1;
+  const target = view.current + step;
+  if (target >= 0 && target <= last) {
+    view.current = target;
+    markCurrent();
+    focusCurrent();
+  } else if (target > last && view.page < numPages() - 1) {
+    goToPage(view.page + 1, 0, true);
+  } else if (target < 0 && view.page > 0) {
+    goToPage(view.page - 1, view.pageSize - 1, true);
+  } else {
+    focusCurrent();
+  }
+}
+
+function decideCurrent(choose) {
+  const row = pageRows()[view.current];
+  if (row === undefined) return;
+  decideRows([row], choose);
+  move(1);
+}
+
+const ACTIONS = {
+  n: () => move(document.activeElement.closest?.(".sample") ? 1 : 0),
+  p: () => move(-1),
+  k: () => decideCurrent(() => [KEEP, -1]),
+  d: () => decideCurrent(() => [DROP, -1]),
+  a: () => decideCurrent(suggestion),
+  r: () => {
+    const row = pageRows()[view.current];
+    if (row !== undefined) askLabel(row);
+  },
+  u: undoLast,
+  "/": () => byId("search").focus(),
+};
+const IN_LIST = {
+  ArrowDown: () => move(1),
+  ArrowUp: () => move(-1),
+  ArrowRight: () => view.page < numPages() - 1 && goToPage(view.page + 1, 0, true),
+  ArrowLeft: () => view.page > 0 && goToPage(view.page - 1, 0, true),
+};
+
+function onKey(event) {
+  if (document.querySelector("dialog[open]")) return;
+  const field = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+  if (field) return;
+  const undoing = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey;
+  if ((event.ctrlKey || event.metaKey || event.altKey) && !undoing) return;
+  let act = undoing ? undoLast : event.target.closest?.(".sample") ? IN_LIST[event.key] : undefined;
+  if (!act && event.key === "?") act = () => byId("help-dialog").showModal();
+  if (!act && byId("letters").checked) act = ACTIONS[event.key.toLowerCase()];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+// -- files -----------------------------------------------------------------------------------------------
+
+function download() {
+  const address = URL.createObjectURL(csvBlob(decisionsCsv()));
+  const anchor = el("a", { href: address, download: "decisions.csv" });
+  document.body.append(anchor);
+  anchor.click();
+  anchor.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  say(`${plural(tally().all, "decision")} written to decisions.csv.`);
+}
+
+async function load(file) {
+  let message;
+  let taken = [];
+  try {
+    const content = new TextDecoder("utf-8").decode(await file.arrayBuffer());
+    ({ taken, message } = loadCsv(content));
+  } catch {
+    message = "The file cannot be read.";
+  }
+  refreshDecisions(taken);
+  renderPage();
+  say(message);
+}
+
+function startReview() {
+  startRelabel();
+  byId("undo").addEventListener("click", undoLast);
+  byId("download").addEventListener("click", download);
+  byId("load").addEventListener("change", async (event) => {
+    const file = event.target.files[0];
+    if (file) await load(file);
+    event.target.value = "";
+  });
+  for (const button of document.querySelectorAll("[data-bulk]")) {
+    button.addEventListener("click", () => decideMany(button.dataset.bulk));
+  }
+  byId("help").addEventListener("click", () => byId("help-dialog").showModal());
+  document.addEventListener("keydown", onKey);
+}

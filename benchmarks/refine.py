@@ -1,18 +1,21 @@
 """Accuracy after the refined fit, against robust methods, cleanlab's CleanLearning and the oracle.
 
-    python benchmarks/refine.py --data FOLDER --features FOLDER --out results/refine.jsonl
+    python benchmarks/refine.py --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
 
-The cells and settings are those of benchmarks/audit.py; a third of the in-distribution rows of each, at
-most 2,000, is kept aside with true labels to test on. All methods train the same network on the same
-encoded features with the same settings; the oracle trains on the in-distribution samples with their true
-labels. One JSON line a cell, setting, seed and method; a run that was cut short goes on where it was.
-`--summary` prints the tables of an output file and measures nothing.
+The cells are those of benchmarks/audit.py; a third of the in-distribution rows of each, at most 2,000, is
+kept aside with true labels to test on. All methods train the same network on the same encoded features with
+the same settings; the oracle trains on the in-distribution samples with their true labels. CleanLearning
+wraps the same network, trained with cross entropy.
+
+One JSON line a cell, setting, seed and method. A run that was cut short, by hand or by `--time-limit`, goes
+on where it was; rows of another REVISION are neither continued nor shown. benchmarks/refine_tables.py makes
+the tables of docs/classifier.md from the output; `--summary` prints them and measures nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import importlib.util
 import os
 import sys
 import time
@@ -22,29 +25,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from joblib import Parallel, delayed, parallel_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import audit_cells as cells
 import record
+import refine_tables
 
 from graylearn.data import Contaminated
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import InputEncoder, canonical_order
 from graylearn.estimator.networks import build_network, training_settings
-from graylearn.metrics import gap_recovered
 from graylearn.training import train_stack
 
+REVISION = refine_tables.REVISION
 MAX_TEST = 2000
-STACKED = ("gl-label", "mae", "bt", "sl", "gce", "spl", "nl")
+SETTINGS = ("clean", "ood20", "mix", "specific")
+STACKED = (
+    "gl-label", "mae", "bt", "bt-hard", "sl", "gce", "nl", "standard+nl", "nlnl", "spl", "spld",
+    "mentornet-pd", "lcvd", "il-lite",
+)  # fmt: skip
 """Methods that one stack of networks trains side by side."""
-ALONE = ("standard", "gl", "co-teaching", "srcc")
-"""Methods trained one by one: a stack cannot train the last two, and the first two are compared in pairs
-with the refined fit, where the dropout of a stack would draw other units."""
-METHODS = ("oracle", *ALONE[:2], "gl+refine", "cleanlab", *STACKED, *ALONE[2:])
+ALONE = ("il", "srcc", "co-teaching", "decoupling")
+"""Methods that read features or train two networks, which a stack cannot."""
+METHODS = ("oracle", "standard", "gl", "gl+refine", "cleanlab", *STACKED, *ALONE)
+PAIRED = METHODS[:4]
+"""Compared in pairs, so trained one by one with the same random numbers: a stack draws other dropout."""
 
 
 class Split:
@@ -134,10 +142,24 @@ def oracle(split: Split) -> dict[str, Any]:
     return {"accuracy": split.accuracy(found.predict(split.test_x))}
 
 
+def one(split: Split, method: str) -> dict[str, Any]:
+    """The row of a method that trains by itself."""
+    began = time.perf_counter()
+    if method == "oracle":
+        row = oracle(split)
+    elif method == "cleanlab":
+        row = cleanlab(split)
+    elif method == "gl+refine":
+        row = fitted(split, method="gl", refine=True, audit="auto")
+    else:
+        row = fitted(split, method=method)
+    return {**row, "seconds": time.perf_counter() - began}
+
+
 def measure(
     cell: str, setting: str, seed: int, methods: list[str], args: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Rows of all methods on one set."""
+    """Rows of all methods on one set. A method that fails has its error in the row, and no accuracy."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     split = Split(cell, setting, seed, args)
@@ -146,16 +168,12 @@ def measure(
     for method in methods:
         if method in found:
             continue
-        began = time.perf_counter()
-        if method == "oracle":
-            row = oracle(split)
-        elif method == "cleanlab":
-            row = cleanlab(split)
-        elif method == "gl+refine":
-            row = fitted(split, method="gl", refine=True, audit="auto")
-        else:
-            row = fitted(split, method=method)
-        found[method] = {**row, "seconds": time.perf_counter() - began}
+        try:
+            found[method] = one(split, method)
+        except Exception as error:
+            if method != "cleanlab":  # ours must not fail; a peer's failure is a finding
+                raise
+            found[method] = {"error": f"{type(error).__name__}: {error}"[:200]}
     return [
         {
             "cell": cell,
@@ -166,18 +184,15 @@ def measure(
             "N": len(split.y),
             "test": len(split.test_y),
             **{key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()},
+            "revision": REVISION,
         }
         for method, row in found.items()
     ]
 
 
 def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
-    """What is left to measure: cell, setting, seed, methods."""
-    done = set()
-    if args.out.exists():
-        for line in args.out.read_text().splitlines():
-            row = json.loads(line)
-            done.add((row["cell"], row["setting"], row["seed"], row["method"]))
+    """What is left to measure: cell, setting, seed, methods; seed after seed, so that a part is a whole."""
+    done = {(r["cell"], r["setting"], r["seed"], r["method"]) for r in refine_tables.read(args.out)}
     for seed in args.seeds:
         for setting in args.settings:
             for cell in args.cells:
@@ -186,45 +201,6 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
                 left = [m for m in args.methods if (cell, setting, seed, m) not in done]
                 if left:
                     yield cell, setting, seed, left
-
-
-def summary(path: Path) -> str:
-    """Tables of an output file: accuracy less the oracle's, the share of the gap won back, clean sets."""
-    frame = pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
-    wide = frame.pivot_table(index=["cell", "setting", "seed", "K"], columns="method", values="accuracy")
-    wide = wide[[method for method in METHODS if method in wide]]
-    by_cell = wide.groupby(["cell", "setting", "K"]).mean().reset_index()
-    methods = [method for method in wide if method != "oracle"]
-    usual = by_cell[by_cell.setting.isin(["ood10", "ood20", "mix", "specific"])]
-    parts = []
-    for title, rows in (("K >= 4", usual[usual.K >= 4]), ("K <= 3", usual[usual.K < 4])):
-        less = rows[methods].sub(rows["oracle"], axis=0)
-        table = less.groupby(rows.setting).mean()
-        table.loc["all"] = less.mean()
-        parts.append(f"## accuracy less the oracle's, points, {title}\n{table.round(2).T.to_string()}")
-    gaps: dict[str, list[float]] = {method: [] for method in methods}
-    for _, row in usual.iterrows():
-        for method in methods:
-            if np.isnan(row[method]):  # not measured on this cell
-                continue
-            share = gap_recovered(row[method], row["standard"], row["oracle"])
-            if share is not None:
-                gaps[method].append(share)
-    won = pd.Series({method: np.mean(shares) if shares else np.nan for method, shares in gaps.items()})
-    count = len(gaps["standard"])
-    parts.append(
-        f"## share of the gap to the oracle won back ({count} cells and settings with a gap of a point)"
-    )
-    parts.append(won.round(2).to_string())
-    clean = by_cell[by_cell.setting == "clean"].set_index("cell")
-    parts.append("## clean sets: accuracy less that of standard, points")
-    parts.append(clean[methods].sub(clean["standard"], axis=0).round(2).T.to_string())
-    spread = wide.groupby(["setting", "cell"]).agg(["mean", "std"])
-    shown = [method for method in ("oracle", "standard", "gl", "gl+refine", "cleanlab") if method in wide]
-    parts.append(f"## accuracy by cell, mean and deviation over seeds\n{spread[shown].round(1).to_string()}")
-    seconds = frame.groupby("method").seconds.mean()
-    parts.append(f"## seconds\n{seconds.reindex(list(wide)).round(2).to_string()}")
-    return "\n\n".join(parts)
 
 
 def main() -> None:
@@ -236,24 +212,37 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables")
     parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
     parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
-    parser.add_argument("--settings", nargs="+", default=every, choices=every)
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=every)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--out", type=Path, default=Path("results/refine.jsonl"))
+    parser.add_argument("--out", type=Path, default=refine_tables.RESULTS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--time-limit", type=float, default=None, help="seconds after which no set is begun")
     parser.add_argument("--summary", action="store_true", help="print the tables of --out and stop")
     args = parser.parse_args()
+    if "cleanlab" in args.methods and importlib.util.find_spec("cleanlab") is None:
+        print("cleanlab is not installed: its rows are left out", file=sys.stderr)
+        args.methods.remove("cleanlab")
     if not args.summary:
-        left = list(plan(args))
+        began, left = time.monotonic(), list(plan(args))
+
+        def in_time() -> Iterator[tuple[str, str, int, list[str]]]:
+            for task in left:
+                if args.time_limit is not None and time.monotonic() - began > args.time_limit:
+                    return
+                yield task
+
         with parallel_config("loky", inner_max_num_threads=1):
-            results = Parallel(n_jobs=args.jobs, return_as="generator_unordered")(
-                delayed(measure)(*task, args) for task in left
+            results = Parallel(n_jobs=args.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(
+                delayed(measure)(*task, args) for task in in_time()
             )
         for count, rows in enumerate(results, 1):
             for row in rows:
                 record.append(record.record("refine", **row), args.out)
-            print(f"{count}/{len(left)} {rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}", flush=True)
-    print(summary(args.out))
+            passed = time.monotonic() - began
+            name = f"{rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}"
+            print(f"{count}/{len(left)} {name} after {passed:.0f} s", flush=True)
+    print(refine_tables.summary(args.out))
 
 
 if __name__ == "__main__":

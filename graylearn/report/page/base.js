@@ -51,7 +51,7 @@ const className = (place, length = 60) => (place < 0 ? "no class" : short(report
 
 const whole = new Intl.NumberFormat("en");
 const number = (value) => whole.format(value);
-const percent = (share, places = 1) => `${(100 * share).toFixed(places)} %`;
+const percent = (share, places = 1) => `${(100 * share).toFixed(places)}\u00a0%`;
 const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
 // -- elements --------------------------------------------------------------------------------------------

@@ -2,13 +2,15 @@
 
 const drawings = [];
 
-/** A figure with a heading, what `draw(width)` gives, and a caption; drawn anew when its width changes. */
-function figure(title, caption, draw, extra = []) {
-  const stage = el("div", { class: "stage" });
-  const box = el("figure", { class: "card" }, el("h3", null, title), stage, extra, el("figcaption", { class: "muted" }, caption));
+/** A figure with a heading, what each `draw(width)` gives, and a caption; drawn anew when its width changes. */
+function figure(title, caption, draws) {
+  const stages = draws.map((draw) => {
+    const stage = el("div", { class: "stage" });
+    drawings.push({ stage, draw, width: 0 });
+    return stage;
+  });
+  const box = el("figure", { class: "card" }, el("h3", null, title), stages, el("figcaption", { class: "muted" }, caption));
   byId("figures").append(box);
-  const drawing = { stage, draw, width: 0 };
-  drawings.push(drawing);
   return box;
 }
 
@@ -96,8 +98,9 @@ function drawHistogram(width) {
 
 function drawReliability(width) {
   const found = report.reliability;
-  const side = Math.min(width - 60, 340);
-  const plot = { left: 48, right: 48 + side, top: 10, bottom: 10 + side * 0.8 };
+  const plot = { left: 60, right: width - 8, top: 10, bottom: 10 + Math.min(0.7 * (width - 56), 300) };
+  const most = Math.max(1, ...found.count);
+  const strip = { top: plot.bottom + 52, bottom: plot.bottom + 92 };
   const x = scaleTo(0, 1, plot.left, plot.right);
   const y = scaleTo(0, 1, plot.bottom, plot.top);
   const parts = axes(plot, x, y, {
@@ -112,12 +115,14 @@ function drawReliability(width) {
     parts.push(
       svg("g", null, svg("title", null, words),
         svg("rect", { x: left, y: y(found.accuracy[bin]), width: wide, height: plot.bottom - y(found.accuracy[bin]), class: "accent-soft" }),
-        svg("rect", { x: left, y: y(high), width: wide, height: Math.max(0, y(low) - y(high)), class: "gap" })),
+        svg("rect", { x: left, y: y(high), width: wide, height: Math.max(0, y(low) - y(high)), class: "gap" }),
+        svg("rect", { x: left, y: strip.bottom - Math.max(1, (samplesIn / most) * 40), width: wide, height: Math.max(1, (samplesIn / most) * 40), class: "fill-ok" })),
     );
   });
   parts.push(line(x(0), y(0), x(1), y(1), "diagonal"));
   parts.push(text(14, (plot.top + plot.bottom) / 2, "accuracy", "axis-name turned"));
-  return picture(width, plot.bottom + 44, `Reliability diagram: accuracy against confidence, calibration error ${percent(found.ece)}`, ...parts);
+  parts.push(line(plot.left, strip.bottom, plot.right, strip.bottom, "axis"), text(plot.left - 8, strip.bottom - 14, "samples", "tick", "end"));
+  return picture(width, strip.bottom + 6, `Reliability diagram: accuracy against confidence, calibration error ${percent(found.ece)}`, ...parts);
 }
 
 // -- accuracy --------------------------------------------------------------------------------------------
@@ -135,14 +140,13 @@ function drawAccuracies(width) {
   for (const at of ticks(low, high, width < 420 ? 3 : 5)) {
     parts.push(line(x(at), plot.top, x(at), plot.bottom, "grid"), text(x(at), plot.bottom + 18, trimmed(100 * at), "tick"));
   }
-  const best = Math.max(...rows.map(([, mean]) => mean));
   rows.forEach(([name, mean, spread], row) => {
     const base = plot.top + row * rowHeight + 32;
     const value = `${(100 * mean).toFixed(1)}${spread === null ? "" : ` ± ${(100 * spread).toFixed(1)}`}`;
     parts.push(text(plot.left, base - 16, short(name, 40), "row-name", "start"), text(plot.right, base - 16, value, "value", "end"));
     parts.push(line(plot.left, base, plot.right, base, "grid"));
     if (spread !== null) parts.push(line(x(Math.max(low, mean - spread)), base, x(Math.min(high, mean + spread)), base, "spread"));
-    parts.push(svg("circle", { cx: x(mean), cy: base, r: 6, class: mean === best ? "accent" : "point" }));
+    parts.push(svg("circle", { cx: x(mean), cy: base, r: 6, class: "accent" }));
   });
   parts.push(text((plot.left + plot.right) / 2, plot.bottom + 38, "test accuracy, %", "axis-name"));
   const words = rows.map(([name, mean]) => `${short(name, 40)} ${percent(mean)}`).join(", ");
@@ -155,7 +159,7 @@ const LOOKS = ["line-a", "line-b", "line-c", "line-d"];
 
 /** Lines over the epochs; gaps where a row of the log has no number. */
 function linesOver(width, epochs, series, percentages) {
-  const plot = { left: 48, right: width - 10, top: 12, bottom: 190 };
+  const plot = { left: 48, right: width - 10, top: 12, bottom: 150 };
   const values = series.flatMap(([, column]) => column.filter((value) => value !== null));
   let [low, high] = [Math.min(...values), Math.max(...values)];
   if (high - low < 1e-9) [low, high] = [low - 0.5, high + 0.5];
@@ -181,20 +185,22 @@ function linesOver(width, epochs, series, percentages) {
   return picture(width, plot.bottom + 44, `Over the epochs: ${last.join(", ")}`, ...parts);
 }
 
-function trainingFigures() {
+function trainingFigure() {
   const log = report.log;
   if (!log) return;
   const rows = Object.values(log)[0].length;
   const given = log.epoch?.every((value) => value !== null) ? log.epoch : null;
   const epochs = given ?? Array.from({ length: rows }, (_, row) => row + 1);
-  for (const [title, pattern, percentages] of [["Loss while training", /loss/i, false], ["Accuracy while training, %", /accuracy/i, true]]) {
+  const draws = [];
+  for (const [pattern, percentages] of [[/loss/i, false], [/accuracy/i, true]]) {
     const series = Object.entries(log).filter(([name]) => pattern.test(name)).slice(0, LOOKS.length);
     if (!series.length) continue;
-    const legend = el("ul", { class: "legend", "aria-label": "Lines" }, series.map(([name], place) =>
+    const legend = () => el("ul", { class: "legend", "aria-label": "Lines" }, series.map(([name], place) =>
       el("li", null, svg("svg", { width: 22, height: 10, "aria-hidden": "true" }, line(0, 5, 22, 5, `line ${LOOKS[place]}`)),
-        said(name.replaceAll("_", " "), 40))));
-    figure(title, `${plural(rows, "epoch")}.`, (width) => linesOver(width, epochs, series, percentages), [legend]);
+        said(`${name.replaceAll("_", " ")}${percentages ? ", %" : ""}`, 40))));
+    draws.push((width) => [legend(), linesOver(width, epochs, series, percentages)]);
   }
+  if (draws.length) figure("Training", `${plural(rows, "epoch")}.`, draws);
 }
 
 // -- the small line beside a suspect ----------------------------------------------------------------------
@@ -211,10 +217,12 @@ function sparkline(row) {
     if (Number.isNaN(value)) return;
     path += `${at && !Number.isNaN(curve[at - 1]) && path ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
   });
+  const gapless = seen.length === curve.length;
   const words = `confidence in the given label, ${seen[0].toFixed(2)} at first and ${seen.at(-1).toFixed(2)} at last of ${plural(curves.epochs, "epoch")}`;
   return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "spark", role: "img", "aria-label": words },
     svg("title", null, words),
-    line(0, height - 2, width, height - 2, "axis"), line(0, 2, width, 2, "grid"),
+    svg("rect", { width, height, rx: 4, class: "spark-ground" }),
+    gapless ? svg("path", { d: `${path}L${width - 2} ${height}L2 ${height}z`, class: "spark-area" }) : null,
     svg("path", { d: path, class: "line line-a" }),
     svg("circle", { cx: x(curve.findLastIndex((value) => !Number.isNaN(value))), cy: y(seen.at(-1)), r: 2.5, class: "accent" }));
 }

@@ -21,11 +21,12 @@ function drawConfusion(width) {
   const size = report.classes.length;
   const named = size <= NAMES_UP_TO;
   const left = named ? Math.min(110, width * 0.24) : 22;
-  const side = Math.min(width - left - 4, 620);
+  const side = Math.min(width - left - (named ? 26 : 4), 620);
   const top = named ? 64 : 20;
   const cell = side / size;
   const share = ([row, , n]) => n / given[row];
-  const worst = Math.max(1e-9, ...cells.filter(([row, column]) => row !== column).map(share));
+  // A tenth of a class gone astray is full colour, so that single mistakes do not shout.
+  const worst = Math.max(0.1, ...cells.filter(([row, column]) => row !== column).map(share));
   const paths = { right: new Array(SHADES + 1).fill(""), wrong: new Array(SHADES + 1).fill("") };
   const gap = cell > 6 ? 1 : 0;
   const numbers = [];
@@ -93,17 +94,21 @@ function largestConfusions(limit = 6) {
 }
 
 function drawFigures() {
-  figure("Scores", "Each kind on its own scale. Larger scores are less likely to belong.", drawHistogram);
+  figure("Scores", "Each kind on its own scale. Larger scores are less likely to belong.", [drawHistogram]);
   if (report.accuracies) {
-    figure("Accuracy on the test set", "Bars are the spread over repetitions, where there were any. The axis does not begin at zero.", drawAccuracies);
+    figure("Accuracy on the test set", "Bars are the spread over repetitions, where there were any. The axis does not begin at zero.", [drawAccuracies]);
   }
   if (report.reliability) {
     const gap = percent(report.reliability.ece);
-    figure("Calibration", `Expected calibration error ${gap}: how far confidence and accuracy lie apart on average. On the diagonal they agree.`, drawReliability);
+    figure("Calibration", `Expected calibration error ${gap}: how far confidence and accuracy lie apart on average. On the diagonal they agree.`, [drawReliability]);
   }
-  trainingFigures();
+  trainingFigure();
   if (report.confusion) {
-    const box = figure("Confusion", "Rows are the given labels, columns what the model predicts; agreement is gray, confusion is coloured by its share of the row.", drawConfusion, [largestConfusions()]);
+    const caption = "Rows are the given labels, columns what the model predicts. Agreement is gray, confusion is coloured by its share of the row.";
+    const box = figure("Confusion", caption, [drawConfusion]);
+    const beside = el("div", { class: "beside" });
+    box.querySelector(".stage").replaceWith(beside);
+    beside.append(drawings.at(-1).stage, largestConfusions());
     box.classList.add("wide-figure");
   }
   redraw();

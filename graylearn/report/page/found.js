@@ -57,7 +57,7 @@ function classLine(place, longest) {
     ),
     el("td", { class: "bar-cell" }, bar, el("span", { class: "unseen" }, words)),
     el("td", { class: "numbers" }, number(mislabelled + ood)),
-    el("td", { class: "numbers muted" }, percent(share, 0)),
+    el("td", { class: "numbers muted share" }, percent(share, 0)),
   );
 }
 
@@ -74,7 +74,7 @@ function drawClasses(limit = CLASSES_AT_FIRST) {
       "thead",
       null,
       el("tr", null, el("th", { scope: "col" }, "label"), el("th", { scope: "col" }, "samples"),
-        el("th", { scope: "col", class: "numbers" }, "suspects"), el("th", { scope: "col", class: "numbers" }, "share")),
+        el("th", { scope: "col", class: "numbers" }, "suspects"), el("th", { scope: "col", class: "numbers share" }, "share")),
     ),
     el("tbody", null, places.slice(0, limit).map((place) => classLine(place, longest))),
   );

@@ -148,7 +148,7 @@ function sampleItem(row) {
       content),
     el("div", { class: "how" },
       el("p", { class: "score" }, el("span", { class: "muted" }, "score "), el("b", null, samples.score[row].toFixed(3))),
-      el("p", { class: "score muted" }, "confidence ", samples.confidence[row].toFixed(3)),
+      el("p", { class: "score muted" }, el("span", null, "confidence "), el("span", null, samples.confidence[row].toFixed(3))),
       spark),
     verdictButtons(row),
     el("p", { class: "outcome", "data-outcome": "" }),

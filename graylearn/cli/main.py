@@ -1,46 +1,63 @@
-"""`graylearn WORD ...`: the commands by name, and errors in one sentence."""
+"""`graylearn WORD ...`: the commands by name."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
+from graylearn.cli.apply import apply
 from graylearn.cli.datasets import datasets
-from graylearn.errors import GraylearnError
+from graylearn.cli.errors import said
+from graylearn.cli.fit import audit, fit
+from graylearn.cli.predict import predict
+
+
+class _Words(TyperGroup):
+    """The group of commands; whatever one of them raises is said in one sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with said():
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
+    cls=_Words,
     help="Learn from dirty training sets, and find the samples that do not belong.",
+    epilog="Exit codes: 0 done, 1 an error said in one sentence, 2 wrong usage, 3 the run folder is taken, "
+    "130 Ctrl-C.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
 )
+app.command("fit")(fit)
+app.command("audit")(audit)
+app.command("predict")(predict)
+app.command("apply")(apply)
 app.command("datasets")(datasets)
 
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
 ) -> None:
     if debug:
         os.environ["GRAYLEARN_DEBUG"] = "1"
 
 
 def main() -> None:
-    """Run the command line; 0 where all went well, 1 for an error said in one sentence, 130 for Ctrl-C."""
-    try:
-        app()
-    except GraylearnError as error:
-        if os.environ.get("GRAYLEARN_DEBUG"):
-            raise
-        Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
-        sys.exit(1)
-    except BrokenPipeError:
-        # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    """Run the command line; see graylearn.cli.errors for what the exit codes mean."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a label that the terminal cannot show is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    words = sys.argv[1:]
+    if "--debug" in words:
+        words = ["--debug", *(word for word in words if word != "--debug")]
+    app(words)

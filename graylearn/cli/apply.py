@@ -1,0 +1,60 @@
+"""`graylearn apply`: what a person decided in the report, carried out on the data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from graylearn.cli import options as flags
+
+
+def apply(
+    run: Annotated[Path, typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False)],
+    decisions: Annotated[
+        Path | None,
+        typer.Argument(help="The CSV that the report downloads: id, decision, label.", show_default=False),
+    ] = None,
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The cleaned dataset, in the form of the data; for an image folder also a .csv manifest.",
+            metavar="CLEANED",
+            show_default=False,
+        ),
+    ],
+    suspects: Annotated[
+        Literal["keep", "drop", "suggested"],
+        typer.Option("--suspects", help="What becomes of suspects without a decision."),
+    ] = "keep",
+    link: Annotated[bool, typer.Option("--link", help="Hard links in the place of copied images.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Write the cleaned dataset: decided samples dropped or relabelled, all else as it was.
+
+    Samples without a decision are kept. The data itself is never written over.
+
+    Examples:
+
+      graylearn apply run decisions.csv --out clean.csv
+
+      graylearn apply run --suspects drop --out photos-clean/
+    """
+    from graylearn.errors import SettingsError
+    from graylearn.runs.apply import apply_decisions
+
+    if decisions is None and suspects == "keep":
+        raise SettingsError("there is nothing to apply: give decisions.csv, or --suspects drop or suggested")
+    summary = apply_decisions(run, decisions, out, suspects=suspects, link=link, overwrite=overwrite)
+    if as_json:
+        typer.echo(json.dumps(summary, ensure_ascii=False))
+    else:
+        from graylearn.cli.show import show_applied
+
+        show_applied(summary)

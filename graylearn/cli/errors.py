@@ -1,0 +1,101 @@
+"""What a command ends with: errors in one sentence, and exit codes that mean something.
+
+0    all went well (also when whoever read the output closed the pipe)
+1    it did not: data, files or the disk; the sentence says what and how to mend it
+2    wrong usage: an unknown flag or setting, a value out of range
+3    the run folder is taken: finished, of other settings, foreign, or another run is at work in it
+130  Ctrl-C; the same command goes on where the run stopped
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from rich.console import Console
+
+from graylearn.errors import GraylearnError, SettingsError
+
+ERROR, USAGE, TAKEN, INTERRUPTED = 1, 2, 3, 130
+
+_FLAGS = {
+    "pass id=False to": "pass --no-id to",
+    "choose one with split=": "choose one with --split",
+    "pass encoding='latin-1'": "pass --encoding latin-1",
+    " (or pass labelled=False for images without labels)": "",
+    "pass them with label=, or labelled=False for data that has none": "name their array with --label",
+}
+
+
+@contextmanager
+def said() -> Iterator[None]:
+    """Turn whatever goes wrong inside into one sentence on standard error and an exit code."""
+    debug = bool(os.environ.get("GRAYLEARN_DEBUG"))
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # whoever read our output has seen enough; nothing is left to flush at exit
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _say("interrupted; the same command goes on where it stopped", style="yellow")
+        sys.exit(INTERRUPTED)
+    except GraylearnError as error:
+        if debug:
+            raise
+        _say(f"error: {in_flags(str(error))}")
+        sys.exit(_code(error))
+    except MemoryError:
+        if debug:
+            raise
+        _say(
+            "error: the memory is not enough for this data; give a part of it, or smaller images with --size"
+        )
+        sys.exit(ERROR)
+    except OSError as error:
+        if debug:
+            raise
+        _say(f"error: {_of_system(error)}")
+        sys.exit(ERROR)
+
+
+def in_flags(message: str) -> str:
+    """A sentence of the library in the words of the command line."""
+    for python, flag in _FLAGS.items():
+        message = message.replace(python, flag)
+    return message
+
+
+def plain(text: str) -> str:
+    """Text of anybody's as one harmless line for a terminal."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def _code(error: GraylearnError) -> int:
+    from graylearn.runs.folder import FolderTakenError
+
+    if isinstance(error, FolderTakenError):
+        return TAKEN
+    return USAGE if isinstance(error, SettingsError) else ERROR
+
+
+def _of_system(error: OSError) -> str:
+    named = error.filename if isinstance(error.filename, str) else None
+    where = f"{named}: " if named else ""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return (
+            f"{where}cannot be written ({reason}); make room and give the same command again: "
+            "it goes on where it stopped"
+        )
+    return f"{where}{reason}"
+
+
+def _say(text: str, style: str = "red") -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(plain(" ".join(text.split())), style=style, markup=False)

@@ -1,0 +1,64 @@
+"""`graylearn predict`: what the model of a run says of new samples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graylearn.cli import options as flags
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A run folder of graylearn fit.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(metavar="NEW_DATA", help="Data like those it was fitted on.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A .csv, .tsv or .parquet file.", show_default="CSV on stdout"),
+    ] = None,
+    reject_at: Annotated[
+        float | None,
+        typer.Option(
+            "--reject-at",
+            help="Answer none of these beyond the score that this share of samples that belong keep to, "
+            "such as 0.99.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", help="How many classes to name, the most probable first.")] = 2,
+    split: flags.Split = None,
+    as_json: flags.AsJson = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Predict the class of new samples, with probabilities and how little each seems to belong.
+
+    Examples:
+
+      graylearn predict run new.csv > predictions.csv
+
+      graylearn predict run new-photos/ --out predictions.parquet --reject-at 0.99
+    """
+    from graylearn.runs.news import News
+    from graylearn.runs.predict import check_out, predict, write_predictions
+
+    check_out(out, data)
+    table = predict(run, data, reject_at=reject_at, top=top, split=split, news=News(quiet=quiet))
+    if out is not None or not as_json:
+        write_predictions(table, out)
+    if as_json:
+        summary = {
+            "samples": len(table),
+            "classes": {str(name): int(count) for name, count in table["class"].value_counts().items()},
+            "none_of_these": int(table["none_of_these"].sum()) if "none_of_these" in table else None,
+            "out": None if out is None else str(out.absolute()),
+            "predictions": json.loads(table.to_json(orient="records")) if out is None else None,
+        }
+        typer.echo(json.dumps(summary, ensure_ascii=False))
+    elif out is not None:
+        from graylearn.cli.show import show_predictions
+
+        show_predictions(table, out)

@@ -1,0 +1,180 @@
+"""`apply_decisions`: what a person decided in the report, carried out on the data, in the form it came in."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow.parquet as pq
+
+from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.report import Decision, read_decisions
+from graylearn.runs.folder import RunFolder, same_file
+from graylearn.runs.rewrite.change import Change
+from graylearn.runs.rewrite.delimited import rewrite_delimited
+from graylearn.runs.rewrite.images import rewrite_image_folder
+from graylearn.runs.rewrite.tables import rewrite_arrow, rewrite_json, rewrite_npz
+from graylearn.runs.source import Source, file_fingerprint
+
+Suspects = Literal["keep", "drop", "suggested"]
+"""What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The samples of a run, as its folder remembers them."""
+
+    ids: list[str]
+    """(N,) as text, in the order of the source."""
+    labels: list[str]
+    """(N,) as text."""
+    hashes: list[str] | None
+    """(N,) of the images of a folder."""
+    suspects: dict[str, str | None]
+    """What the audit suggests for each suspect: another label, or None where no class fits."""
+
+
+def apply_decisions(
+    run: str | Path,
+    decisions: str | Path | None,
+    out: str | Path,
+    *,
+    suspects: Suspects = "keep",
+    link: bool = False,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
+
+    `decisions` is the CSV that the report downloads; None decides nothing, so that `suspects` rules alone.
+    `link` makes hard links in the place of copied images.
+    """
+    folder, target = RunFolder(run), Path(out)
+    folder.check_finished()
+    saved = folder.read_json(folder.data)
+    source = Source.from_json(saved["source"])
+    recorded = read_recorded(folder)
+    found = read_decisions(decisions) if decisions is not None else []
+    change = plan(recorded, found, suspects)
+    data = Path(source.path)
+    _check_target(target, data, overwrite)
+    _check_unchanged(data, source, recorded, saved["fingerprint"])
+    if source.form == "folder":
+        if link and target.suffix.lower() == ".csv":
+            raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
+        rewrite_image_folder(data, target, change, link=link, overwrite=overwrite)
+    else:
+        writers: dict[str, Callable[[Path, Source, Path, Change], None]] = {
+            "delimited": rewrite_delimited,
+            "parquet": rewrite_arrow,
+            "feather": rewrite_arrow,
+            "json": rewrite_json,
+            "npz": rewrite_npz,
+        }
+        writers[source.form](data, source, target, change)
+    kept = sum(change.keep)
+    return {
+        "out": str(target.absolute()),
+        "samples": len(change.keep),
+        "kept": kept,
+        "dropped": len(change.keep) - kept,
+        "relabelled": sum(
+            keep and row != place
+            for place, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
+        ),
+        "decisions": len(found),
+        "suspects": suspects,
+        "undecided_suspects": len(set(recorded.suspects) - {decision.id for decision in found}),
+    }
+
+
+def read_recorded(folder: RunFolder) -> Recorded:
+    """The samples and suspects of a finished run."""
+    try:
+        samples = pq.read_table(folder.samples)
+        audit = pq.read_table(folder.audit_parquet, columns=["id", "suspected", "suggested"])
+        suspects = {
+            str(row["id"]): None if row["suggested"] is None else str(row["suggested"])
+            for row in audit.filter(audit["suspected"]).to_pylist()
+        }
+        hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
+        return Recorded(samples["id"].to_pylist(), samples["label"].to_pylist(), hashes, suspects)
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
+
+
+def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> Change:
+    """Which samples stay, and whose label each of them gets."""
+    place_of = {name: place for place, name in enumerate(recorded.ids)}
+    bearer: dict[str, int] = {}
+    for place, label in enumerate(recorded.labels):
+        bearer.setdefault(label, place)
+    keep = [True] * len(recorded.ids)
+    label_of = list(range(len(recorded.ids)))
+
+    def relabel(name: str, label: str) -> None:
+        place = place_of[name]
+        if recorded.labels[place] != label:
+            label_of[place] = bearer[label]
+
+    decided = {decision.id for decision in decisions}
+    for name, suggested in recorded.suspects.items():
+        if name in decided or suspects == "keep":
+            continue
+        if suspects == "drop" or suggested is None:
+            keep[place_of[name]] = False
+        else:
+            relabel(name, suggested)
+    for decision in decisions:
+        if decision.id not in place_of:
+            raise DataError(
+                f"the decisions name the sample {decision.id!r}, which the run does not have: "
+                "are they of another run?"
+            )
+        if decision.decision == "drop":
+            keep[place_of[decision.id]] = False
+        elif decision.decision == "relabel":
+            label = str(decision.label)
+            if label not in bearer:
+                close = difflib.get_close_matches(label, list(bearer), n=1)
+                known = (
+                    f"did you mean {close[0]!r}?" if close else f"labels are {', '.join(list(bearer)[:10])}"
+                )
+                raise DataError(
+                    f"the decisions relabel {decision.id!r} to {label!r}, which is no class; {known}"
+                )
+            relabel(decision.id, label)
+    if not any(keep):
+        raise DataError("nothing would be left: every sample is dropped")
+    return Change(recorded.ids, recorded.labels, keep, label_of)
+
+
+def _check_target(target: Path, data: Path, overwrite: bool) -> None:
+    if same_file(target, data) or target.absolute() == data.absolute():
+        raise SettingsError(
+            f"{target} is the data itself, which is never written over; name another with --out"
+        )
+    if data.is_dir() and target.absolute().is_relative_to(data.absolute()):
+        raise SettingsError(f"{target} lies inside the data, {data}; name a place outside with --out")
+    if target.exists() and not overwrite:
+        raise SettingsError(
+            f"{target} exists already; name another with --out, or replace it with --overwrite"
+        )
+
+
+def _check_unchanged(data: Path, source: Source, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
+    """Refuse data that are no longer those that were audited."""
+    if not data.exists():
+        raise DataError(f"{data}, which was audited, does not exist any more")
+    advice = "audit it anew, or bring the old state back"
+    if source.form != "folder":
+        if file_fingerprint(data) != fingerprint:
+            raise DataError(f"{data} has changed since it was audited; {advice}")
+        return
+    for name, digest in zip(recorded.ids, recorded.hashes or [], strict=True):
+        if not (data / name).exists():
+            raise DataError(f"{data / name} is gone since it was audited; {advice}")
+        if file_fingerprint(data / name)["sha256"] != digest:
+            raise DataError(f"{data / name} has changed since it was audited; {advice}")

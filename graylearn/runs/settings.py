@@ -1,0 +1,221 @@
+"""`RunSettings`: all that decides a run, from flags and from TOML or YAML files, and back into TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from graylearn.errors import SettingsError
+
+Word = Literal["fit", "audit"]
+Features = Literal["auto", "pixels", "embed"]
+Mode = Literal["auto", "held-out", "history"]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What to read, how to learn from it and how to judge it. None is chosen by the size of the data."""
+
+    word: Word = "fit"
+    """`fit` makes a model and audits its training set, `audit` only finds what does not belong."""
+    data: str = ""
+    """The data: a table file, an image folder, a manifest of images or an .npz file."""
+    label: str | None = None
+    """The column of labels; None takes the one column that is plainly it."""
+    id: str | None = None
+    """The column that names the samples; None takes one called id, or else counts lines."""
+    no_id: bool = False
+    """Name the samples by their lines, whatever columns there are."""
+    text: str | None = None
+    """The column of texts, which makes the samples texts."""
+    path: str | None = None
+    """The column of image paths, which makes the samples images."""
+    split: str | None = None
+    """Which split of an .npz file to learn from."""
+    separator: str | None = None
+    """What parts the cells of a delimited file; None looks at its first line."""
+    encoding: str = "utf-8"
+    """Of a delimited file."""
+    size: int | None = None
+    """Pixels a side of decoded images; None is 64 for a network on pixels and 128 for embeddings."""
+    unreadable: Literal["stop", "skip"] = "stop"
+    """Whether an image that cannot be read stops the run or is left out."""
+    features: Features = "auto"
+    """Of images: `embed` by a pretrained network, or `pixels`; `auto` embeds where that is installed."""
+    embedding: str | None = None
+    """The pretrained network for images or texts; None is graylearn's own."""
+    test: str | None = None
+    """Clean data of the same form to measure on."""
+    test_split: str | None = None
+    """Which split of an .npz file to measure on."""
+    test_share: float | None = None
+    """The share of the data to hold out and measure on, where there is no clean set."""
+    method: str = "gl"
+    """How to learn from dirty labels: a name in METHODS."""
+    network: str = "auto"
+    """A name in NETS; auto is `mlp` for rows and `small_cnn` for pixels."""
+    epochs: int | None = None
+    """Passes over the training set."""
+    batch_size: int | None = None
+    """Samples a step."""
+    learning_rate: float | None = None
+    """The highest learning rate of the run."""
+    augment: bool = False
+    """Random crops and flips of training images."""
+    mode: Mode = "auto"
+    """How to audit: `held-out` folds, or the `history` of the one fit; auto is held-out but for pixels."""
+    refine: bool = True
+    """Fit again on what the audit believes of each sample."""
+    seed: int = 0
+    """Of everything random."""
+    device: str | None = None
+    """cpu or cuda; None is the first CUDA device, or else the CPU."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Of the network on a GPU."""
+
+    def __post_init__(self) -> None:
+        if self.test_share is not None and not 0 < self.test_share < 1:
+            raise SettingsError(
+                f"test_share is {self.test_share}; it is a share between 0 and 1, such as 0.2"
+            )
+        if self.test_share is not None and self.test is not None:
+            raise SettingsError(
+                "both test and test_share are given: measure on a set of its own, or on a share"
+            )
+        for name in ("epochs", "batch_size", "size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingsError(f"{name} is {value}; it must be at least 1")
+        if self.learning_rate is not None and not self.learning_rate > 0:
+            raise SettingsError(f"learning_rate is {self.learning_rate}; it must be above 0")
+        if self.seed < 0:
+            raise SettingsError(f"seed is {self.seed}; it must be 0 or more")
+        if self.no_id and self.id is not None:
+            raise SettingsError("both id and no_id are given: name a column, or count the lines")
+        if self.text is not None and self.path is not None:
+            raise SettingsError("both text and path are given: samples are texts or images")
+
+
+FIELDS: dict[str, Any] = get_type_hints(RunSettings)
+"""The type of each setting by its name."""
+RESOLVED = ("label", "features")
+"""Settings that the data decide where they were left open; settings.toml holds what they became."""
+
+
+def settings_from(values: Mapping[str, Any], source: str) -> RunSettings:
+    """Settings from names and values that came from `source`; an unknown name or type is an error."""
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in FIELDS:
+            raise SettingsError(f"{source} has the unknown setting {name!r}; {_nearest(str(name))}")
+        checked[name] = _checked(name, value, source)
+    return RunSettings(**checked)
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """The names and values in a TOML or YAML file; paths in it are relative to its folder."""
+    file = Path(path)
+    try:
+        content = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"the settings in {file} cannot be read ({error})") from error
+    values: Any
+    if file.suffix.lower() in (".yaml", ".yml"):
+        import yaml
+
+        try:
+            values = yaml.safe_load(content)
+        except yaml.YAMLError as error:
+            raise SettingsError(f"{file} is not valid YAML ({_one_line(error)})") from error
+        values = {} if values is None else values
+    elif file.suffix.lower() == ".toml":
+        try:
+            values = tomllib.loads(content)
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(f"{file} is not valid TOML ({_one_line(error)})") from error
+    else:
+        raise SettingsError(f"{file} ends in {file.suffix!r}; settings are .toml, .yaml or .yml")
+    if not isinstance(values, dict):
+        raise SettingsError(f"{file} holds {type(values).__name__}; expected names and values, as in seed: 1")
+    settings_from(values, str(file))  # refuses what is wrong while the file can still be named
+    for name in ("data", "test"):
+        if values.get(name):
+            values[name] = str((file.parent / str(values[name])).absolute())
+    return {str(name): value for name, value in values.items() if value is not None}
+
+
+def to_toml(settings: RunSettings, comment: str = "") -> str:
+    """The settings as TOML that `read_settings` reads back; those that are None are left out."""
+    lines = [f"# {line}" for line in comment.splitlines()]
+    for name in FIELDS:
+        value = getattr(settings, name)
+        if value is not None:
+            lines.append(f"{name} = {_toml_value(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def first_difference(before: RunSettings, now: RunSettings) -> str | None:
+    """What the two disagree on, in words; what was left open now agrees with what it became before."""
+    for name in FIELDS:
+        old, new = getattr(before, name), getattr(now, name)
+        if old == new or (name in RESOLVED and new in (None, "auto")):
+            continue
+        return f"{name} was {_shown(old)} and is now {_shown(new)}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else repr(value)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    # A JSON string is a TOML string, but for the one control character that JSON leaves alone.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _checked(name: str, value: Any, source: str) -> Any:
+    """The value as the type of its field."""
+    hint = FIELDS[name]
+    options = get_args(hint) if get_origin(hint) in (types.UnionType,) else (hint,)
+    if value is None and type(None) in options:
+        return None
+    kind = next(option for option in options if option is not type(None))
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise SettingsError(
+                f"{source}: {name} is {value!r}; it must be one of {', '.join(map(str, get_args(kind)))}"
+            )
+        return value
+    if kind is str and isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)  # a column called 0 needs no quotes in YAML
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is kind:
+        return value
+    words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    raise SettingsError(f"{source}: {name} is {value!r}; expected {words[kind]}")
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), list(FIELDS), n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(FIELDS)}"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def changed(settings: RunSettings, **values: Any) -> RunSettings:
+    """The settings with some changed."""
+    return dataclasses.replace(settings, **values)

@@ -179,8 +179,9 @@ def groups(found: Sequence[Record]) -> list[Group]:
         else:
             by_settings.setdefault(record.settings(), []).append(record)
     made = []
-    for settings, members in by_settings.items():
+    for settings, members in sorted(by_settings.items()):  # so that the order of rows changes nothing
         by_method: dict[str, dict[int, Record]] = {}
+        members.sort(key=lambda record: record.seed)
         for record in [*_oracles_for(settings, members[0], oracles), *members]:
             by_method.setdefault(record.method, {})[record.seed] = record
         shared = {name: value for name, value in members[0].cell.items() if name not in NOT_SETTINGS}
@@ -195,4 +196,4 @@ def _oracles_for(
 ) -> list[Record]:
     """Oracles of exactly these settings last, so that they take the place of more distant ones."""
     near = oracles.get(member.settings(CONTAMINATION), [])
-    return sorted(near, key=lambda record: record.settings() == settings)
+    return sorted(near, key=lambda record: (record.settings() == settings, record.seed))

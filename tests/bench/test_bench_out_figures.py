@@ -1,0 +1,132 @@
+"""Figures come from the rows, read without colour, and are the same file for the same rows."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from bench_out_rows import Cell, row, rows_of
+
+from graylearn.bench import Options
+from graylearn.bench.figures import draw, fingerprint, recorded_fingerprint
+from graylearn.bench.figures.draw import DRAWERS
+from graylearn.bench.figures.panels import _pooled, alpha_curves, regime_points, reliability_diagrams
+from graylearn.bench.figures.style import LOOKS
+from graylearn.bench.records import groups, records
+from graylearn.metrics import reliability
+
+ONE_SEED = Options(seeds=(0,), epochs=4)
+
+
+def bins_of(probabilities, target):
+    found = reliability(probabilities, target)
+    clean = [[None if np.isnan(v) else float(v) for v in part] for part in (found.accuracy, found.confidence)]
+    return {"count": found.count.tolist(), "accuracy": clean[0], "confidence": clean[1]}
+
+
+def some(cell):
+    numbers = np.random.default_rng(len(cell.method) + 7 * cell.seed)
+    level = {"oracle": 0.95, "standard": 0.95 - 0.1 * cell.alpha}.get(cell.method, 0.94)
+    measured = {"accuracy": level, "ece": 0.02}
+    if cell.method != "oracle":
+        probabilities = numbers.dirichlet([0.2] * 10, 200)
+        measured["reliability"] = bins_of(probabilities, numbers.integers(0, 10, 200))
+    return measured
+
+
+def rows(experiment):
+    made = rows_of(experiment, some, ONE_SEED, without=("gene", "cifar100", "arrhythmia", "svhn"))
+    return [entry for entry in made if entry["cell"]["ood"][-2:] not in ("/3", "/4", "/5", "/6", "/7", "/8")]
+
+
+@pytest.mark.parametrize("experiment", DRAWERS)
+def test_every_figure_is_a_png_and_a_readable_svg(experiment, tmp_path):
+    written = draw(experiment, rows(experiment), tmp_path)
+    assert {path.suffix for path in written} == {".png", ".svg"}
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG")
+        else:
+            texts = "".join(ET.parse(path).getroot().itertext())
+            assert "GL" in texts  # text is kept as text
+            assert "<dc:date>" not in path.read_text(encoding="utf-8")
+
+
+def test_the_same_rows_in_any_order_give_the_same_files(tmp_path):
+    made = [entry for entry in rows("sources") if entry["cell"]["ood"] in ("tiny-imagenet/2", "none")]
+    first = draw("sources", made, tmp_path / "a")
+    second = draw("sources", made[::-1], tmp_path / "b")
+    for one, two in zip(first, second, strict=True):
+        assert one.name == two.name
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_figure_carries_the_fingerprint_of_its_rows(tmp_path):
+    made = rows("regimes")
+    svg = next(path for path in draw("regimes", made, tmp_path) if path.suffix == ".svg")
+    assert recorded_fingerprint(svg) == fingerprint("regimes", made)
+    changed = [{**made[0], "measured": {"accuracy": 0.123}}, *made[1:]]
+    assert fingerprint("regimes", changed) != recorded_fingerprint(svg)
+
+
+def test_nothing_to_draw_draws_nothing(tmp_path):
+    assert draw("alpha", [], tmp_path) == []
+    assert draw("table1", rows("table1"), tmp_path) == []
+    assert draw("calibration", [row(Cell("image", "cifar10", "gl", 0), 0.9, "calibration")], tmp_path) == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_schedules_do_not_share_a_figure(tmp_path):
+    other = rows_of("alpha", some, Options(seeds=(0,), epochs=8))
+    names = {path.name for path in draw("alpha", rows("alpha") + other, tmp_path)}
+    assert {name for name in names if name.endswith("svg")} == {
+        "alpha-cifar10-paper-4.svg",
+        "alpha-cifar10-paper-8.svg",
+    }
+
+
+def test_curves_show_the_accuracies():
+    drawn = alpha_curves(groups(records(rows("alpha"))))
+    curve = next(c for c in drawn.axes[0].containers if c.get_label() == "Standard")
+    alphas, means = (np.array(part, dtype=float) for part in curve.lines[0].get_data())
+    np.testing.assert_allclose(alphas, np.arange(1, 11) / 20)
+    np.testing.assert_allclose(means, 95 - 10 * alphas)
+
+
+def test_regimes_are_distances_to_the_oracle_worst_on_top():
+    made = [
+        row(Cell("image", "cifar10", method, 0, ood="svhn", labels=labels), value, "regimes")
+        for labels, costs in {"random": 0.01, "specific": 0.05}.items()
+        for method, value in {"oracle": 0.9, "standard": 0.9 - costs, "gl": 0.9}.items()
+    ]
+    axis = regime_points(groups(records(made))).axes[0]
+    standard = next(line for line in axis.lines if line.get_label() == "Standard")
+    np.testing.assert_allclose(standard.get_xdata(), [-1, -5])
+    assert "specific" in axis.get_yticklabels()[1].get_text()
+
+
+def test_reliability_pools_seeds_by_their_counts():
+    numbers = np.random.default_rng(0)
+    parts = [(numbers.dirichlet([0.3] * 5, n), numbers.integers(0, 5, n)) for n in (50, 150)]
+    made = [
+        row(Cell("image", "cifar10", "gl", seed), 0.9, "calibration", reliability=bins_of(*part))
+        for seed, part in enumerate(parts)
+    ]
+    together = reliability(np.vstack([p for p, _ in parts]), np.concatenate([y for _, y in parts]))
+    [group] = groups(records(made))
+    count, accuracy, confidence = _pooled(group, "gl")
+    filled = together.count > 0
+    assert len(count) == 20
+    np.testing.assert_array_equal(count, together.count)
+    np.testing.assert_allclose(accuracy[filled], together.accuracy[filled])
+    np.testing.assert_allclose(confidence[filled], together.confidence[filled])
+    title = reliability_diagrams([group]).axes[0].get_title()
+    assert float(re.search(r"ECE ([\d.]+)", title)[1]) == pytest.approx(100 * together.ece, abs=0.051)
+
+
+def test_methods_differ_without_colour():
+    for part in ("marker", "hatch"):
+        shapes = [getattr(shown, part) for shown in LOOKS.values()]
+        assert len(set(shapes)) == len(shapes)
+    drawn_as_lines = [LOOKS[name].line + LOOKS[name].marker for name in LOOKS]
+    assert len(set(drawn_as_lines)) == len(drawn_as_lines)

@@ -1,0 +1,166 @@
+"""Anyone can read the page: light and dark, on a phone, without a script, on paper, with a screen reader;
+and it stays small however long the list is."""
+
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from report_tables import make_table
+
+import graylearn as gl
+from graylearn.report import ReportData, image_preview, row_preview, text_preview, write_report
+
+CLASSES = ("cat", "dog", "owl")
+
+
+@pytest.fixture
+def full():
+    """A report with something of everything."""
+    rng = np.random.default_rng(1)
+    probabilities = rng.dirichlet(np.ones(3), size=200)
+    looks = (
+        lambda place: image_preview(rng.integers(0, 255, (40, 30, 3), np.uint8)),
+        lambda place: row_preview({f"a rather long column name {i}": i * 1.25 for i in range(11)}),
+        lambda place: text_preview("words " * 150),
+    )
+    return ReportData(
+        title="Everything there is",
+        created="today",
+        table=make_table(),
+        classes=CLASSES,
+        facts={"data": "pets.csv", "samples": 120},
+        threshold=0.5,
+        notes=["Two classes are never told apart."],
+        contamination={"ood": 0.1, "mislabelled": 0.25, "total": 0.35},
+        curves=rng.random((20, 120)),
+        previews=lambda place: looks[place % 3](place),
+        reliability=gl.metrics.reliability(probabilities, rng.integers(0, 3, 200), 10),
+        confusion=np.array([[5, 1, 0], [0, 7, 3], [0, 0, 9]]),
+        accuracies={"standard": (0.9, None), "gray": (0.92, 0.01)},
+        training_log=[{"epoch": e, "loss": 1 / e, "accuracy": 1 - 1 / e} for e in range(1, 9)],
+    )
+
+
+def faults(page, part=None):
+    """Serious and critical faults that axe-core finds, in the whole page or a part of it."""
+    found = Axe().run(page, part, {"resultTypes": ["violations"]}).response["violations"]
+    return [
+        (fault["id"], [node["html"][:200] for node in fault["nodes"]])
+        for fault in found
+        if fault["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(open_report, full, scheme):
+    page = open_report(full)
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.select_option("#page-size", "10")
+    page.locator(".sample").first.focus()
+    for key in ("k", "d", "a", "a"):
+        page.keyboard.press(key)
+    page.locator("details").first.locator("summary").click()
+    assert faults(page) == []
+    page.locator(".sample").first.get_by_role("button", name="Relabel").click()
+    assert faults(page, "#relabel-dialog") == []
+    page.keyboard.press("Escape")
+    page.click("#help")
+    assert faults(page, "#help-dialog") == []
+
+
+def test_axe_finds_no_serious_fault_on_a_phone(open_report, full):
+    page = open_report(full)
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.select_option("#page-size", "10")
+    assert faults(page) == []
+
+
+def brightness(page):
+    """Of the ground, 0 (black) to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return np.mean([float(part) for part in re.findall(r"[\d.]+", colour)[:3]])
+
+
+def test_light_and_dark_follow_the_system_and_the_button(open_report, small):
+    page = open_report(small)
+    page.emulate_media(color_scheme="dark")
+    assert brightness(page) < 60
+    page.emulate_media(color_scheme="light")
+    assert brightness(page) > 200
+    page.click("#theme")
+    expect(page.locator("#theme")).to_have_text("Theme: light")
+    page.click("#theme")
+    expect(page.locator("#theme")).to_have_text("Theme: dark")
+    assert brightness(page) < 60
+    page.reload()
+    assert brightness(page) < 60
+    page.click("#theme")
+    expect(page.locator("#theme")).to_have_text("Theme: auto")
+    assert brightness(page) > 200
+
+
+def test_a_phone_needs_no_sideways_scrolling(open_report, full):
+    page = open_report(full)
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.wait_for_function("document.querySelector('.stage svg').clientWidth < 360")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    inside = page.locator("button:visible, select:visible, .stage svg").evaluate_all(
+        "parts => parts.every(part => { const box = part.getBoundingClientRect();"
+        " return box.left >= 0 && box.right <= 360; })"
+    )
+    assert inside
+    keep = page.locator(".sample").first.get_by_role("button", name="Keep")
+    assert keep.bounding_box()["height"] >= 44
+    keep.click()
+    assert page.locator(".sample").first.get_attribute("data-decided") == "keep"
+
+
+def test_paper_shows_the_findings_without_the_controls(open_report, full):
+    page = open_report(full)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert brightness(page) in (0, 255)  # no ground is printed: transparent
+    for hidden in ("#filters", ".bulk", ".pager", ".decided", ".verdict >> nth=0"):
+        assert page.locator(hidden).is_hidden()
+    assert page.locator(".sample").first.is_visible()
+
+
+def test_the_finding_is_readable_without_scripts(browser, small, tmp_path):
+    path = write_report(tmp_path / "report.html", small)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "60 of 120 samples do not seem to belong" in page.locator(".lead").inner_text()
+    assert "open it in a browser" in page.locator("noscript").inner_text()
+    context.close()
+
+
+def test_fifty_thousand_suspects_are_one_page_of_elements(open_report):
+    n = 50_000
+    data = ReportData(
+        title="Many",
+        table=make_table(n, n),
+        classes=CLASSES,
+        curves=np.random.default_rng(0).random((10, n)).astype(np.float16),
+        previews=lambda place: row_preview({"number": place, "word": f"word{place % 100:02d}"}),
+    )
+    page = open_report(data)
+    size = "document.querySelectorAll('*').length"
+    assert page.evaluate(size) < 1_500
+    expect(page.locator("#count")).to_have_text("1 to 25 of 50,000 shown, out of 50,000 suspects")
+    page.select_option("#kind", "2")
+    expect(page.locator("#count")).to_have_text(re.compile("of 16,666 shown"))
+    page.click("#last")
+    assert page.locator(".sample .id").last.inner_text() == "photo-49997.jpg"
+    page.fill("#search", "word07")
+    expect(page.locator("#count")).to_have_text(re.compile("of 167 shown"))
+    page.click("#reset")
+    page.select_option("#bulk-scope", "all")
+    page.click("[data-bulk=accept]")
+    expect(page.locator("#progress")).to_have_text(
+        re.compile(r"^50,000 of 50,000 .* 16,666 drop, 33,334 relabel")
+    )
+    page.reload()
+    expect(page.locator("#progress")).to_have_text(re.compile("^50,000 of 50,000 suspects decided"))
+    assert page.evaluate(size) < 1_500

@@ -1,0 +1,152 @@
+"""Labels, ids, cells and titles that try to be more than text: the page shows them, and that is all."""
+
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+from report_tables import make_table
+
+from graylearn.report import ReportData, read_decisions, row_preview, text_preview, write_report
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 2</script>",
+    "<!--<script>",
+    "]]><img src=x onerror=window.hacked=3>",
+    "<svg/onload=window.hacked=4>",
+    "javascript:window.hacked=5",
+    '" onmouseover="window.hacked=6" x=\'',
+    "{{script}}${window.hacked=7}",
+    "=cmd|' /C calc'!A0",
+    "'=1+1",
+    "''=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    " =1",
+    "\uff1d1",
+    "'tis",
+    "a,b;c\td",
+    'say "hi"',
+    "two\r\nlines\nand\rmore",
+    "\u202egpj.exe",
+    "\u2067right to left\u2069\u2069",
+    "שלום עולם",
+    "\u2028\u2029",
+    "nul\0byte",
+    "bell\x07",
+    "👩\u200d🔬 émoji",
+    "half a pair \udcff here",
+    "ﬁ\u0301 &amp; &lt;b&gt;",
+    "__proto__",
+    "constructor",
+    "x" * 5_000,
+)
+
+
+def hostile_report(**fields):
+    """Every hostile text as a class, as an id, and as a cell; every sample is suspected of being the next."""
+    n = len(HOSTILE)
+    table = make_table(n, n, HOSTILE).assign(kind="mislabelled")
+    table["id"] = pd.Series(HOSTILE, dtype=object)
+    table["suggested"] = pd.Series([HOSTILE[(k + 1) % n] for k in range(n)], dtype=object)
+    return ReportData(
+        **{
+            "title": "</title><script>window.hacked = 8</script>\0\udcff",
+            "created": "<img src=x onerror=window.hacked=9>",
+            "table": table,
+            "classes": HOSTILE,
+            "facts": dict.fromkeys(HOSTILE, HOSTILE[1]),
+            "notes": HOSTILE,
+            "previews": lambda place: (
+                row_preview({HOSTILE[place]: HOSTILE[place], "b": HOSTILE[0]})
+                if place % 2
+                else text_preview(HOSTILE[place])
+            ),
+            "accuracies": dict.fromkeys(HOSTILE[:3], (0.5, 0.1)),
+            "training_log": [{HOSTILE[0] + "loss": 1.0}, {HOSTILE[0] + "loss": 2.0}],
+            **fields,
+        }
+    )
+
+
+def test_hostile_text_stays_text(open_report):
+    page = open_report(hostile_report())
+    page.select_option("#page-size", "100")
+    assert page.locator(".sample").count() == len(HOSTILE)
+    for item in (0, 3, 6):
+        page.locator(".sample").nth(item).hover()
+        page.locator(".sample").nth(item).click()
+    page.locator(".sample").first.get_by_role("button", name="Relabel").click()
+    page.click("#relabel-ok")
+    page.fill("#search", "<script>")
+    holding = [place for place, text in enumerate(HOSTILE) if place % 2 or "<script>" in text]
+    expect(page.locator(".sample")).to_have_count(len(holding))
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("script").count() == 3
+    assert page.locator("body img, iframe, object, embed, [onerror], [onload], [onmouseover]").count() == 0
+    links = page.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert all(link.startswith("#") for link in links)
+
+
+def test_hidden_and_turning_characters_are_made_visible(open_report):
+    page = open_report(hostile_report())
+    page.select_option("#page-size", "100")
+    shown = page.locator(".sample .id").all_inner_texts()
+    assert shown[HOSTILE.index("\u202egpj.exe")] == "⟨202e⟩gpj.exe"
+    assert shown[HOSTILE.index("nul\0byte")] == "nul␀byte"
+    assert page.locator(".sample .id bdi[dir=auto]").count() == len(HOSTILE)
+    assert len(shown[-1]) == 90  # the long one, cut
+
+
+def test_every_text_comes_back_exactly_through_the_file(open_report, tmp_path):
+    page = open_report(hostile_report(run="hostile"))
+    page.select_option("#bulk-scope", "all")
+    page.click("[data-bulk=accept]")
+    with page.expect_download() as started:
+        page.click("#download")
+    path = tmp_path / "decisions.csv"
+    started.value.save_as(path)
+    decisions = read_decisions(path)
+    assert [one.id for one in decisions] == list(HOSTILE)
+    assert [one.label for one in decisions] == [*HOSTILE[1:], HOSTILE[0]]
+    # No field begins as a formula would, with or without its quotes.
+    for line in path.read_bytes().decode("utf-8-sig", "surrogatepass").split("\r\n"):
+        assert not line.lstrip('" \t').startswith(("=", "+", "-", "@", "\uff1d"))
+    page.click("[data-bulk=clear]")
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text(f"{len(HOSTILE)} decisions loaded.")
+
+
+def test_the_policy_of_the_page_stops_what_is_not_its_own(context, tmp_path):
+    path = write_report(tmp_path / "report.html", hostile_report())
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready]", state="attached")
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.hacked = 10";
+            document.body.append(script);
+            document.body.setAttribute("onclick", "window.hacked = 11");
+            document.body.click();
+            document.body.setAttribute("style", "color: rgb(1, 2, 3)");
+        }"""
+    )
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("getComputedStyle(document.body).color") != "rgb(1, 2, 3)"
+    refused = page.evaluate(
+        """() => new Promise((resolve) => {
+            document.addEventListener("securitypolicyviolation", (event) => resolve(event.violatedDirective));
+            fetch("https://example.org/").catch(() => {});
+        })"""
+    )
+    assert refused == "connect-src"
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_long_words_do_not_break_the_layout(context, open_report, width):
+    page = open_report(hostile_report())
+    page.set_viewport_size({"width": width, "height": 740})
+    page.select_option("#page-size", "100")
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

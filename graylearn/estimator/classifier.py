@@ -23,6 +23,13 @@ from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
+from graylearn.estimator.committee import (
+    can_share_a_stack,
+    can_stand_side_by_side,
+    fold_probabilities,
+    member_seeds,
+    train_committee,
+)
 from graylearn.estimator.inputs import InputEncoder, read_ids, read_inputs, read_labels
 from graylearn.estimator.networks import (
     KeepBest,
@@ -33,7 +40,7 @@ from graylearn.estimator.networks import (
     outputs_of,
     training_settings,
 )
-from graylearn.estimator.refine import SoftTargets, soft_targets
+from graylearn.estimator.refine import SoftTargets, pays, soft_targets
 from graylearn.estimator.rejection import (
     NONE_OF_THESE,
     learn_familiar,
@@ -44,7 +51,7 @@ from graylearn.estimator.rejection import (
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import Method
-from graylearn.training import History, Result, seeding, train
+from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
 
 
@@ -68,8 +75,10 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     audit : "held-out" judges the training set by small networks that did not see the samples, "history" by
         the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about as
         much as the fit, and history for images.
-    refine : fit a second time on what the audit believes of each sample; where it found nothing, the first
-        fit stays.
+    refine : fit a second time, a committee of networks for rows, on what the audit believes of each sample;
+        where it found nothing, or with two or three classes, on the labels as they are.
+    members : networks of the committee, which answer as one. Networks of your own, images, and fits with a
+        validation set or an optimizer of your own make do with one.
     patience : with a validation set, the epochs to wait for a better one.
     warm_start : `fit` goes on from the network of the last fit.
     verbose : show progress.
@@ -81,7 +90,8 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     audit_ : the Audit of the training set, sample by sample in the order given; None without one.
     history_ : the confidences of the first fit, by sample and epoch.
     network_ : the trained torch module. encoder_ : how samples become its inputs.
-    n_iter_ : epochs trained. refined_ : whether a second fit was made.
+    n_iter_ : epochs trained. members_ : how many networks answer together as `network_`.
+    refined_ : whether there was a second fit on what the audit believes.
     familiar_ : what samples that belong look like, which `ood_score` and `reject_at` compare with.
     n_features_in_, feature_names_in_ : as in scikit-learn.
     """
@@ -93,6 +103,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     history_: History
     audit_: Audit | None
     n_iter_: int
+    members_: int
     refined_: bool
     familiar_: dict[str, NDArray[np.float64]]
     n_features_in_: int
@@ -115,6 +126,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         class_weight: Any = None,
         audit: Literal["auto", "history", "held-out"] | None = "auto",
         refine: bool = False,
+        members: int = 5,
         patience: int = 10,
         warm_start: bool = False,
         verbose: bool = False,
@@ -133,6 +145,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.class_weight = class_weight
         self.audit = audit
         self.refine = refine
+        self.members = members
         self.patience = patience
         self.warm_start = warm_start
         self.verbose = verbose
@@ -171,6 +184,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if len(np.unique(training_set.y)) < 2:
             raise DataError("all samples of positive weight are of one class: a classifier needs at least 2")
         self.classes_, self.encoder_ = classes, encoder
+        self.members_ = self.members_ if goes_on else 1
         seed = self._seed()
         network = self.network_ if goes_on else self._new_network(seed)
         checked = self._validation(validation)
@@ -179,9 +193,9 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         ids = read_ids(X, len(places))
         self.history_ = history_of(result.history, training_set.rows, places, ids)
         self.audit_ = self._audited(training_set, ids, seed)
-        self.refined_ = bool(self.refine) and self.audit_ is not None and bool(self.audit_.posterior.any())
-        if self.refined_:
-            self._fit_again(training_set, seed, checked)
+        self.refined_ = False
+        if self.refine:
+            self._fit_again(training_set, ids, seed, checked, goes_on=goes_on)
         self._get_familiar(training_set, checked)
         return self
 
@@ -209,7 +223,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             encoder=None if first else self.encoder_,
         )
         if first:
-            self.encoder_, self.n_iter_, self._lasting = encoder, 0, None
+            self.encoder_, self.n_iter_, self.members_, self._lasting = encoder, 0, 1, None
             self.network_ = self._new_network(self._seed())
         result, _ = self._run(
             training_set,
@@ -236,6 +250,10 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             raise SettingsError(f"audit is {self.audit!r}: use 'auto', 'history', 'held-out' or None")
         if self.refine and self.audit is None:
             raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
+        if not isinstance(self.members, int | np.integer) or self.members < 1:
+            raise SettingsError(
+                f"members is {self.members!r}: expected a whole number of networks, 1 or more"
+            )
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -273,20 +291,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     ) -> tuple[Result, int]:
         """One training run: its result, and how many epochs the network that it leaves was trained."""
         weight = training_set.weight if weight is None else weight
-        settings = training_settings(
-            len(training_set.y),
-            self.encoder_.shape,
-            epochs=1 if one_epoch else self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            optimizer=self.optimizer,
-            augment=self.augment,
-            cycle=not one_epoch,
-            device=choose(self.device),
-            precision=self.precision,
-            seed=seed,
-            log="auto" if self.verbose else "none",
-        )
+        settings = self._settings(training_set, seed, one_epoch=one_epoch)
         if one_epoch:
             lasting = getattr(self, "_lasting", None) or LastingOptimizer(settings.optimizer)
             self._lasting = lasting
@@ -305,6 +310,22 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return result, len(result.log)
         result.model.load_state_dict(best.weights)
         return result, best.epoch + 1
+
+    def _settings(self, training_set: TrainingSet, seed: int, *, one_epoch: bool = False) -> Settings:
+        return training_settings(
+            len(training_set.y),
+            self.encoder_.shape,
+            epochs=1 if one_epoch else self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            optimizer=self.optimizer,
+            augment=self.augment,
+            cycle=not one_epoch,
+            device=choose(self.device),
+            precision=self.precision,
+            seed=seed,
+            log="auto" if self.verbose else "none",
+        )
 
     def _keep(self, result: Result, epochs: int) -> None:
         """Take over the network of a run. Predictions are made in float32, whatever it was trained in."""
@@ -350,19 +371,49 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             said = outputs_of(self.network_, validation[0], self.preparation_)
         self.familiar_ = familiar | {"quantiles": quantiles(unfamiliarity(*said, familiar))}
 
-    def _fit_again(self, training_set: TrainingSet, seed: int, validation: Any) -> None:
+    def _fit_again(
+        self, training_set: TrainingSet, ids: NDArray[Any], seed: int, validation: Any, *, goes_on: bool
+    ) -> None:
+        """The second fit: on what the audit believes where that pays, by a committee where it can be one."""
         assert self.audit_ is not None
-        targets, weight = soft_targets(self.audit_)
-        rows = training_set.rows
-        result, epochs = self._run(
-            training_set,
-            self._new_network(seed),
-            SoftTargets(torch.from_numpy(targets[rows])),
-            seed,
-            validation,
-            weight=weight[rows] * training_set.weight,
+        settings = self._settings(training_set, seed)
+        together = validation is None and can_stand_side_by_side(self._new_network(seed), settings)
+        believed = self.audit_ if pays(self.audit_) else None
+        if together and believed is not None and self.encoder_.kind == "rows":
+            believed = self._second_opinion(training_set, ids, settings, seed)
+        rows, weight = training_set.rows, training_set.weight
+        method = self.method
+        if believed is not None:
+            targets, trust = soft_targets(believed)
+            method, weight = SoftTargets(torch.from_numpy(targets[rows])), trust[rows] * weight
+            self.refined_ = True
+        elif goes_on or not together or self.members == 1 or not can_share_a_stack(self.method):
+            return  # the first fit is all there is to learn from the labels as they are
+        if not together:
+            result, epochs = self._run(
+                training_set, self._new_network(seed), method, seed, validation, weight=weight
+            )
+            self._keep(result, epochs)
+            self.members_ = 1
+            return
+        seeds = member_seeds(seed, self.members)
+        self.network_, self.n_iter_ = train_committee(
+            self._new_network, lambda: copy.deepcopy(method), training_set, weight, settings, seeds
         )
-        self._keep(result, epochs)
+        self.members_ = self.members
+
+    def _second_opinion(
+        self, training_set: TrainingSet, ids: NDArray[Any], settings: Settings, seed: int
+    ) -> Audit | None:
+        """The audit once more, by networks of this classifier's kind; None where they find nothing."""
+        features = self.encoder_.transform(training_set.given)
+        method = self.method if can_share_a_stack(self.method) else "gl"
+        said = fold_probabilities(
+            self._new_network, lambda: copy.deepcopy(method), training_set, features, settings, seed
+        )
+        labels = self.classes_[training_set.given_y]
+        found = Audit.from_predictions(said, labels, features, ids, classes=self.classes_.tolist())
+        return found if found.posterior.any() else None
 
     # -- predicting -----------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ from graylearn.methods.base import Method, Step, Task
 
 Floats = NDArray[np.float64]
 
+LEAST_CLASSES = 4
+"""With fewer classes labels that are wrong at random hardly move the border between them, and on four such
+cells no way to refine was better than the labels as they are."""
 CLASS_SHARE = 0.1
 """Of the samples that bear a label, the share whose weight the class keeps at least."""
 
@@ -39,6 +42,11 @@ class SoftTargets(Method):
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample with its own target."""
         return -(self.distributions[step.index] * step.logits.log_softmax(1)).sum(1)
+
+
+def pays(audit: Audit) -> bool:
+    """Whether to fit again on what the audit believes: it must have found something, among enough classes."""
+    return len(audit.classes) >= LEAST_CLASSES and bool(audit.posterior.any())
 
 
 def soft_targets(audit: Audit) -> tuple[Floats, Floats]:

@@ -33,8 +33,10 @@ from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError
 from graylearn.estimator import parameters as parameters_json
+from graylearn.estimator.committee import joined
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import build_network
+from graylearn.nets import MLP
 from graylearn.training import History
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ def _content(classifier: GrayClassifier, folder: Path) -> dict[str, Any]:
         "n_features_in": int(classifier.n_features_in_),
         "feature_names_in": None if names is None else [str(name) for name in names],
         "n_iter": int(classifier.n_iter_),
+        "members": int(classifier.members_),
         "refined": bool(classifier.refined_),
         "audited": classifier.audit_ is not None,
         "files": {name: _signature(folder / name) for name in files},
@@ -156,6 +159,7 @@ def _restored(
     scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
     classifier.preparation_ = Preparation(scale=scale)
     classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
+    classifier.members_ = int(manifest.get("members", 1))  # older folders hold one network
     tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
     network = build_network(
         classifier.network,
@@ -164,6 +168,8 @@ def _restored(
         classifier.encoder_.shape,
         seed=0,
     )
+    if classifier.members_ > 1 and isinstance(network, MLP):
+        network = joined([network] * classifier.members_)
     try:
         network.load_state_dict(_part(tensors, _NETWORK))
     except RuntimeError as error:

@@ -41,7 +41,7 @@ class Cell:
     labels: Literal["random", "specific", "released", "none"] = "random"
     """How OOD samples are labelled; "released" as the authors' code does, "none" for the oracle."""
     net: str = "mlp-128-128"
-    """A name in NETS, or mlp-W-W... with the widths of the hidden layers."""
+    """A name in NETS; mlp-W-W... has hidden layers of these widths, small_cnn-W a first layer of this."""
     preset: str = "table"
     """Optimizer, rate, schedule and augmentation: a name in PRESETS."""
     epochs: int = 10

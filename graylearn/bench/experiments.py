@@ -40,7 +40,7 @@ _QUICK_TABLES = (Source("iris"), Source("wine"))
 def _quick(methods: tuple[str, ...], **settings: object) -> Grid:
     """A small image grid; what is not given is as small as it goes."""
     chosen = {
-        "sources": (_DIGITS,), "nets": ("small_cnn",), "schedules": (_QUICK_STEPS,), "train_size": 320,
+        "sources": (_DIGITS,), "nets": ("small_cnn-8",), "schedules": (_QUICK_STEPS,), "train_size": 200,
         **settings,
     }  # fmt: skip
     return Grid("image", methods=methods, **chosen)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ ARCHITECTURES = Experiment(
     claim="With six architectures GL is above standard training, on average by .55 points with specific and "
     "by .64 with random labels.",
     grids=(Grid("image", (GROUP_0,), (*CORE, "gl-label"), labels=LABELS, nets=NETS),),
-    quick=(_quick((*CORE, "gl-label"), nets=("small_cnn", "resnet18"), train_size=96),),
+    quick=(_quick((*CORE, "gl-label"), nets=("small_cnn-8", "small_cnn-16"), train_size=96),),
 )
 CALIBRATION = Experiment(
     name="calibration",

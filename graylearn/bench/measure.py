@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graylearn.audit import Audit
 from graylearn.data import Contaminated
 from graylearn.metrics import accuracy, auroc, average_precision, reliability
-from graylearn.training import History
+from graylearn.training import History, Result
 
 BINS = 20
 """Of calibration."""
@@ -40,6 +40,12 @@ def trained(train: Contaminated, history: History | None, *, clean: bool) -> dic
             "ood_ap": average_precision(score, train.is_ood),
         }
     return measured
+
+
+def whole(result: Result) -> None:
+    """Pass Ctrl-C on: the engine ends a run in good order there, but half a run is no result."""
+    if result.interrupted:
+        raise KeyboardInterrupt
 
 
 def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import pandas as pd
 from graylearn.bench.cells import Cell
 from graylearn.bench.stand_ins import group_of, ood_classes
 from graylearn.data import Contaminated, Samples, contaminate, datasets_table, keep_classes, load
-from graylearn.data.catalog import CATALOG
 from graylearn.data.catalog.tables import RELEASED
 from graylearn.data.catalog.tasks import paper_task, released_task
 from graylearn.data.splits import hold_out_smallest, stratified_choice, train_test_split
@@ -24,11 +23,11 @@ CARRIED = ("wine", "digits")
 """Sets that scikit-learn brings, beside iris: nothing need be at hand for them."""
 
 
-def files_needed(cell: Cell, folder: Folder) -> str | None:
-    """ "needs FILE" where data of the cell is not at hand, else None."""
+def files_needed(names: tuple[str, ...], folder: Folder) -> str | None:
+    """ "needs FILE" where one of these datasets or sources of OOD samples is not at hand, else None."""
     here = {status.name: status for status in datasets_table(folder)}
-    names = [cell.dataset.split("/")[0], cell.ood.split("/")[0]]
-    missing = [here[name] for name in names if name in CATALOG and not here[name].present]
+    wanted = dict.fromkeys(name.split("/")[0] for name in names)
+    missing = [here[name] for name in wanted if name in here and not here[name].present]
     return f"needs {' and '.join(status.needs for status in missing)}" if missing else None
 
 

@@ -1,0 +1,82 @@
+"""Units of work: cells that are run together because that is cheaper, and give the same numbers as alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graylearn.bench.cells import Cell
+from graylearn.bench.images import run_images
+from graylearn.bench.measure import rounded
+from graylearn.bench.provenance import provenance
+from graylearn.bench.sets import Folder
+from graylearn.bench.store import Row
+from graylearn.bench.tables import run_tables
+from graylearn.errors import DivergedError
+
+STACK = 5
+"""Seeds of a table that are trained as one stack: ten are no faster, and more is lost when a sweep dies."""
+
+Unit = tuple[Cell, ...]
+
+
+def make_units(cells: Sequence[Cell]) -> list[Unit]:
+    """The cells in units, in the order of the first cell of each."""
+    units: dict[str, list[Cell]] = {}
+    for cell in cells:
+        units.setdefault(_together(cell), []).append(cell)
+    return [tuple(unit) for unit in units.values()]
+
+
+def _together(cell: Cell) -> str:
+    """Equal for cells of one unit: gl with gl+refine, which begins with its fit; of tables several seeds."""
+    alike = cell.but(method="gl") if cell.method == "gl+refine" else cell
+    settings = alike.to_dict()
+    if cell.kind == "table":
+        settings["seed"] //= STACK
+    return json.dumps(settings, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell that could not be trained."""
+
+    cell: Cell
+    """Which."""
+    reason: str
+    """Why, in a sentence."""
+
+
+def run_unit(unit: Unit, experiment: str, folder: Folder, device: str | None) -> Iterator[Row | Failure]:
+    """The rows of a unit's cells, each as soon as it is done; a cell that diverges fails alone."""
+    done: set[Cell] = set()
+    try:
+        for cell, measured in _results(unit, folder, device):
+            done.add(cell)
+            yield _row(experiment, cell, measured)
+    except DivergedError as error:
+        left = [cell for cell in unit if cell not in done]
+        if len(left) == 1:
+            yield Failure(left[0], str(error))
+            return
+        for cell in left:
+            yield from run_unit((cell,), experiment, folder, device)
+
+
+def _results(unit: Unit, folder: Folder, device: str | None) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    if unit[0].kind == "table":
+        yield from zip(unit, run_tables(unit, folder), strict=True)
+    else:
+        yield from run_images(unit, folder, device)
+
+
+def _row(experiment: str, cell: Cell, measured: dict[str, Any]) -> Row:
+    return {
+        "experiment": experiment,
+        "key": cell.key,
+        "cell": cell.to_dict(),
+        "measured": rounded(measured),
+        **provenance(),
+    }

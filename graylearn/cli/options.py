@@ -49,6 +49,12 @@ NoId: TypeAlias = Annotated[
     bool | None,
     typer.Option("--no-id", help="Name samples by their lines.", rich_help_panel=_DATA, show_default=False),
 ]
+Without: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without", help="A column to leave out; may be repeated.", rich_help_panel=_DATA, show_default=False
+    ),
+]
 Text: TypeAlias = Annotated[
     str | None,
     typer.Option("--text", help="The column of texts to embed.", rich_help_panel=_DATA, show_default=False),

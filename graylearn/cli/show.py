@@ -23,9 +23,9 @@ def show_run(summary: dict[str, Any]) -> None:
     """What a run found, what it measured, and where to look next."""
     out = console()
     total = summary["samples"]
-    table = Table(
-        title=plain(f"{Path(summary['data']).name}: {total:,} samples, {summary['classes']} classes")
-    )
+    heading = f"{Path(summary['data']).name}: {total:,} samples, {summary['classes']} classes"
+    out.print(plain(heading), markup=False, soft_wrap=True, style="bold")
+    table = Table()
     for name, justify in (
         ("found", "left"),
         ("samples", "right"),

@@ -1,12 +1,13 @@
 """The fits of a run, stage by stage: first fit, audit, refined fit, and cross entropy to compare with.
 
 Each stage leaves its result in the run folder, so that a run that was interrupted or killed goes on where it
-stopped: trainings from their last checkpoint, the audit from its file.
+stopped: single networks from their last checkpoint, the audit and the finished classifier from their files.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,20 +16,19 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from graylearn.audit import Audit
+from graylearn.data.atomic import replacing
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.networks import training_settings
 from graylearn.estimator.trainset import TrainingSet
-from graylearn.methods import Method
+from graylearn.runs.folder import write_json
+from graylearn.runs.interrupts import raise_interrupts
 from graylearn.runs.news import News
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.settings import RunSettings
-from graylearn.training import EpochEnd, Result, train
-from graylearn.training.devices import choose
+from graylearn.training import Result, Settings
 
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
@@ -36,7 +36,7 @@ CHECKPOINTS = 10
 Phase = Literal["first", "audit", "refined", "standard"]
 _TITLES: dict[Phase, str] = {
     "first": "first fit",
-    "audit": "audit: a fit without half of the samples",
+    "audit": "audit of the training set",
     "refined": "refined fit",
     "standard": "cross entropy, to compare with",
 }
@@ -58,6 +58,8 @@ class Stages:
     """One row an epoch, by stage."""
     trainings: int = 0
     """Of the stage at work, so far."""
+    checkpoint: Path | None = None
+    """Of the training at work; None where it cannot keep any."""
 
     def start(self, phase: Phase) -> None:
         """Go on to another stage."""
@@ -69,61 +71,31 @@ class StagedClassifier(GrayClassifier):
 
     stages: Stages
 
-    def _run(
-        self,
-        training_set: TrainingSet,
-        network: nn.Module,
-        method: str | Method,
-        seed: int,
-        validation: Any,
-        *,
-        weight: NDArray[np.float64] | None = None,
-        one_epoch: bool = False,
-    ) -> tuple[Result, int]:
-        """One training run, as GrayClassifier makes it, with checkpoints."""
-        stages = self.stages
-        weight = training_set.weight if weight is None else weight
-        folder = stages.folder / f"{stages.phase}-{stages.trainings}"
-        stages.trainings += 1
-        settings = training_settings(
-            len(training_set.y),
-            self.encoder_.shape,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            optimizer=self.optimizer,
-            augment=self.augment,
-            device=choose(self.device),
-            precision=self.precision,
-            seed=seed,
-            log="none",
-            checkpoint=folder,
-            resume=True,
+    def _settings(self, *given: Any, **options: Any) -> Settings:
+        """How to train, with checkpoints where one network is trained alone."""
+        stages, settings = self.stages, super()._settings(*given, **options)
+        settings = dataclasses.replace(settings, log=stages.news.engine_log)
+        if stages.checkpoint is None:
+            return settings
+        every = math.ceil(settings.epochs / CHECKPOINTS)
+        return dataclasses.replace(
+            settings, checkpoint=stages.checkpoint, checkpoint_epochs=every, resume=True
         )
-        epochs = settings.epochs
-        settings = dataclasses.replace(settings, checkpoint_epochs=math.ceil(epochs / CHECKPOINTS))
-        with stages.news.working(_TITLES[stages.phase], epochs) as advance:
 
-            def tell(end: EpochEnd) -> None:
-                row = end.row
-                words = (
-                    f"epoch {end.epoch + 1}/{epochs}, loss {row['loss']:.4f}, accuracy {row['accuracy']:.3f}"
-                )
-                advance(end.epoch + 1, words)
-
-            result = train(
-                network,
-                (training_set.x, training_set.y),
-                method=method,
-                settings=settings,
-                sample_weight=weight if (weight != weight[0]).any() else None,
-                callbacks=(tell,),
-            )
-            if result.interrupted:
-                raise KeyboardInterrupt
+    def _run(self, *given: Any, **options: Any) -> tuple[Result, int]:
+        """One network, from its checkpoint where there is one."""
+        stages = self.stages
+        stages.checkpoint = stages.folder / f"{stages.phase}-{stages.trainings}"
+        stages.trainings += 1
+        try:
+            with stages.news.training(_TITLES[stages.phase]) as done, raise_interrupts():
+                result, epochs = super()._run(*given, **options)
+                done(result.log)
+        finally:
+            stages.checkpoint = None
         if stages.phase != "audit":
             stages.logs[stages.phase] = result.log
-        return result, len(result.log)
+        return result, epochs
 
     def _audited(self, training_set: TrainingSet, ids: NDArray[Any], seed: int) -> Audit | None:
         """The audit, from its file where it was made before."""
@@ -136,13 +108,18 @@ class StagedClassifier(GrayClassifier):
         if (folder / "audit.json").exists():
             audit = Audit.load(folder)
         else:
-            with stages.news.working("audit of the training set"):
+            with stages.news.working(_TITLES["audit"]):
                 found = super()._audited(training_set, ids, seed)
             assert found is not None
             audit = found
             audit.save(folder)
         stages.start("refined")
         return audit
+
+    def _fit_again(self, *given: Any, **options: Any) -> None:
+        """The second fit."""
+        with self.stages.news.working(_TITLES["refined"]), raise_interrupts():
+            super()._fit_again(*given, **options)
 
 
 @dataclass(frozen=True)
@@ -154,7 +131,7 @@ class Fitted:
     audit: Audit
     """The verdict on the training set."""
     test_probabilities: dict[str, NDArray[np.float64]]
-    """(N, K) of the test set by way of learning, in the order of the classifier's classes."""
+    """(N, K) of the test set by way of learning, in the order of the classifier's classes; the model last."""
     test_places: NDArray[np.int64] | None
     """(N,) labels of the test set, places in the classifier's classes."""
     logs: dict[str, list[dict[str, Any]]]
@@ -164,29 +141,46 @@ class Fitted:
 def fit_stages(prepared: Prepared, folder: Path, news: News) -> Fitted:
     """Run every stage that is not finished yet."""
     settings, test = prepared.settings, prepared.test
-    said: dict[str, NDArray[np.float64]] = {}
-
-    def after_first(classifier: GrayClassifier) -> None:
-        if test is not None:
-            said["gray" if settings.method == "gl" else settings.method] = classifier.predict_proba(test)
-
-    classifier = make_classifier(settings)
-    classifier.stages = Stages(folder, news, "first", after_first)
-    classifier.fit(prepared.train)
-    logs = classifier.stages.logs
+    classifier, first_said, logs = _fitted(prepared, folder, news)
     audit = classifier.audit_
     assert audit is not None
+    said: dict[str, NDArray[np.float64]] = {}
     places = None
     if test is not None:
         places = places_of(test, classifier)
-        if classifier.refined_:
-            said["refined"] = classifier.predict_proba(test)
         if settings.method != "standard":
             standard = make_classifier(settings, method="standard", audit=None, refine=False)
             standard.stages = Stages(folder, news, "standard", logs=logs)
-            standard.fit(prepared.train)
-            said = {"standard": standard.predict_proba(test), **said}
+            said["standard"] = standard.fit(prepared.train).predict_proba(test)
+        said["gray" if settings.method == "gl" else settings.method] = first_said
+        if classifier.refined_ or classifier.members_ > 1:
+            way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
+            said[way] = classifier.predict_proba(test)
     return Fitted(classifier, audit, said, places, logs)
+
+
+def _fitted(
+    prepared: Prepared, folder: Path, news: News
+) -> tuple[GrayClassifier, NDArray[np.float64], dict[str, list[dict[str, Any]]]]:
+    """The classifier, what its first fit said of the test set, and the logs; from files where finished."""
+    finished, said_file, log_file = folder / "fitted", folder / "said.npy", folder / "logs.json"
+    if (finished / "model.json").exists():
+        logs: dict[str, list[dict[str, Any]]] = json.loads(log_file.read_text(encoding="utf-8"))
+        return GrayClassifier.load(finished), np.load(said_file), logs
+    said: list[NDArray[np.float64]] = []
+
+    def after_first(fitted: GrayClassifier) -> None:
+        if prepared.test is not None:
+            said.append(fitted.predict_proba(prepared.test))
+
+    classifier = make_classifier(prepared.settings)
+    classifier.stages = Stages(folder, news, "first", after_first)
+    classifier.fit(prepared.train)
+    with replacing(said_file) as partial, partial.open("wb") as file:
+        np.save(file, said[0] if said else np.empty((0, len(classifier.classes_))))
+    write_json(log_file, classifier.stages.logs)
+    classifier.save(finished)  # last: a folder that has it has the others
+    return classifier, np.load(said_file), classifier.stages.logs
 
 
 def make_classifier(settings: RunSettings, **others: Any) -> StagedClassifier:

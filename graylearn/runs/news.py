@@ -6,17 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from graylearn.runs.folder import open_to_append
 
-_WORTH_TELLING = 2.0  # seconds from which on the end of a piece of work is news
-_SILENCE = 10.0  # seconds of work after which a plain log wants a sign of life
-
-Advance = Callable[[int, str], None]
-"""Called with how much is done in all, and what to say of it."""
+_WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is news
 
 
 class News:
@@ -25,6 +22,14 @@ class News:
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
+        self._noted: set[str] = set()
+        self._busy = False
+
+    @property
+    def engine_log(self) -> Literal["bar", "none"]:
+        """Whether the engine should show a bar of its own: on a terminal where no other is shown."""
+        shows = self.console.is_terminal and not self.console.quiet and not self._busy
+        return "bar" if shows else "none"
 
     def also_to(self, path: Path) -> None:
         """Keep all that follows in this file too."""
@@ -35,42 +40,52 @@ class News:
         self.console.print(text, markup=False)
         self._keep(text)
 
-    @contextmanager
-    def working(self, title: str, total: int | None = None) -> Iterator[Advance]:
-        """Show that something is being done, and how far it is where `total` is known."""
-        began = time.perf_counter()
-        spoken, last = began, ""
-        bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=30),
-            TextColumn("{task.fields[note]}", markup=False),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            disable=not self.console.is_terminal or self.console.quiet,
-        )
-        with bar:
-            task = bar.add_task(title, total=total, note="")
-
-            def advance(done: int, note: str = "") -> None:
-                nonlocal spoken, last
-                last = note
-                bar.update(task, completed=done, note=note)
-                now = time.perf_counter()
-                if bar.disable and now - spoken > _SILENCE:
-                    spoken = now
-                    self.say(f"{title}: {done}{'' if total is None else f'/{total}'}{note and ', ' + note}")
-
-            yield advance
-        seconds = time.perf_counter() - began
-        told = f"{title}{last and ': ' + last} ({seconds:.1f} s)"
-        if seconds >= _WORTH_TELLING or last:
-            self.say(told)
-        else:
-            self._keep(told)
-
     def _keep(self, text: str) -> None:
         if self._log is not None:
             with open_to_append(self._log) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
+
+    def note(self, text: str) -> None:
+        """Something that the user should know, once."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.say(f"note: {text}")
+
+    @contextmanager
+    def working(self, title: str, *, bar: bool = True) -> Iterator[None]:
+        """Show that something is being done; without `bar` where it shows a bar of its own."""
+        began, was_busy = time.perf_counter(), self._busy
+        shows = bar and not was_busy and self.console.is_terminal and not self.console.quiet
+        progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not shows,
+        )
+        self._busy = was_busy or shows
+        try:
+            with progress:
+                progress.add_task(title, total=None)
+                yield
+        finally:
+            self._busy = was_busy
+        seconds = time.perf_counter() - began
+        tell = self.say if seconds >= _WORTH_TELLING else self._keep
+        tell(f"{title} ({seconds:.1f} s)")
+
+    @contextmanager
+    def training(self, title: str) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
+        """Tell of a training, whose bar is the engine's; gives a function to hand its log to."""
+        began = time.perf_counter()
+        rows: list[dict[str, Any]] = []
+        yield rows.extend
+        if self._busy or not rows:
+            return
+        last = rows[-1]
+        self.say(
+            f"{title}: {len(rows)} epochs, loss {last['loss']:.4f}, accuracy {last['accuracy']:.3f} "
+            f"({time.perf_counter() - began:.1f} s)"
+        )

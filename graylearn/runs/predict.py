@@ -24,6 +24,9 @@ OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
 """Endings of files that predictions are written to."""
 
 
+_DIGITS = "%.6g"  # of probabilities and scores in text
+
+
 def predict(
     run: str | Path,
     data: str | Path,
@@ -50,7 +53,7 @@ def predict(
     source = Source.from_json(saved["source"])
     encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
     classifier = GrayClassifier.load(folder.model)
-    with news.working(f"reading {path.name}"):
+    with news.working(f"reading {path.name}", bar=False):
         samples, features = read_new(path, source, encoding, settings)
     if encoding.way == "columns":
         features = _with_columns(features, classifier, path, news)
@@ -77,7 +80,7 @@ def check_out(out: str | Path | None, data: str | Path) -> None:
 def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
     """CSV, TSV or Parquet by the name of `out`; CSV on standard output without one."""
     if out is None:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        table.to_csv(sys.stdout, index=False, lineterminator="\n", float_format=_DIGITS)
         return
     path = Path(out)
     suffix = path.suffix.lower()
@@ -86,7 +89,14 @@ def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
             table.to_parquet(partial, index=False)
         else:
             separator = "\t" if suffix == ".tsv" else ","
-            table.to_csv(partial, index=False, sep=separator, encoding="utf-8", lineterminator="\n")
+            table.to_csv(
+                partial,
+                index=False,
+                sep=separator,
+                encoding="utf-8",
+                lineterminator="\n",
+                float_format=_DIGITS,
+            )
 
 
 def _answers(
@@ -129,12 +139,12 @@ def _with_columns(features: Samples, classifier: GrayClassifier, path: Path, new
         )
     extra = [str(name) for name in frame.columns if str(name) not in wanted]
     if extra:
-        news.say(f"note: passing over columns that the model does not read: {', '.join(extra[:10])}")
+        news.note(f"passing over columns that the model does not read: {', '.join(extra[:10])}")
     for name, known in encoder.categories_.items():
         words = as_words(frame[name])
         new = sorted({word for word in words if word is not None} - set(known["values"]))
         if new and not known["other"] and not known["hashed"]:
             count = int(np.isin(words.astype(object), new).sum())
             shown = ", ".join(new[:5]) + (", ..." if len(new) > 5 else "")
-            news.say(f"note: column {name!r} holds values never seen in training in {count} rows ({shown})")
+            news.note(f"column {name!r} holds values never seen in training in {count} rows ({shown})")
     return Samples(frame.reindex(columns=wanted), features.y, features.classes, features.ids, "table")

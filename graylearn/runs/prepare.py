@@ -88,7 +88,7 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
     path = Path(settings.data)
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
-    with news.working(f"reading {path.name}"):
+    with news.working(f"reading {path.name}", bar=not path.is_dir()):
         samples, source = read_labelled(path, settings, size=size, split=settings.split)
         fingerprint = _fingerprint(path, source, samples)
     news.say(
@@ -103,7 +103,8 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
         settings = changed(settings, features=wants_images)
     encoding = encoding_of(samples, settings, size)
     news.say(f"learning from {encoding.words}")
-    features = encoded(samples, encoding, settings, stages)
+    with news.working(f"encoding {len(samples):,} samples", bar=False):
+        features = encoded(samples, encoding, settings, stages)
     held_out = np.zeros(len(samples), dtype=bool)
     test = None
     if settings.test_share is not None:
@@ -114,7 +115,7 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
         test = features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
         test_path = Path(settings.test or settings.data)
-        with news.working(f"reading {test_path.name} to test on"):
+        with news.working(f"reading {test_path.name} to test on", bar=not test_path.is_dir()):
             read, _ = read_labelled(
                 test_path, settings, size=size, split=settings.test_split, classes=samples.classes
             )

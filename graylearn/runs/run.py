@@ -37,8 +37,8 @@ def run(
     began = time.perf_counter()
     with writing(out, settings, version, overwrite=overwrite) as folder, warnings.catch_warnings():
         news.also_to(folder.run_log)
-        warnings.showwarning = lambda message, *_, **__: news.say(f"note: {message}")
-        if folder.stages.exists():
+        warnings.showwarning = lambda message, *_, **__: news.note(_in_settings(str(message)))
+        if folder.is_started:
             news.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
@@ -61,3 +61,8 @@ def _with_absolute_paths(settings: RunSettings) -> RunSettings:
     """So that the settings mean the same wherever they are read."""
     test = None if settings.test is None else str(Path(settings.test).absolute())
     return changed(settings, data=str(Path(settings.data).absolute()), test=test)
+
+
+def _in_settings(warning: str) -> str:
+    """A warning of the library in the words of settings."""
+    return warning.replace('pass id_like="drop" to leave it out', "leave it out with --without")

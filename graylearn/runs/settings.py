@@ -33,6 +33,8 @@ class RunSettings:
     """The column that names the samples; None takes one called id, or else counts lines."""
     no_id: bool = False
     """Name the samples by their lines, whatever columns there are."""
+    without: tuple[str, ...] = ()
+    """Columns to leave out: those that would not be there for new samples, or name them."""
     text: str | None = None
     """The column of texts, which makes the samples texts."""
     path: str | None = None
@@ -156,7 +158,7 @@ def to_toml(settings: RunSettings, comment: str = "") -> str:
     lines = [f"# {line}" for line in comment.splitlines()]
     for name in FIELDS:
         value = getattr(settings, name)
-        if value is not None:
+        if value is not None and value != ():
             lines.append(f"{name} = {_toml_value(value)}")
     return "\n".join(lines) + "\n"
 
@@ -180,6 +182,8 @@ def _toml_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
     # A JSON string is a TOML string, but for the one control character that JSON leaves alone.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -191,6 +195,10 @@ def _checked(name: str, value: Any, source: str) -> Any:
     if value is None and type(None) in options:
         return None
     kind = next(option for option in options if option is not type(None))
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str | int) for item in value):
+            raise SettingsError(f"{source}: {name} is {value!r}; expected a list of names")
+        return tuple(str(item) for item in value)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise SettingsError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -116,8 +116,9 @@ def read_labelled(
         samples = samples_from_npz(path, split=split, label=settings.label, classes=classes)
     else:
         table = read_table_file(path, separator=settings.separator, encoding=settings.encoding)
-        columns = find_columns(table, settings)
         names = tuple(str(name) for name in table.frame.columns)
+        table = _without(table, settings.without)
+        columns = find_columns(table, settings)
         samples = _of_table(table, path, columns, images, labelled=True, classes=classes)
     source = Source(
         str(path.absolute()),
@@ -207,6 +208,12 @@ def find_columns(table: Table, settings: RunSettings) -> Columns:
     return Columns(label, id_column, text, path)
 
 
+def _without(table: Table, names: Sequence[str]) -> Table:
+    """The table less some columns."""
+    dropped = [_column(table, name, "column to leave out", "--without") for name in names]
+    return replace(table, frame=table.frame.drop(columns=dropped)) if dropped else table
+
+
 def _column(table: Table, given: str | None, meaning: str, flag: str) -> str | None:
     """The column that was given by name, or by place where no column has that name."""
     names = [str(name) for name in table.frame.columns]
@@ -215,8 +222,7 @@ def _column(table: Table, given: str | None, meaning: str, flag: str) -> str | N
     if given.lstrip("-").isdigit() and -len(names) <= int(given) < len(names):
         return names[int(given)]
     raise DataError(
-        f"{table.name} has no column {given!r} to take the {meaning} from; "
-        f"{flag} is one of: {table.columns_text()}"
+        f"{table.name} has no column {given!r} ({meaning}); {flag} is one of: {table.columns_text()}"
     )
 
 

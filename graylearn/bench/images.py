@@ -2,8 +2,8 @@
 
 Every cell is trained as its preset says (`paper`: SGD .1, x0.1 at half and at three quarters of the epochs,
 random crops and flips), on CUDA in bfloat16. gl+refine is the gl fit, the audit of the training set from the
-confidences of that very fit, and a fresh network trained on what the audit believes; where it finds nothing
-the first fit stays. A unit of work that has both cells trains the gl network once.
+confidences of that very fit, and a fresh network trained on what the audit believes; where that
+does not pay the first fit stays. A unit of work that has both cells trains the gl network once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graylearn.bench.measure import audited, tested, trained, whole
 from graylearn.bench.sets import Folder, cell_samples
 from graylearn.data import Contaminated, Samples
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.refine import SoftTargets, soft_targets
+from graylearn.estimator.refine import SoftTargets, pays, soft_targets
 from graylearn.methods import Method, make_method
 from graylearn.nets import make
 from graylearn.training import Result, train
@@ -96,7 +96,7 @@ def _refined(
     found = Audit.from_history(first.history, classes=range(train_set.num_classes))
     seconds = first_measured["seconds"] + time.perf_counter() - began
     measured = dict(first_measured)
-    if found.posterior.any():
+    if pays(found):
         targets, weight = soft_targets(found)
         method = SoftTargets(torch.from_numpy(targets))
         _, measured = _fit(cell, train_set, test, device, method, weight)

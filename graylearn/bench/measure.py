@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit import Audit
 from graylearn.data import Contaminated
+from graylearn.estimator.refine import pays
 from graylearn.metrics import accuracy, auroc, average_precision, reliability
 from graylearn.training import History, Result
 
@@ -56,7 +57,7 @@ def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:
         "audit_precision": float(ood[suspected].mean()) if suspected.any() else None,
         "audit_recall": float(suspected[ood].mean()) if ood.any() else None,
         "audit_auroc": auroc(audit.score, ood) if ood.any() and not ood.all() else None,
-        "refined": bool(audit.posterior.any()),
+        "refined": pays(audit),
     }
 
 

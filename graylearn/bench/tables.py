@@ -12,7 +12,8 @@ What each protocol does:
 
 gl+refine is the gl fit of the same seed, the audit of the training set by held-out networks on encoded
 features (what GrayClassifier does by default), and a second fit from the same start on what the audit
-believes. Where the audit finds nothing the first fit stays.
+believes. Where that does not pay, by the rule of GrayClassifier, the first fit stays. It is one network, as
+that of every other method, where GrayClassifier answers with a committee.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from graylearn.data.encoding.columns import IdLikeColumnWarning
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import SettingsError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.refine import SoftTargets, soft_targets
+from graylearn.estimator.refine import SoftTargets, pays, soft_targets
 from graylearn.methods import Method, make_method
 from graylearn.training import PRESETS, Result, train, train_stack
 
@@ -156,7 +157,7 @@ def _second(first: Fit, cell: Cell) -> Fit:
     found = _audit(first)
     second = Fit(cell, first.rows, first.method, epochs=first.epochs, audit=found)
     second.seconds = first.seconds + time.perf_counter() - began
-    if not found.posterior.any():
+    if not pays(found):
         second.result = first.result
         return second
     targets, second.weight = soft_targets(found)

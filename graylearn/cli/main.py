@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from graylearn.cli.apply import apply
+from graylearn.cli.bench import bench
 from graylearn.cli.datasets import datasets
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, fit
@@ -40,6 +41,7 @@ app.command("audit")(audit)
 app.command("predict")(predict)
 app.command("apply")(apply)
 app.command("datasets")(datasets)
+app.command("bench")(bench)
 
 
 @app.callback()

@@ -33,7 +33,7 @@ _ABLATION = ("standard", "nl", "standard+nl", "gl", "oracle", "gl-label", "gl+re
 
 # what scikit-learn carries: digits, its last two classes OOD, as pictures; iris and wine as tables
 _DIGITS = Source("digits/8", "other-classes")
-_QUICK_STEPS = Schedule("paper", 3, 64)
+_QUICK_STEPS = Schedule("paper", 4, 16)
 _QUICK_TABLES = (Source("iris"), Source("wine"))
 
 

@@ -41,7 +41,7 @@ from graylearn.data.encoding.columns import IdLikeColumnWarning
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import SettingsError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.refine import SoftTargets, pays, soft_targets
+from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets, pays, soft_targets
 from graylearn.methods import Method, make_method
 from graylearn.training import PRESETS, Result, train, train_stack
 
@@ -154,10 +154,11 @@ def _method(cell: Cell) -> Method:
 def _second(first: Fit, cell: Cell) -> Fit:
     """The refined fit of a cell; finished already where the audit found nothing."""
     began = time.perf_counter()
-    found = _audit(first)
+    enough = first.rows.train.num_classes >= LEAST_CLASSES
+    found = _audit(first) if enough else None  # with fewer no audit is asked: no refined fit would follow
     second = Fit(cell, first.rows, first.method, epochs=first.epochs, audit=found)
     second.seconds = first.seconds + time.perf_counter() - began
-    if not pays(found):
+    if found is None or not pays(found):
         second.result = first.result
         return second
     targets, second.weight = soft_targets(found)
@@ -278,4 +279,6 @@ def _measured(fit: Fit) -> dict[str, Any]:
         measured["epochs"] = fit.epochs
     if fit.audit is not None:
         measured |= audited(fit.audit, fit.rows.train)
+    elif _refines(fit.cell):
+        measured["refined"] = False
     return measured

@@ -1,0 +1,46 @@
+"""Finished run folders made without training anything."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.news import News
+from graylearn.runs.outputs import write_data
+from graylearn.runs.prepare import prepare
+from graylearn.runs.settings import RunSettings
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Decoded images go with the test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """Make a finished run of `data`, whose suspects and suggestions are given by hand."""
+
+    def make(data, suspects=None, **settings):
+        chosen = RunSettings(data=str(data), **settings)
+        folder = RunFolder(tmp_path / "run")
+        folder.path.mkdir()
+        prepared = prepare(chosen, tmp_path / "stages", News(quiet=True))
+        folder.write_settings(prepared.settings, "0")
+        write_data(folder, prepared)
+        ids = [str(name) for name in prepared.train.ids]
+        suspects = suspects or {}
+        table = pa.table(
+            {
+                "id": ids,
+                "suspected": [name in suspects for name in ids],
+                "suggested": pa.array([suspects.get(name) for name in ids], pa.string()),
+            }
+        )
+        pa.parquet.write_table(table, folder.audit_parquet)
+        folder.summary.write_text(json.dumps({}))
+        return folder.path
+
+    return make

@@ -1,0 +1,19 @@
+"""A small table to run on."""
+
+import numpy as np
+
+
+def blobs(n=90, seed=0):
+    """(x (n, 3), y (n,)): three well separated groups."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return np.eye(3)[y] * 6 + random.normal(size=(n, 3)), y
+
+
+def write_blobs(path, *, wrong=(), n=90, seed=0):
+    """A CSV of the groups, called ant, bee and cow; rows in `wrong` bear the next name."""
+    x, y = blobs(n, seed)
+    y = np.where(np.isin(np.arange(n), wrong), (y + 1) % 3, y)
+    lines = [f"{a:.4f},{b:.4f},{c:.4f},{('ant', 'bee', 'cow')[k]}" for (a, b, c), k in zip(x, y, strict=True)]
+    path.write_text("one,two,three,label\n" + "\n".join(lines) + "\n")
+    return path

@@ -1,0 +1,252 @@
+"""Decisions carried out: what was decided changes, all else stays byte by byte."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+from graylearn.errors import DataError, SettingsError
+from graylearn.runs.apply import apply_decisions
+
+NASTY = (
+    "id;note;label\r\n"
+    '1;"a ""quoted"" word; and\r\na second line";"big; cat"\r\n'
+    "\r\n"
+    "2;  spaces kept  ;dog\r\n"
+    '3;"plain";"big; cat"\r\n'
+    "4;ünïcödé 😀;dog"
+)
+
+
+def decide(tmp_path, *rows):
+    path = tmp_path / "decisions.csv"
+    path.write_text("id,decision,label\n" + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+def test_csv_cells_that_nobody_touched_stay_as_they_were(tmp_path, finished, start):
+    data = tmp_path / "nasty.csv"
+    data.write_bytes(start + NASTY.encode())
+    run = finished(data)
+    decisions = decide(tmp_path, "2,drop,", '4,relabel,"big; cat"', "1,keep,")
+    summary = apply_decisions(run, decisions, tmp_path / "clean.csv")
+    expected = NASTY.replace("2;  spaces kept  ;dog\r\n", "").replace("😀;dog", '😀;"big; cat"')
+    assert (tmp_path / "clean.csv").read_bytes() == start + expected.encode()
+    assert (summary["kept"], summary["dropped"], summary["relabelled"]) == (3, 1, 1)
+    assert data.read_bytes() == start + NASTY.encode()
+
+
+def test_utf16_tabs_and_no_header(tmp_path, finished):
+    data = tmp_path / "t.tsv"
+    text = "0.5\tяд\n1.5\tюг\n2.5\tяд\n"
+    data.write_bytes(text.encode("utf-16"))
+    run = finished(data, label="1")
+    apply_decisions(run, decide(tmp_path, "2,relabel,яд", "3,drop,"), tmp_path / "c.tsv")
+    assert (tmp_path / "c.tsv").read_bytes() == "0.5\tяд\n1.5\tяд\n".encode("utf-16")
+
+
+def test_compressed_in_another_encoding(tmp_path, finished):
+    data = tmp_path / "a.csv.gz"
+    text = "a,label\n1,chat\n2,b\xeate\n3,chat\n4,b\xeate\n"
+    with pa.output_stream(str(data), compression="gzip") as stream:
+        stream.write(text.encode("latin-1"))
+    run = finished(data, encoding="latin-1")
+    apply_decisions(run, decide(tmp_path, "2,relabel,b\xeate", "3,drop,"), tmp_path / "c.csv.gz")
+    with pa.input_stream(str(tmp_path / "c.csv.gz"), compression="gzip") as stream:
+        assert stream.read() == "a,label\n1,b\xeate\n3,chat\n4,b\xeate\n".encode("latin-1")
+
+
+def test_parquet_keeps_its_schema(tmp_path, finished):
+    data = tmp_path / "a.parquet"
+    table = pa.table(
+        {
+            "small": pa.array([1, 2, 3, 4], pa.int8()),
+            "when": pa.array([0, 1, 2, 3], pa.timestamp("ms", tz="UTC")),
+            "label": pa.array(["x", "y", "x", "y"]).dictionary_encode(),
+            "money": pa.array(["1.10", "2.20", None, "4.40"]).cast(pa.string()),
+        }
+    ).replace_schema_metadata({"by": "hand"})
+    pa.parquet.write_table(table, data, compression="zstd")
+    run = finished(data)
+    apply_decisions(run, decide(tmp_path, "0,drop,", "3,relabel,x"), tmp_path / "c.parquet")
+    found = pa.parquet.read_table(tmp_path / "c.parquet")
+    assert found.schema.equals(pa.parquet.read_table(data).schema, check_metadata=True)
+    assert found["label"].to_pylist() == ["y", "x", "x"]
+    assert found.drop_columns("label").equals(table.slice(1).drop_columns("label"))
+    metadata = pa.parquet.ParquetFile(tmp_path / "c.parquet").metadata
+    assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_labels_keep_the_spelling_of_the_file(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,true\n2,false\n3,true\n")
+    run = finished(data, {"3": "True"})
+    apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested")
+    assert (tmp_path / "c.csv").read_text() == "a,label\n1,true\n2,true\n3,true\n"
+
+
+def test_json_lines_that_nobody_touched_stay_as_they_were(tmp_path, finished):
+    data = tmp_path / "a.jsonl"
+    data.write_text('{"a": 1,   "label": "x"}\n\n{"a": 2, "label": "y"}\n{"a": 3, "label": "\\u0078"}\n')
+    run = finished(data)
+    apply_decisions(run, decide(tmp_path, "3,drop,", "4,relabel,y"), tmp_path / "c.jsonl")
+    assert (tmp_path / "c.jsonl").read_text() == '{"a": 1,   "label": "x"}\n{"a": 3, "label": "y"}\n'
+
+
+def test_feather(tmp_path, finished):
+    data = tmp_path / "a.feather"
+    pd.DataFrame({"a": [1, 2, 3], "label": [5, 6, 5]}).to_feather(data)
+    run = finished(data, {"1": "5"})
+    apply_decisions(run, None, tmp_path / "c.feather", suspects="suggested")
+    assert pd.read_feather(tmp_path / "c.feather")["label"].tolist() == [5, 5, 5]
+
+
+def test_npz_cuts_what_belongs_to_samples(tmp_path, finished):
+    data = tmp_path / "a.npz"
+    x = np.arange(12.0).reshape(4, 3)
+    np.savez(data, train_x=x, train_y=[0, 1, 0, 1], test_x=x, test_y=[1, 1, 0, 0], class_names=["no", "yes"])
+    run = finished(data, split="train")
+    apply_decisions(run, decide(tmp_path, "0,relabel,yes", "2,drop,"), tmp_path / "c.npz")
+    with np.load(tmp_path / "c.npz") as found:
+        assert np.array_equal(found["train_x"], x[[0, 1, 3]])
+        assert found["train_y"].tolist() == [1, 1, 1]
+        assert np.array_equal(found["test_x"], x)
+        assert found["class_names"].tolist() == ["no", "yes"]
+
+
+@pytest.fixture
+def photos(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("cat/1.png", "cat/deep/2.png", "dog/1.png", "dog/3.png"):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(random.integers(0, 255, (8, 8, 3)).astype(np.uint8)).save(path)
+    return tmp_path / "photos"
+
+
+def tree(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_images_move_to_the_folder_of_their_class(tmp_path, finished, photos, link):
+    before = tree(photos)
+    run = finished(photos, {"dog/3.png": None}, features="pixels", size=8)
+    every = decide(tmp_path, *(f"{name},drop," for name in before))
+    with pytest.raises(DataError, match="nothing would be left"):
+        apply_decisions(run, every, tmp_path / "none")
+    decisions = decide(tmp_path, "cat/1.png,relabel,dog")
+    summary = apply_decisions(run, decisions, tmp_path / "clean", suspects="drop", link=link)
+    assert tree(tmp_path / "clean") == {
+        "dog/1 (from cat).png": before["cat/1.png"],
+        "cat/deep/2.png": before["cat/deep/2.png"],
+        "dog/1.png": before["dog/1.png"],
+    }
+    assert summary["dropped"] == 1
+    assert tree(photos) == before
+    same = (tmp_path / "clean" / "dog" / "1.png").samefile(photos / "dog" / "1.png")
+    assert same == link
+
+
+def test_an_image_folder_as_a_manifest(tmp_path, finished, photos):
+    run = finished(photos, features="pixels", size=8)
+    (tmp_path / "lists").mkdir()
+    apply_decisions(run, decide(tmp_path, "cat/1.png,relabel,dog"), tmp_path / "lists" / "m.csv")
+    found = pd.read_csv(tmp_path / "lists" / "m.csv")
+    assert dict(zip(found["path"], found["label"], strict=True))["../photos/cat/1.png"] == "dog"
+    assert len(found) == 4
+
+
+def test_a_manifest_still_finds_its_images(tmp_path, finished, photos):
+    data = tmp_path / "m.csv"
+    text = 'path,label,who\nphotos/cat/1.png,cat,"a, b"\nphotos/dog/1.png,dog,c\nphotos/dog/3.png,dog,d\n'
+    data.write_text(text)
+    run = finished(data, features="pixels", size=8)
+    decisions = decide(tmp_path, "photos/dog/3.png,relabel,cat")
+    apply_decisions(run, decisions, tmp_path / "beside.csv")
+    assert (tmp_path / "beside.csv").read_text() == text.replace("3.png,dog", "3.png,cat")
+    (tmp_path / "away").mkdir()
+    apply_decisions(run, decisions, tmp_path / "away" / "m.csv")
+    assert (tmp_path / "away" / "m.csv").read_text() == text.replace("3.png,dog", "3.png,cat").replace(
+        "photos/", "../photos/"
+    )
+
+
+@pytest.fixture
+def plain_run(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    return finished(data, {"2": "y", "5": None})
+
+
+@pytest.mark.parametrize(
+    ("suspects", "expected"),
+    [
+        ("keep", "a,label\n1,x\n2,y\n3,x\n4,y\n"),
+        ("drop", "a,label\n2,y\n3,x\n"),
+        ("suggested", "a,label\n1,y\n2,y\n3,x\n"),
+    ],
+)
+def test_undecided_suspects(tmp_path, plain_run, suspects, expected):
+    apply_decisions(plain_run, decide(tmp_path, "3,keep,"), tmp_path / "c.csv", suspects=suspects)
+    assert (tmp_path / "c.csv").read_text() == expected
+
+
+def test_a_decision_wins_over_the_rule_for_suspects(tmp_path, plain_run):
+    apply_decisions(plain_run, decide(tmp_path, "2,keep,"), tmp_path / "c.csv", suspects="drop")
+    assert (tmp_path / "c.csv").read_text() == "a,label\n1,x\n2,y\n3,x\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["9,drop,"], "'9', which the run does not have"),
+        (["2,drop,", "2,keep,"], "a second time"),
+        (["2,relabel,xx"], "which is no class; did you mean 'x'"),
+    ],
+)
+def test_decisions_that_cannot_be_meant(tmp_path, plain_run, rows, words):
+    with pytest.raises(DataError, match=words):
+        apply_decisions(plain_run, decide(tmp_path, *rows), tmp_path / "c.csv")
+    assert not (tmp_path / "c.csv").exists()
+
+
+def test_changed_data_are_refused(tmp_path, plain_run):
+    (tmp_path / "a.csv").write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
+    with pytest.raises(DataError, match=r"a\.csv has changed since it was audited"):
+        apply_decisions(plain_run, decide(tmp_path, "2,drop,"), tmp_path / "c.csv")
+
+
+def test_a_changed_image_is_named(tmp_path, finished, photos):
+    run = finished(photos, features="pixels", size=8)
+    Image.new("RGB", (8, 8)).save(photos / "dog" / "3.png")
+    with pytest.raises(DataError, match=r"dog/3\.png has changed"):
+        apply_decisions(run, None, tmp_path / "clean", suspects="drop")
+    (photos / "dog" / "3.png").unlink()
+    with pytest.raises(DataError, match=r"dog/3\.png is gone"):
+        apply_decisions(run, None, tmp_path / "clean", suspects="drop")
+    assert not (tmp_path / "clean").exists()
+
+
+def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
+    with pytest.raises(SettingsError, match="never written over"):
+        apply_decisions(plain_run, None, tmp_path / "a.csv", suspects="drop", overwrite=True)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "a.csv")
+    with pytest.raises(SettingsError, match="never written over"):
+        apply_decisions(plain_run, None, tmp_path / "link.csv", suspects="drop", overwrite=True)
+    (tmp_path / "there.csv").write_text("mine")
+    with pytest.raises(SettingsError, match="exists already"):
+        apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop")
+    apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop", overwrite=True)
+    assert (tmp_path / "there.csv").read_text() == "a,label\n2,y\n3,x\n"
+
+
+def test_nothing_is_written_inside_the_images(tmp_path, finished, photos):
+    run = finished(photos, features="pixels", size=8)
+    with pytest.raises(SettingsError, match="lies inside the data"):
+        apply_decisions(run, None, photos / "clean", suspects="drop")

@@ -1,0 +1,48 @@
+"""Which column means what: as told, or as the names leave no doubt."""
+
+import pandas as pd
+import pytest
+
+from graylearn.data.readers.tables import table_from_pandas
+from graylearn.errors import DataError
+from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Columns, find_columns
+
+
+def columns_of(frame, **settings):
+    return find_columns(table_from_pandas(pd.DataFrame(frame), "t.csv"), RunSettings(**settings))
+
+
+def test_unmistakable_columns_are_found():
+    assert columns_of({"a": [1, 2], "Class": [0, 1], "ID": [7, 8]}) == Columns("Class", "ID")
+    assert columns_of({"Unnamed: 0": [0, 1], "a": [1, 2], "y": [0, 1]}) == Columns("y", "Unnamed: 0")
+    assert columns_of({"text": ["a", "b"], "topic": ["x", "y"]}) == Columns("topic", None, "text")
+    assert columns_of({"file": ["a.png", "b.png"], "animal": ["x", "y"]}) == Columns(
+        "animal", None, None, "file"
+    )
+
+
+def test_a_text_beside_features_is_a_feature():
+    found = columns_of({"text": ["a", "b"], "length": [1, 1], "label": ["x", "y"]})
+    assert found == Columns("label")
+
+
+def test_what_was_told_wins():
+    frame = {"a": [1, 2], "label": [0, 1], "id": [7, 8], "b": [1, 2]}
+    assert columns_of(frame, label="a", no_id=True) == Columns("a")
+    assert columns_of(frame, label="-1", id="a") == Columns("b", "a")
+
+
+def test_doubt_lists_the_candidates():
+    with pytest.raises(DataError, match="both 'label' and 'target' could be the label; name it with --label"):
+        columns_of({"a": [1.5, 2.5], "label": [0, 1], "target": [0, 1]})
+    many = {"weight": [i / 7 for i in range(30)], "grade": [i % 4 for i in range(30)]}
+    with pytest.raises(DataError) as caught:
+        columns_of(many)
+    assert "grade (4 different values)" in str(caught.value)
+    assert "weight" not in str(caught.value)
+
+
+def test_a_column_that_is_not_there():
+    with pytest.raises(DataError, match=r"no column 'colour' .*--label is one of: a, b"):
+        columns_of({"a": [1, 2], "b": [0, 1]}, label="colour")

@@ -1,0 +1,101 @@
+"""Who may write into a run folder, and when."""
+
+import json
+
+import pytest
+
+from graylearn.errors import CheckpointError
+from graylearn.runs.folder import FolderTakenError, RunFolder, writing
+from graylearn.runs.settings import RunSettings
+
+SETTINGS = RunSettings(data="/a.csv", epochs=3)
+
+
+def start(path, settings=SETTINGS):
+    """A run that read its data and was killed."""
+    with writing(path, settings, "0", overwrite=False) as folder:
+        folder.data.write_text("{}")
+    return folder
+
+
+def test_a_new_folder_holds_its_settings_at_once(tmp_path):
+    with writing(tmp_path / "deep" / "run", SETTINGS, "0", overwrite=False) as folder:
+        assert folder.settings() == SETTINGS
+        assert not folder.is_finished
+
+
+def test_an_unfinished_run_goes_on(tmp_path):
+    start(tmp_path)
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "stages" / "kept").write_text("work")
+    with writing(tmp_path, SETTINGS, "0", overwrite=False):
+        assert (tmp_path / "stages" / "kept").exists()
+
+
+def test_other_settings_are_refused_by_name(tmp_path):
+    start(tmp_path)
+    with (
+        pytest.raises(
+            FolderTakenError, match=r"unfinished run of other settings \(epochs was 3 and is now 4\)"
+        ),
+        writing(tmp_path, RunSettings(data="/a.csv", epochs=4), "0", overwrite=False),
+    ):
+        pass
+
+
+def test_a_run_that_never_read_its_data_holds_nobody_up(tmp_path):
+    with writing(tmp_path, SETTINGS, "0", overwrite=False):
+        pass
+    other = RunSettings(data="/b.csv")
+    with writing(tmp_path, other, "0", overwrite=False) as folder:
+        assert folder.settings() == other
+
+
+def test_a_finished_run_stays_unless_overwritten(tmp_path):
+    folder = start(tmp_path)
+    (tmp_path / "mine.txt").write_text("not graylearn's")
+    folder.finish({"found": 1})
+    with (
+        pytest.raises(FolderTakenError, match=r"finished.*--overwrite"),
+        writing(tmp_path, SETTINGS, "0", overwrite=False),
+    ):
+        pass
+    assert json.loads(folder.summary.read_text()) == {"found": 1}
+    with writing(tmp_path, SETTINGS, "0", overwrite=True):
+        assert not folder.is_finished
+        assert not folder.data.exists()
+        assert (tmp_path / "mine.txt").exists()
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    for overwrite in (False, True):
+        with (
+            pytest.raises(FolderTakenError, match=r"thesis\.tex"),
+            writing(tmp_path, SETTINGS, "0", overwrite=overwrite),
+        ):
+            pass
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(FolderTakenError, match="is a file"),
+        writing(tmp_path / "file", SETTINGS, "0", overwrite=True),
+    ):
+        pass
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    with (
+        writing(tmp_path, SETTINGS, "0", overwrite=False),
+        pytest.raises(FolderTakenError, match="another run is at work"),
+        writing(tmp_path, SETTINGS, "0", overwrite=True),
+    ):
+        pass
+
+
+def test_what_is_not_a_finished_run_says_so(tmp_path):
+    with pytest.raises(CheckpointError, match="no such folder"):
+        RunFolder(tmp_path / "nowhere").check_finished()
+    with pytest.raises(CheckpointError, match=r"no settings\.toml"):
+        RunFolder(tmp_path).check_finished()
+    with pytest.raises(CheckpointError, match="not finished; go on with it first: graylearn fit"):
+        start(tmp_path / "run").check_finished()

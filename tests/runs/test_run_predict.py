@@ -1,0 +1,100 @@
+"""What the model of a run says of new data, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from run_helpers import blobs
+
+from graylearn.errors import DataError, SettingsError
+from graylearn.runs import News, RunSettings, run
+from graylearn.runs.predict import check_out, predict, write_predictions
+
+QUIET = News(quiet=True)
+
+
+def frame_of(seed):
+    x, y = blobs(n=90, seed=seed)
+    frame = pd.DataFrame(x, columns=["one", "two", "three"])
+    frame["colour"] = np.where(x[:, 0] > 3, "red", "blue")
+    return frame, y
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted")
+    frame, y = frame_of(0)
+    frame.assign(label=y + 10).to_csv(folder / "train.csv", index=False)
+    settings = RunSettings(data=str(folder / "train.csv"), epochs=15, refine=False)
+    run(settings, folder / "run", news=QUIET)
+    return folder / "run"
+
+
+def test_new_rows_need_no_label_and_no_order(fitted, tmp_path):
+    frame, y = frame_of(1)
+    frame[["colour", "three", "one", "two"]].assign(more=1).to_csv(tmp_path / "new.csv", index=False)
+    frame.assign(label=y + 10).to_csv(tmp_path / "with.csv", index=False)
+    found = predict(fitted, tmp_path / "new.csv", news=QUIET)
+    assert found.columns.tolist() == ["id", "class", "probability", "class_2", "probability_2", "ood_score"]
+    assert (found["class"] == y + 10).mean() > 0.9
+    assert found["id"].tolist() == list(range(2, 92))
+    assert (found["probability"] >= found["probability_2"]).all()
+    pd.testing.assert_frame_equal(found, predict(fitted, tmp_path / "with.csv", news=QUIET))
+
+
+def test_strangers_are_none_of_these(fitted, tmp_path):
+    frame, _ = frame_of(1)
+    strange = frame.head(10).assign(one=-9.0, two=-9.0, three=-9.0)
+    pd.concat([frame, strange]).to_csv(tmp_path / "new.csv", index=False)
+    found = predict(fitted, tmp_path / "new.csv", reject_at=0.95, top=1, news=QUIET)
+    assert found.columns.tolist() == ["id", "class", "probability", "ood_score", "none_of_these"]
+    assert found["class"].isna().equals(found["none_of_these"])
+    assert found["ood_score"].tail(10).min() > found["ood_score"].head(90).median()
+    assert 0 < found["none_of_these"].sum() < 100
+
+
+def test_missing_columns_are_named(fitted, tmp_path):
+    frame, _ = frame_of(1)
+    frame[["one", "colour"]].to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(DataError, match="lacks 2 of the 4 columns that the model reads: two, three"):
+        predict(fitted, tmp_path / "new.csv", news=QUIET)
+
+
+def test_new_categories_are_told_and_answered(fitted, tmp_path, capsys):
+    frame, _ = frame_of(1)
+    frame.assign(colour="mauve").to_csv(tmp_path / "new.csv", index=False)
+    found = predict(fitted, tmp_path / "new.csv", news=News())
+    assert len(found) == 90
+    told = capsys.readouterr().err
+    assert "column 'colour' holds values never seen in training in 90 rows (mauve)" in told
+
+
+def test_text_in_a_column_of_numbers_is_an_error(fitted, tmp_path):
+    frame, _ = frame_of(1)
+    frame.assign(one="many").to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(DataError, match="'one'"):
+        predict(fitted, tmp_path / "new.csv", news=QUIET)
+
+
+def test_another_kind_of_data_is_an_error(fitted, tmp_path):
+    np.savez(tmp_path / "new.npz", x=np.zeros((3, 4)))
+    with pytest.raises(DataError, match="holds array samples but the model was fitted on table samples"):
+        predict(fitted, tmp_path / "new.npz", news=QUIET)
+
+
+def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
+    frame, _ = frame_of(1)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    found = predict(fitted, tmp_path / "new.csv", news=QUIET)
+    for name, read in (
+        ("p.csv", pd.read_csv),
+        ("p.tsv", lambda path: pd.read_csv(path, sep="\t")),
+        ("p.parquet", pd.read_parquet),
+    ):
+        write_predictions(found, tmp_path / name)
+        back = read(tmp_path / name)
+        assert back["class"].tolist() == found["class"].tolist()
+        assert back["probability"].tolist() == pytest.approx(found["probability"].tolist(), rel=1e-5)
+    with pytest.raises(SettingsError, match=r"predictions are \.csv, \.tsv, \.parquet"):
+        check_out(tmp_path / "p.xlsx", tmp_path / "new.csv")
+    with pytest.raises(SettingsError, match="never written over"):
+        check_out(tmp_path / "new.csv", tmp_path / "new.csv")

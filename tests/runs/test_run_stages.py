@@ -1,0 +1,178 @@
+"""One run from file to report: the same each time, and gone on with where it was cut."""
+
+import json
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from run_helpers import write_blobs
+
+from graylearn.audit import Audit
+from graylearn.errors import DataError, SettingsError
+from graylearn.estimator import GrayClassifier
+from graylearn.runs import News, RunSettings, outputs, read_settings, run, settings_from
+from graylearn.runs.fit import StagedClassifier
+from graylearn.runs.interrupts import raise_interrupts
+
+WRONG = (4, 30, 61)
+SAME = ("audit.csv", "log.jsonl", "model/weights.safetensors")
+
+
+def settings_for(data, **changes):
+    return RunSettings(data=str(data), **{"epochs": 12, "test_share": 0.2, **changes})
+
+
+def quiet(settings, out, **options):
+    return run(settings, out, news=News(quiet=True), **options)
+
+
+def contents(folder):
+    """What must not differ between two runs; times are left out of the log."""
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    for row in rows:
+        del row["seconds"], row["samples_per_second"]
+    files = [(folder / name).read_bytes() for name in SAME if name != "log.jsonl"]
+    return [rows, *files]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    data = write_blobs(folder / "blobs.csv", wrong=WRONG)
+    return data, folder / "run", quiet(settings_for(data), folder / "run")
+
+
+def test_a_run_folder_holds_what_it_promises(made):
+    _, folder, summary = made
+    found = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    assert found == {
+        "audit.csv", "audit.parquet", "data.json", "environment.json", "log.jsonl", "model",
+        "report.html", "run.log", "samples.parquet", "settings.toml", "summary.json",
+    }  # fmt: skip
+    audit = pd.read_csv(folder / "audit.csv")
+    assert audit.columns.tolist() == [
+        "id", "label", "confidence", "score", "suspected", "kind", "suggested",
+    ]  # fmt: skip
+    assert len(audit) == summary["samples"] == 72
+    typed = pd.read_parquet(folder / "audit.parquet")
+    assert typed["id"].tolist() == audit["id"].tolist()
+    assert typed["score"].tolist() == pytest.approx(audit["score"].tolist())
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows if row["fit"] == "first"] == list(range(12))
+    assert json.loads((folder / "summary.json").read_text()) == summary
+    assert "torch" in json.loads((folder / "environment.json").read_text())["packages"]
+    assert list(summary["test"])[:2] == ["standard", "gray"]
+    assert summary["test"]["gray"]["accuracy"] > 0.8
+
+
+def test_the_wrong_labels_are_found(made):
+    _, folder, _ = made
+    audit = pd.read_csv(folder / "audit.csv").sort_values("score", ascending=False)
+    lines = {row + 2 for row in WRONG} & set(audit["id"])
+    assert lines
+    assert set(audit["id"].head(len(lines))) == lines
+
+
+def test_the_settings_repeat_the_run(made, tmp_path):
+    _, folder, _ = made
+    again = settings_from(read_settings(folder / "settings.toml"), "settings.toml")
+    quiet(again, tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(folder)
+    assert (tmp_path / "again" / "settings.toml").read_text() == (folder / "settings.toml").read_text()
+
+
+def test_a_classifier_in_stages_is_the_classifier(made, tmp_path):
+    """What the run folder holds is what the library gives to whoever calls it directly."""
+    data, _, _ = made
+    frame = pd.read_csv(data)
+    quiet(settings_for(data, test_share=None), tmp_path / "run")
+    direct = GrayClassifier(epochs=12, refine=True, random_state=0)
+    direct.fit(frame[["one", "two", "three"]], frame["label"])
+    saved = GrayClassifier.load(tmp_path / "run" / "model")
+    new = frame[["one", "two", "three"]].head(20)
+    assert np.array_equal(saved.predict_proba(new), direct.predict_proba(new))
+    assert np.array_equal(saved.audit_.score, direct.audit_.score)
+
+
+class CutError(Exception):
+    """Stands for the end of the process."""
+
+
+def cut(*_, **__):
+    raise CutError
+
+
+def run_and_cut(settings, out, monkeypatch, where, name):
+    """A run that ends when it comes to `name`."""
+    with monkeypatch.context() as patch:
+        patch.setattr(where, name, cut)
+        with pytest.raises(CutError):
+            quiet(settings, out)
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [(Audit, "save"), (GrayClassifier, "save"), (outputs, "make_report")],
+)
+def test_a_run_cut_anywhere_gives_the_same(made, tmp_path, monkeypatch, where, name):
+    data, folder, _ = made
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, where, name)
+    assert not (tmp_path / "cut" / "summary.json").exists()
+    quiet(settings_for(data), tmp_path / "cut")
+    assert contents(tmp_path / "cut") == contents(folder)
+    assert not (tmp_path / "cut" / "stages").exists()
+
+
+def test_finished_stages_are_not_repeated(made, tmp_path, monkeypatch):
+    data, _, _ = made
+    settings = settings_for(data, test_share=None)
+    run_and_cut(settings, tmp_path / "cut", monkeypatch, outputs, "write_audit")
+    monkeypatch.setattr(StagedClassifier, "fit", cut)
+    quiet(settings, tmp_path / "cut")
+
+
+def test_the_first_fit_goes_on_from_its_checkpoint(made, tmp_path, monkeypatch):
+    data, _, _ = made
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
+    checkpoint = tmp_path / "cut" / "stages" / "first-0" / "checkpoint.json"
+    before = checkpoint.read_bytes()
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
+    assert checkpoint.read_bytes() == before  # nothing was trained: no new checkpoint
+
+
+def test_an_audit_alone_keeps_no_model(made, tmp_path):
+    data, _, _ = made
+    summary = quiet(settings_for(data, word="audit", test_share=None), tmp_path / "run")
+    assert summary["model"] is None
+    assert not (tmp_path / "run" / "model").exists()
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_interrupts_that_were_swallowed_come_back():
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with pytest.raises(KeyboardInterrupt), raise_interrupts():
+            signal.raise_signal(signal.SIGINT)
+        with raise_interrupts():
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"method": "standart"}, SettingsError, "there is no method 'standart'; did you mean standard"),
+        ({"device": "toaster"}, SettingsError, "device 'toaster' is not known"),
+        ({"label": "one"}, DataError, "is this column the label?"),
+        ({"features": "pixels"}, SettingsError, "holds no images"),
+        ({"without": ("four",)}, DataError, "no column 'four'"),
+        ({"test": "absent.csv", "test_share": None}, DataError, "does not exist"),
+    ],
+)
+def test_what_cannot_be_run_says_why(made, tmp_path, changes, error, words):
+    data, _, _ = made
+    with pytest.raises(error) as caught:
+        quiet(settings_for(data, **changes), tmp_path / "run")
+    assert words in str(caught.value)

@@ -73,6 +73,11 @@ def paper_dataset(name: str) -> str:
 
 def schedule_text(cell: Mapping[str, Any]) -> str:
     """Network and schedule of a cell in a few words."""
+    trained = f"{cell.get('epochs')} epochs ({shape(cell)}), batch {cell.get('batch_size')}"
+    return f"{cell.get('net')}, {trained}"
+
+
+def shape(cell: Mapping[str, Any]) -> str:
+    """What the learning rate does."""
     preset = str(cell.get("preset"))
-    shape = SHAPES.get(preset, preset)
-    return f"{cell.get('net')}, {cell.get('epochs')} epochs ({shape}), batch {cell.get('batch_size')}"
+    return SHAPES.get(preset, preset)

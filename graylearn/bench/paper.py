@@ -135,8 +135,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "bt-il",
         "Comparison Results",
-        "Methods that keep from fitting all labels (BT, IL) are well above self-paced learning "
-        "on CIFAR-10 and SVHN.",
+        "Methods that keep from fitting all labels (BT, IL) are well above self-paced learning on CIFAR-10 "
+        "and SVHN.",
         "+4.41 %",
     ),
     Claim(

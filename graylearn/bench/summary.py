@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from graylearn.bench import names, paper
@@ -30,7 +31,7 @@ class Entry:
     """Of the paired test against standard, adjusted by Holm; None where there is nothing to test."""
     paper: float | None
     """What the paper has there."""
-    recovered: float | None
+    recovered: Spread | None
     """Share of the gap between standard and oracle won back; None where the gap is below one point."""
 
     @property
@@ -133,16 +134,20 @@ def _against_standard(values: Mapping[str, Mapping[int, float]]) -> dict[str, fl
     return holm(raw)
 
 
-def recovered(group: Group, method: str) -> float | None:
-    """Share of the gap won back, over the seeds that oracle, standard and method all have."""
+def recovered(group: Group, method: str) -> Spread | None:
+    """Share of the gap won back, over the seeds that oracle, standard and method all have.
+
+    The gap is that of the means, so that a seed with a small gap of its own does not blow up the spread.
+    """
     if method in ("standard", "oracle"):
         return None
-    three = [group.values(name) for name in (method, "standard", "oracle")]
-    shared = set(three[0]) & set(three[1]) & set(three[2])
+    mine, standard, oracle = (group.values(name) for name in (method, "standard", "oracle"))
+    shared = sorted(set(mine) & set(standard) & set(oracle))
     if not shared:
         return None
-    means = [sum(values[seed] for seed in shared) / len(shared) for values in three]
-    return gap_recovered(*means)
+    low, high = (fmean(values[seed] for seed in shared) for values in (standard, oracle))
+    shares = [gap_recovered(low + mine[seed] - standard[seed], low, high) for seed in shared]
+    return spread([share for share in shares if share is not None])
 
 
 def missing(dataset: str, title: str, printed: Mapping[str, float]) -> Column:
@@ -183,7 +188,7 @@ def title_of(group: Group, shown: Sequence[str], extra: Sequence[str]) -> str:
 
 def table1(found: Sequence[Record]) -> list[Table]:
     """Images: dataset x labels, one column each, and the paper's sets that are not at hand."""
-    made = _sorted(groups(found), ("dataset", "labels"))
+    made = in_order(groups(found), ("dataset", "labels"))
     extra = varying(made)
     columns = []
     for group in made:
@@ -205,7 +210,7 @@ def table2(found: Sequence[Record]) -> list[Table]:
     by_protocol = _by(groups(found), "protocol")
     order = ["paper", "released", "tuned"]
     for protocol in sorted(by_protocol, key=lambda name: (order.index(name) if name in order else 9, name)):
-        made = _sorted(by_protocol[protocol], ("dataset",))
+        made = in_order(by_protocol[protocol], ("dataset",))
         extra = varying(made)
         columns = []
         for group in made:
@@ -229,7 +234,7 @@ def by_setting(
     """A maker of tables with one column a group, told apart by the settings `shown`."""
 
     def make(found: Sequence[Record]) -> list[Table]:
-        made = _sorted(groups(found), shown)
+        made = in_order(groups(found), shown)
         extra = [field for field in varying(made) if field not in shown]
         columns = tuple(
             make_column(
@@ -302,7 +307,7 @@ def _by(made: Sequence[Group], name: str) -> dict[str, list[Group]]:
     return found
 
 
-def _sorted(made: Sequence[Group], fields: Sequence[str]) -> list[Group]:
+def in_order(made: Sequence[Group], fields: Sequence[str]) -> list[Group]:
     """Datasets in the catalog's order, networks in the paper's, groups of sources by their number."""
     catalog = list(CATALOG)
 

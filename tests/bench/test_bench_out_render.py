@@ -28,8 +28,8 @@ def table():
         {
             "oracle": entry(96.0),
             "standard": entry(93.0, paper=93.8),
-            "gl": entry(95.0, best=True, mark="+", p=0.01, paper=95.2, recovered=2 / 3),
-            "gl-label": entry(92.0, None, 1, mark="-", recovered=-1 / 3),
+            "gl": entry(95.0, best=True, mark="+", p=0.01, paper=95.2, recovered=Spread(2 / 3, 0.1, 3)),
+            "gl-label": entry(92.0, None, 1, mark="-", recovered=Spread(-1 / 3, None, 1)),
         },
         printed,
         {"dataset": "a"},
@@ -42,7 +42,14 @@ def test_terminal_shows_numbers_marks_paper_and_what_is_needed(table):
     console = Console(width=120, record=True, file=io.StringIO())
     show([table], console)
     text = console.export_text()
-    for expected in ("95.0 ± 0.2+", "(95.2, -0.2)", "92.0 (n=1)-", "needs b_file.csv", "67", "[not a link]"):
+    for expected in (
+        "95.0 ± 0.2+",
+        "(95.2, -0.2)",
+        "92.0 (n=1)-",
+        "needs b_file.csv",
+        "67 ± 10",
+        "[not a link]",
+    ):
         assert expected in text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graylearn.bench.statistics import Spread
 from graylearn.bench.summary import Column, Entry, Table
 
 MISSING = "-"
@@ -32,11 +33,16 @@ def head(column: Column) -> str:
     return f"{column.seeds} seed{'' if column.seeds == 1 else 's'}"
 
 
-def recovered_lines(table: Table) -> list[tuple[str, dict[str, float]]]:
-    """(column, method -> share of the gap won back) of the columns whose gap is a point or more."""
+def share(found: Spread) -> str:
+    """A share in percent: `75 ± 8`."""
+    return f"{100 * found.mean:.0f}" + ("" if found.sd is None else f" ± {100 * found.sd:.0f}")
+
+
+def recovered_lines(table: Table) -> list[tuple[str, dict[str, str]]]:
+    """(column, method -> percent of the gap won back) of the columns whose gap is a point or more."""
     found = []
     for column in table.columns:
-        shares = {name: e.recovered for name, e in column.entries.items() if e.recovered is not None}
+        shares = {name: share(e.recovered) for name, e in column.entries.items() if e.recovered is not None}
         if shares:
             found.append((column.title, shares))
     return found

@@ -16,9 +16,9 @@ def escape(text: str) -> str:
     return "".join(f"\\{letter}" if letter in _SPECIAL else letter for letter in text).replace("\n", " ")
 
 
-def markdown_grid(top: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table of ready Markdown cells: the first column to the left, the others to the right."""
-    rule = ["---", *["---:"] * (len(top) - 1)]
+def markdown_grid(top: Sequence[str], body: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> str:
+    """A table of ready Markdown cells: the columns of `words` to the left, numbers to the right."""
+    rule = ["---" if place in words else "---:" for place in range(len(top))]
     return "\n".join("| " + " | ".join(line) + " |" for line in [top, rule, *body])
 
 
@@ -34,10 +34,7 @@ def markdown(table: Table) -> str:
         methods = [m for m in table.methods if any(m in shares for _, shares in lines)]
         grid = markdown_grid(
             ["gap won back, %", *[escape(method_title(m)) for m in methods]],
-            [
-                [escape(title), *[f"{100 * shares[m]:.0f}" if m in shares else MISSING for m in methods]]
-                for title, shares in lines
-            ],
+            [[escape(title), *[shares.get(m, MISSING) for m in methods]] for title, shares in lines],
         )
         parts.append(grid)
     parts.append("\n".join(f"- {escape(note)}" for note in table.notes))

@@ -40,16 +40,14 @@ def _at_once(width: int) -> int:
     return max(1, (width - 15) // 18)
 
 
-def _recovered(table: Table, lines: Sequence[tuple[str, dict[str, float]]]) -> Grid:
+def _recovered(table: Table, lines: Sequence[tuple[str, dict[str, str]]]) -> Grid:
     grid = Grid(title=Text("of the gap between standard and oracle, won back, %"), title_justify="left")
     grid.add_column("")
     for title, _ in lines:
         grid.add_column(Text(title), justify="right", min_width=11, max_width=22)
     for method in table.methods:
         if any(method in shares for _, shares in lines):
-            cells = [
-                Text(f"{100 * shares[method]:.0f}" if method in shares else MISSING) for _, shares in lines
-            ]
+            cells = [Text(shares.get(method, MISSING)) for _, shares in lines]
             grid.add_row(Text(method_title(method)), *cells)
     return grid
 

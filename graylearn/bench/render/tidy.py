@@ -50,7 +50,11 @@ def csv_text(tables: Sequence[Table]) -> str:
                         int(entry.best),
                         entry.mark,
                     ]
-                    line += [_float(entry.p), _float(entry.recovered), _float(printed)]
+                    line += [
+                        _float(entry.p),
+                        _float(None if entry.recovered is None else entry.recovered.mean),
+                        _float(printed),
+                    ]
                     line += [_float(entry.difference), column.note or ""]
                 writer.writerow([_safe(value) for value in line])
     return file.getvalue()

@@ -1,0 +1,70 @@
+"""All that was measured, as the rules and the prose of the page read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from graylearn.bench.experiments import EXPERIMENTS
+from graylearn.bench.records import Group, Record, groups, read, read_images
+from graylearn.bench.summary import in_order
+
+ORDER = ("kind", "dataset", "ood", "alpha", "labels")
+"""How groups are listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The records of every store in a results folder."""
+
+    by_experiment: dict[str, list[Record]]
+    """Experiment -> its records; an experiment that was not run has none."""
+    images: list[Record]
+    """The runs of benchmarks/images.py."""
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Evidence:
+        """Everything in a results folder; what is not there is empty."""
+        folder = Path(folder)
+        found = {
+            name: [r for r in read(folder / f"{name}.jsonl") if r.experiment == name] for name in EXPERIMENTS
+        }
+        return cls(found, read_images(folder / "images.jsonl"))
+
+    def records(self, *experiments: str) -> list[Record]:
+        """The records of some experiments."""
+        return [record for name in experiments for record in self.by_experiment.get(name, [])]
+
+    def groups(self, *experiments: str) -> list[Group]:
+        """Their groups; a cell that several experiments share is in one group once."""
+        return in_order(groups(self.records(*experiments)), ORDER)
+
+    @cached_property
+    def every_group(self) -> list[Group]:
+        """All groups of all experiments, the earlier image runs included."""
+        return in_order(groups([*self.records(*EXPERIMENTS), *self.images]), ORDER)
+
+    def first(self, *experiments: str) -> tuple[str, list[Group]]:
+        """The first of several experiments that has records, and its groups."""
+        for name in experiments:
+            if found := self.groups(name):
+                return name, found
+        return experiments[0], []
+
+
+def where(found: Iterable[Group], **settings: object) -> list[Group]:
+    """Groups with these settings; a tuple of values means any of them."""
+
+    def fits(group: Group, name: str, wanted: object) -> bool:
+        value = group.get(name)
+        return value in wanted if isinstance(wanted, tuple) else value == wanted
+
+    return [group for group in found if all(fits(group, name, value) for name, value in settings.items())]
+
+
+def labelled(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
+    """(labels, groups) with specific and with random labels, where there are any."""
+    pairs = [(labels, where(found, labels=labels)) for labels in ("specific", "random")]
+    return [(labels, members) for labels, members in pairs if members]

@@ -1,0 +1,141 @@
+"""What a judgement is: a claim's parts, each shown, contradicted or open, and the verdict they give.
+
+A claim falls into parts, one a setting it speaks of. Each part is `yes` (the numbers show it), `no` (they
+show the opposite) or `open` (no difference shown). All yes: it holds. Some yes, and no
+fewer than are no: it holds in part. Else it does not hold. No part measured: not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from graylearn.bench import names, paper
+from graylearn.bench.records import Group
+from graylearn.bench.statistics import Comparison, compare, spread
+
+State = Literal["yes", "no", "open"]
+Verdict = Literal["holds", "holds in part", "does not hold", "not measured"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One setting that a claim speaks of."""
+
+    what: str
+    """The setting."""
+    state: State
+    """Whether the numbers show the claim there."""
+    numbers: str
+    """The numbers."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, judged."""
+
+    rule: str
+    """When a part is yes, in one sentence."""
+    parts: tuple[Part, ...]
+    """What was measured."""
+    groups: tuple[Group, ...]
+    """The settings it was measured in."""
+    experiment: str
+    """The experiment that measures it."""
+    headline: str = ""
+    """The one number to quote beside the paper's."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the rule that all claims share."""
+        states = [part.state for part in self.parts]
+        if not states:
+            return "not measured"
+        if all(state == "yes" for state in states):
+            return "holds"
+        shown, contradicted = states.count("yes"), states.count("no")
+        return "holds in part" if shown > 0 and shown >= contradicted else "does not hold"
+
+    def count(self, state: State) -> int:
+        """How many parts are in a state."""
+        return sum(part.state == state for part in self.parts)
+
+
+def state_for(comparison: Comparison, wanted: str = "higher") -> State:
+    """`yes` where the difference goes the wanted way, `no` where the other, `open` where none shows."""
+    if comparison.state == "same":
+        return "open"
+    return "yes" if comparison.state == wanted else "no"
+
+
+def group_title(group: Group, *shown: str) -> str:
+    """A setting in a few words: its dataset, and those of `shown` that it has."""
+    words = {
+        "labels": lambda v: f"{v} labels",
+        "ood": lambda v: f"OOD {names.ood_title(v)}",
+        "epochs": lambda v: f"{v} epochs",
+        "alpha": lambda v: f"alpha {v:g}",
+        "protocol": lambda v: f"protocol {v}",
+    }
+    parts = [names.dataset_title(str(group.get("dataset")))]
+    parts += [words.get(name, str)(group.get(name)) for name in shown if group.get(name) is not None]
+    return ", ".join(parts)
+
+
+def versus(group: Group, first: str, second: str, measure: str = "accuracy") -> tuple[str, Comparison] | None:
+    """The words and the comparison of two methods in a group; None where they share no seed."""
+    one, two = group.values(first, measure), group.values(second, measure)
+    found = compare(one, two)
+    if found is None:
+        return None
+    left, right = spread(one), spread(two)
+    return f"{names.method_title(first)} {left}, {names.method_title(second)} {right}: {found}", found
+
+
+def pairwise(
+    found: Sequence[Group],
+    first: str,
+    second: str,
+    *shown: str,
+    wanted: str = "higher",
+    measure: str = "accuracy",
+) -> list[Part]:
+    """One part a group: is the first method's measure higher (or lower) than the second's?"""
+    return [
+        Part(group_title(group, *shown), state_for(pair[1], wanted), pair[0])
+        for group in found
+        if (pair := versus(group, first, second, measure)) is not None
+    ]
+
+
+def mean_gain(found: Sequence[Group], first: str, second: str) -> float | None:
+    """The mean over groups of the difference over the seeds they share."""
+    gains = [pair.mean for g in found if (pair := compare(g.values(first), g.values(second))) is not None]
+    return fmean(gains) if gains else None
+
+
+def against_best(found: Sequence[Group], *shown: str) -> list[Part]:
+    """One part a group: is GL above the best of the paper's other methods?"""
+    parts = []
+    for group in found:
+        rivals = {m: s for m in paper.METHODS if m != "gl" and (s := spread(group.values(m)))}
+        if len(rivals) < 3 or not group.values("gl"):
+            continue
+        best = max(rivals, key=lambda method: rivals[method].mean)
+        pair = versus(group, "gl", best)
+        if pair is not None:
+            text = f"{pair[0]}; best of {len(rivals)} others"
+            parts.append(Part(group_title(group, *shown), state_for(pair[1]), text))
+    return parts
+
+
+def gain_headline(found: Sequence[Group], first: str = "gl", second: str = "standard") -> str:
+    """`GL - Standard: +0.4 points in the mean of 6 settings`."""
+    gain = mean_gain(found, first, second)
+    measured = [g for g in found if g.values(first) and g.values(second)]
+    if gain is None:
+        return ""
+    where_ = f"in the mean of {len(measured)} settings" if len(measured) > 1 else "in one setting"
+    return f"{names.method_title(first)} - {names.method_title(second)}: {gain:+.1f} points {where_}"

@@ -1,0 +1,207 @@
+"""When OOD samples hurt at all, and what helps there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from graylearn.bench import names
+from graylearn.bench.records import Group
+from graylearn.bench.render.cells import share
+from graylearn.bench.render.markdown import markdown_grid
+from graylearn.bench.reproduction.evidence import Evidence
+from graylearn.bench.reproduction.text import NOT_YET, joined
+from graylearn.bench.statistics import Comparison, compare, from_differences, spread
+from graylearn.bench.summary import recovered
+
+HELPERS = ("gl", "gl+refine")
+"""What might win back the cost."""
+
+
+@dataclass(frozen=True)
+class Regime:
+    """One setting with its oracle: what OOD samples cost there, and what the helpers win back."""
+
+    group: Group
+    """The setting."""
+    cost: Comparison
+    """Oracle minus standard."""
+    gains: dict[str, Comparison]
+    """Each helper minus standard."""
+
+    @property
+    def hurts(self) -> bool:
+        """Whether the cost is shown and at least a point, the least of which a share is quoted."""
+        return self.cost.state == "higher" and self.cost.mean >= 1 - 1e-9
+
+    @property
+    def verdict(self) -> str:
+        """What helps there."""
+        helping = [
+            names.method_title(m) for m in HELPERS if m in self.gains and self.gains[m].state == "higher"
+        ]
+        harming = [
+            names.method_title(m) for m in HELPERS if m in self.gains and self.gains[m].state == "lower"
+        ]
+        if self.hurts:
+            text = f"{joined(helping)} helps" if len(helping) == 1 else f"{joined(helping)} help"
+            text = text if helping else "neither helps"
+        else:
+            text = "nothing to repair" + (f", {joined(helping)} gains all the same" if helping else "")
+        return text + (f"; {joined(harming)} costs accuracy" if harming else "")
+
+
+def regimes(found: Sequence[Group]) -> list[Regime]:
+    """The groups that have an oracle, standard training and GL."""
+    made = []
+    for group in found:
+        cost = compare(group.values("oracle"), group.values("standard"))
+        gains = {m: pair for m in HELPERS if (pair := compare(group.values(m), group.values("standard")))}
+        if cost is not None and "gl" in gains:
+            made.append(Regime(group, cost, gains))
+    return sorted(made, key=lambda regime: -regime.cost.mean)
+
+
+def section(evidence: Evidence) -> str:
+    """The table of regimes, what they say together, and which factor matters."""
+    groups = [g for g in evidence.every_group if g.get("kind") == "image"]
+    listed = [g for g in groups if _listed(g)]
+    every, main = regimes(groups), regimes(listed)
+    if not every:
+        return NOT_YET
+    lines = [f"- {sentence}" for sentence in _summary(every)]
+    if main:
+        lines += ["", _grid(main), ""]
+        lines.append(
+            "Cost is oracle minus standard training, in points; a share won back is quoted where the cost "
+            "is a point or more. Settings of the studies of shares, sources and networks are in their own "
+            "tables."
+        )
+    factors = _factors(regimes(evidence.groups("regimes")))
+    if factors:
+        lines += ["", "Which factor matters, all else equal (experiment `regimes`):", "", *factors]
+    return "\n".join(lines)
+
+
+def _listed(group: Group) -> bool:
+    """Whether a group is of `table1`, `regimes` or the earlier image runs."""
+    found = {r.experiment for m, seeds in group.by_method.items() if m != "oracle" for r in seeds.values()}
+    return bool(found & {"table1", "regimes", "images"})
+
+
+def _summary(every: Sequence[Regime]) -> list[str]:
+    hurt = [r for r in every if r.hurts]
+    calm = [r for r in every if not r.hurts]
+    sentences = [
+        f"OOD samples are shown to cost a point or more in {len(hurt)} of the {len(every)} image settings "
+        "measured" + (f" (up to {hurt[0].cost.mean:.1f} points)." if hurt else ".")
+    ]
+    for method in HELPERS:
+        title = names.method_title(method)
+        shares = [s.mean for r in hurt if (s := recovered(r.group, method)) is not None]
+        if shares:
+            helps = sum(r.gains[method].state == "higher" for r in hurt if method in r.gains)
+            costs = sum(r.gains[method].state == "lower" for r in hurt if method in r.gains)
+            sentences.append(
+                f"Where they do, {title} wins back {100 * median(shares):.0f} % of it in the median of "
+                f"{len(shares)} settings; it is shown to help in {helps} and to make it worse in {costs}."
+            )
+        gains = [r.gains[method].mean for r in calm if method in r.gains]
+        if gains:
+            sentences.append(
+                f"Where they do not, {title} changes accuracy by {fmean(gains):+.1f} points in the mean of "
+                f"{len(gains)} settings ({min(gains):+.1f} to {max(gains):+.1f})."
+            )
+    return sentences
+
+
+def _grid(found: Sequence[Regime]) -> str:
+    head = [
+        "in-distribution + OOD",
+        "labels",
+        "alpha",
+        "schedule",
+        "seeds",
+        "oracle",
+        "standard",
+        "cost",
+        "GL",
+    ]
+    head += ["GL + refine", "GL won back", "refine won back", "what helps"]
+    body = []
+    for regime in found:
+        group = regime.group
+        line = [
+            f"{names.dataset_title(str(group.get('dataset')))} + {names.ood_title(str(group.get('ood')))}",
+            str(group.get("labels")),
+            f"{group.get('alpha'):g}",
+            f"{group.get('epochs')} epochs, {names.shape(group.cell)}",
+            str(regime.cost.n),
+        ]
+        line += [_mean(group, "oracle"), _mean(group, "standard"), f"{regime.cost.mean:+.1f}"]
+        line += [_mean(group, method) for method in HELPERS]
+        for method in HELPERS:
+            won = recovered(group, method) if regime.hurts else None
+            line.append("-" if won is None else f"{share(won)} %")
+        body.append([*line, regime.verdict])
+    return markdown_grid(head, body, words=(0, 1, 3, 12))
+
+
+def _mean(group: Group, method: str) -> str:
+    found = spread(group.values(method))
+    return "-" if found is None else str(found)
+
+
+FACTORS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("preset", "schedule", {"fast": "short (one cycle)", "paper": "long (steps after a high rate)"}),
+    ("dataset", "classes", {"cifar10/8": "few (8)", "tiny-imagenet/100": "many (100)"}),
+    ("ood", "OOD samples", {"other-classes": "near (other classes)", "svhn": "far (SVHN)"}),
+    ("labels", "labels", {"random": "random", "specific": "specific"}),
+)
+"""(setting, its name in prose, its two values): what the experiment `regimes` varies."""
+
+
+def _factors(found: Sequence[Regime]) -> list[str]:
+    """One line a factor: the cost and the gains at its two values, over settings equal in all else."""
+    body, sentences = [], []
+    for name, title, (low, high) in ((n, t, tuple(levels.items())) for n, t, levels in FACTORS):
+        pairs = _matched(found, name, low[0], high[0])
+        if not pairs:
+            continue
+        for place, level in enumerate((low, high)):
+            side = [pair[place] for pair in pairs]
+            body.append(
+                [
+                    f"{title}: {level[1]}",
+                    str(len(side)),
+                    f"{fmean(r.cost.mean for r in side):+.1f}",
+                    *[_side_gain(side, method) for method in HELPERS],
+                ]
+            )
+        contrast = from_differences([b.cost.mean - a.cost.mean for a, b in pairs])
+        if contrast is not None:
+            verb = {"higher": "cost more", "lower": "cost less", "same": "are not shown to cost more or less"}
+            sentences.append(
+                f"- **{title[:1].upper()}{title[1:]}**: OOD samples {verb[contrast.state]} with {high[1]} "
+                f"than with {low[1]} ({contrast})."
+            )
+    head = ["factor", "settings", "cost, points", "GL - Standard", "GL + refine - Standard"]
+    return [*sentences, "", markdown_grid(head, body)] if body else []
+
+
+def _side_gain(side: Sequence[Regime], method: str) -> str:
+    gains = [r.gains[method].mean for r in side if method in r.gains]
+    return f"{fmean(gains):+.1f}" if gains else "-"
+
+
+def _matched(found: Sequence[Regime], name: str, low: str, high: str) -> list[tuple[Regime, Regime]]:
+    """Pairs of regimes that differ in one factor alone."""
+    others = [factor for factor, _, _ in FACTORS if factor != name]
+
+    def key(regime: Regime) -> tuple[str, ...]:
+        return tuple(str(regime.group.get(other)) for other in (*others, "alpha", "net"))
+
+    at_low = {key(r): r for r in found if r.group.get(name) == low}
+    at_high = {key(r): r for r in found if r.group.get(name) == high}
+    return [(at_low[k], at_high[k]) for k in sorted(set(at_low) & set(at_high))]

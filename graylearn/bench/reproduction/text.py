@@ -1,0 +1,58 @@
+"""Small pieces of prose made of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from graylearn.bench import names
+from graylearn.bench.records import Group, Record
+from graylearn.bench.statistics import Comparison, counted
+
+NOT_YET = "*Not measured yet.*"
+"""What stands where a store is missing."""
+
+
+def hardware(found: Iterable[Record]) -> str:
+    """On what the records were measured."""
+    kinds = set()
+    for record in found:
+        described = record.row.get("hardware") or {}
+        kinds.add(described.get("gpu") or f"CPU ({described.get('machine', 'unknown')})")
+    return ", ".join(sorted(kinds))
+
+
+def settings(found: Sequence[Group]) -> str:
+    """Networks, schedules and shares of OOD samples of some groups."""
+    ways = sorted({names.schedule_text(group.cell) for group in found})
+    if len(ways) > 3:
+        ways = [f"{len(ways)} networks or schedules, from {ways[0]} to {ways[-1]}"]
+    alphas = sorted({float(group.get("alpha")) for group in found if group.get("alpha") is not None})
+    share = f"alpha {alphas[0]:g}" if len(alphas) == 1 else f"alpha {alphas[0]:g} to {alphas[-1]:g}"
+    return f"{'; '.join(ways)}; {share}" if alphas else "; ".join(ways)
+
+
+def seeds(found: Sequence[Group], methods: Sequence[str] = ("standard", "gl")) -> str:
+    """How many seeds the compared methods have, over all groups."""
+    counts = [len(group.values(m)) for group in found for m in methods if group.values(m)]
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    return counted(low, "seed") if low == high else f"{low} to {high} seeds"
+
+
+def shown(found: Comparison | None, more: str, less: str, same: str) -> str:
+    """One of three sentences, by what a comparison shows."""
+    if found is None:
+        return ""
+    return {"higher": more, "lower": less, "same": same}[found.state]
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    words = list(words)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
+
+
+def every_record(found: Iterable[Group]) -> list[Record]:
+    """All records of some groups."""
+    return [record for group in found for by_seed in group.by_method.values() for record in by_seed.values()]

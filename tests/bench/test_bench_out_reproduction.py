@@ -1,0 +1,302 @@
+"""The page of the reproduction says what the stores say: every sentence of outcome turns with the numbers."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from bench_out_rows import Cell, row, rows_of
+
+from graylearn.bench import EXPERIMENTS, Options, paper
+from graylearn.bench.records import records
+from graylearn.bench.reproduction import generate, main
+from graylearn.bench.reproduction.commands import commands
+from graylearn.bench.reproduction.evidence import Evidence
+from graylearn.bench.reproduction.judgement import Judgement, Part
+from graylearn.bench.reproduction.rules import RULES
+from graylearn.bench.reproduction.write import check
+
+SMALL = Options(seeds=(0, 1, 2), epochs=4)
+ABSENT = ("gene", "cifar100")
+
+
+def evidence(**stores):
+    """Evidence of hand-made rows, by experiment."""
+    found = {name: [] for name in EXPERIMENTS}
+    for name, rows in stores.items():
+        found[name] = records(rows)
+    return Evidence(found, [])
+
+
+def judged(name, **stores):
+    return RULES[name](evidence(**stores))
+
+
+def write_stores(folder, **stores):
+    for name, rows in stores.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in rows))
+    return folder
+
+
+def levels(**by_method):
+    """Accuracy by method, a little different under each seed, others at .90."""
+
+    def measure(cell):
+        return by_method.get(cell.method.replace("-", "_").replace("+", "_"), 0.90) + 0.001 * cell.seed
+
+    return measure
+
+
+def test_the_committed_page_and_figures_are_as_the_results_make_them():
+    assert check() == []
+
+
+def test_without_results_nothing_is_claimed(tmp_path):
+    page = generate(tmp_path)
+    assert (
+        f"Of {len(paper.CLAIMS)} claims that experiments can judge: 0 hold, 0 hold in part, 0 do not hold"
+        in page
+    )
+    assert page.count("**Not measured.**") == len(paper.CLAIMS)
+    assert "needs cifar-100-python/" in page
+    for name in EXPERIMENTS:
+        assert f"`graylearn bench {name}` measures it" in page
+
+
+def test_every_claim_has_a_rule():
+    assert list(RULES) == [claim.name for claim in paper.CLAIMS]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_any_store_alone_makes_a_page(name, tmp_path):
+    protocols = ("paper", "released", "tuned") if name == "table2" else ("paper",)
+    options = Options(seeds=(0,), epochs=4, protocol=protocols)
+    made = rows_of(name, levels(gl=0.93, standard=0.91, oracle=0.94), options, without=ABSENT)
+    page = generate(write_stores(tmp_path, **{name: made}))
+    assert f"`graylearn bench {name}` measures it" not in page
+    for other in EXPERIMENTS:
+        assert other == name or f"`graylearn bench {other}` measures it" in page
+    for grid in re.findall(r"(?:^\|.*\|\n)+", page, re.MULTILINE):
+        bars = {len(re.findall(r"(?<!\\)\|", line)) for line in grid.splitlines()}
+        assert len(bars) == 1, grid
+
+
+@pytest.mark.parametrize(
+    ("states", "verdict"),
+    [
+        ([], "not measured"),
+        (["yes", "yes"], "holds"),
+        (["yes", "open"], "holds in part"),
+        (["yes", "no"], "holds in part"),
+        (["yes", "no", "no"], "does not hold"),
+        (["open", "open"], "does not hold"),
+        (["no"], "does not hold"),
+    ],
+)
+def test_the_verdict_follows_from_the_parts(states, verdict):
+    assert Judgement("", tuple(Part("", state, "") for state in states), (), "table1").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "experiment", "supporting", "contradicting"),
+    [
+        ("ood-hurts", "table1", {"oracle": 0.93}, {"oracle": 0.88}),
+        ("images-best", "table1", {"gl": 0.93}, {"gl": 0.88}),
+        ("images-standard", "table1", {"gl": 0.93}, {"gl": 0.88}),
+        ("spl-worst", "table1", {"spl": 0.80}, {"spl": 0.93}),
+        ("bt-il", "table1", {"bt": 0.93, "il": 0.93}, {"spl": 0.95}),
+        ("nl-mae", "table1", {"nl": 0.905}, {"nl": 0.80}),
+        ("tables-best", "table2", {"gl": 0.93}, {"gl": 0.88}),
+        ("tables-standard", "table2", {"gl": 0.93}, {"standard": 0.95}),
+        ("sources-gl", "sources", {"gl": 0.93}, {"gl": 0.88}),
+        ("architectures-gl", "architectures", {"gl": 0.93}, {"gl": 0.88}),
+        ("ablation-tables", "ablation", {"gl": 0.93}, {"gl": 0.88}),
+        ("ablation-images", "ablation", {"gl": 0.93}, {"gl": 0.88}),
+        ("formula", "table1", {"gl_label": 0.93}, {"gl_label": 0.85}),
+    ],
+)
+def test_a_verdict_turns_with_the_numbers(name, experiment, supporting, contradicting):
+    made = {
+        kind: rows_of(experiment, levels(**changes), SMALL, without=ABSENT)
+        for kind, changes in (("for", supporting), ("against", contradicting))
+    }
+    assert judged(name, **{experiment: made["for"]}).verdict == "holds"
+    assert judged(name, **{experiment: made["against"]}).verdict == "does not hold"
+
+
+def test_better_on_one_set_is_in_part():
+    def measure(cell):
+        return 0.93 if cell.method == "gl" and cell.dataset == "svhn" else 0.90 + 0.001 * cell.seed
+
+    found = judged("images-standard", table1=rows_of("table1", measure, SMALL, without=ABSENT))
+    assert found.verdict == "holds in part"
+    assert {part.state for part in found.parts if part.what.startswith("SVHN")} == {"yes"}
+    assert {part.state for part in found.parts if not part.what.startswith("SVHN")} == {"open"}
+
+
+def test_shares_falling_and_stable():
+    def measure(cell):
+        return 0.94 - 0.1 * cell.alpha if cell.method == "standard" else 0.94
+
+    made = rows_of("alpha", measure, Options(seeds=(0,), epochs=4))
+    falls, stays = judged("alpha-standard", alpha=made), judged("alpha-gl", alpha=made)
+    assert (falls.verdict, stays.verdict) == ("holds", "holds")
+    assert "fitted change -4.5 points" in falls.parts[0].numbers  # .1 x .45 of the range, in points
+    level = rows_of("alpha", lambda cell: 0.94, Options(seeds=(0,), epochs=4))
+    assert judged("alpha-standard", alpha=level).verdict == "does not hold"
+    swapped = rows_of("alpha", lambda cell: 0.94 - 0.1 * cell.alpha, Options(seeds=(0,), epochs=4))
+    assert judged("alpha-gl", alpha=swapped).verdict == "does not hold"
+
+
+def test_sources_matter_where_they_spread_by_more_than_a_point():
+    def spread_by(step):
+        return lambda cell: 0.9 + step * int(cell.ood.partition("/")[2] or 0)
+
+    for step, verdict in ((0.0015, "holds"), (0.0005, "does not hold")):
+        made = rows_of("sources", spread_by(step), Options(seeds=(0,), epochs=4))
+        assert judged("sources-matter", sources=made).verdict == verdict
+
+
+def test_residual_networks_on_top_or_not():
+    for best, verdict in ((("resnet18", "densenet121"), "holds"), (("vgg19", "resnet18"), "does not hold")):
+        measure = lambda cell, best=best: 0.95 if cell.net in best else 0.9  # noqa: E731
+        made = rows_of("architectures", measure, Options(seeds=(0,), epochs=4))
+        assert judged("architectures-residual", architectures=made).verdict == verdict
+
+
+def calibration_rows(standard, gray):
+    """ECE and one filled bin each: (error, confidence, accuracy)."""
+    made = []
+    for labels in ("specific", "random"):
+        for method, (error, sure, right) in (("standard", standard), ("gl", gray)):
+            cell = Cell("image", "cifar10", method, 0, ood="tiny-imagenet/0", labels=labels, net="resnet18")
+            bins = {"count": [0, 50], "accuracy": [None, right], "confidence": [None, sure]}
+            made.append(row(cell, right, "calibration", ece=error, reliability=bins))
+    return made
+
+
+def test_calibration_better_worse_and_how_sure():
+    good = calibration_rows((0.031, 0.95, 0.919), (0.019, 0.94, 0.921))
+    bad = calibration_rows((0.019, 0.90, 0.919), (0.041, 0.96, 0.919))
+    for name in ("calibration-gl", "calibration-perfect", "calibration-overconfident"):
+        assert judged(name, calibration=good).verdict == "holds", name
+        assert judged(name, calibration=bad).verdict == "does not hold", name
+    told = judged("calibration-overconfident", calibration=good).parts[0].numbers
+    assert told == "confidence - accuracy: Standard +3.1, GL +1.9 points"
+
+
+def test_separation_is_the_auroc_of_the_history():
+    for auroc, verdict in ((0.95, "holds"), (0.80, "does not hold")):
+        made = [
+            row(Cell("image", "cifar10", method, 0, ood="svhn"), 0.9, "table1", ood_auroc=value)
+            for method, value in (("standard", 0.9), ("gl", auroc))
+        ]
+        assert judged("separation", table1=made).verdict == verdict
+
+
+def test_two_classes_say_rounding_or_that_something_is_wrong(tmp_path):
+    options = Options(seeds=(0, 1), protocol=("paper",))
+    same = rows_of("table2", levels(), options, without=ABSENT)
+    page = generate(write_stores(tmp_path, table2=same))
+    assert "The largest of these differences is 0.00 points: rounding" in page
+    other = rows_of("table2", levels(gl=0.93), options, without=ABSENT)
+    page = generate(write_stores(tmp_path, table2=other))
+    assert "The largest of these differences is 3.00 points, more than rounding explains" in page
+
+
+def test_protocols_are_compared_and_the_nearest_to_the_print_is_named(tmp_path):
+    level = {"paper": 0.8, "released": 0.6, "tuned": 0.9}
+    options = Options(seeds=(0, 1), protocol=("paper", "released", "tuned"))
+    made = rows_of("table2", lambda cell: level[cell.protocol], options, without=ABSENT)
+    page = generate(write_stores(tmp_path, table2=made))
+    assert "Standard training under `tuned` is shown to be above `released`: 90.0 against 60.0 %" in page
+    printed = [line["standard"] for name, line in paper.TABLE2.items() if name != "gene"]
+    distance = {name: sum(abs(100 * value - p) for p in printed) / 7 for name, value in level.items()}
+    assert min(distance, key=distance.get) == "released"
+    assert f"`released` {distance['released']:.1f}" in page
+    assert "The printed baselines are nearest to `released`." in page
+
+
+@pytest.mark.parametrize(
+    ("oracle", "gray", "refined", "says"),
+    [
+        (0.95, 0.93, 0.94, "GL and GL + refine help"),
+        (0.95, 0.90, 0.94, "GL + refine helps"),
+        (0.95, 0.90, 0.90, "neither helps"),
+        (0.95, 0.88, 0.93, "GL + refine helps; GL costs accuracy"),
+        (0.90, 0.90, 0.90, "nothing to repair"),
+        (0.90, 0.92, 0.90, "nothing to repair, GL gains all the same"),
+    ],
+)
+def test_what_helps_in_a_regime(oracle, gray, refined, says, tmp_path):
+    measure = levels(oracle=oracle, gl=gray, gl_refine=refined)
+    page = generate(write_stores(tmp_path, regimes=rows_of("regimes", measure, Options(seeds=(0,)))))
+    grid = page.split("## When OOD samples hurt")[1].split("##")[0]
+    assert grid.count(f"| {says} |") == 16  # 4 sets x 2 labels x 2 schedules
+    if oracle > 0.91:
+        assert f"| {100 * (gray - 0.9) / 0.05:.0f} % | {100 * (refined - 0.9) / 0.05:.0f} % |" in grid
+
+
+def test_the_factor_that_matters_is_named(tmp_path):
+    def measure(cell):
+        if cell.method == "oracle":
+            return 0.95
+        return 0.90 if cell.preset == "paper" else 0.94
+
+    page = generate(write_stores(tmp_path, regimes=rows_of("regimes", measure, Options(seeds=(0,)))))
+    assert "**Schedule**: OOD samples cost more with long" in page
+    assert "**Classes**: OOD samples are not shown to cost more or less with many (100)" in page
+    assert "| schedule: long (steps after a high rate) | 8 | +5.0 |" in page
+
+
+@pytest.mark.parametrize(
+    ("experiment", "options", "expected"),
+    [
+        ("alpha", Options(), "graylearn bench alpha"),
+        ("alpha", Options(epochs_scale=0.3), "graylearn bench alpha --epochs-scale 0.3"),
+        (
+            "regimes",
+            Options(epochs_scale=0.2, batch_size=512),
+            "graylearn bench regimes --epochs-scale 0.2 --batch-size 512",
+        ),
+        ("alpha", Options(seeds=(0, 1, 2)), "graylearn bench alpha --seeds 0-2"),
+        ("table2", Options(protocol=("tuned",)), "graylearn bench table2 --protocol tuned"),
+    ],
+)
+def test_the_command_runs_these_very_cells(experiment, options, expected):
+    made = rows_of(experiment, lambda cell: 0.9, options, without=ABSENT)
+    assert expected in commands(experiment, records(made))
+
+
+def test_the_papers_own_contradictions_are_computed(tmp_path):
+    page = generate(tmp_path)
+    assert "Table 2 prints the average of SRCC as 64.2; its lines give 66.3." in page
+    assert "CIFAR-100, specific labels (Standard 66.3, SPL 69.2)" in page
+
+
+def test_main_writes_page_and_figures_and_checks_them(tmp_path, capsys):
+    results = tmp_path / "results"
+    results.mkdir()
+    made = rows_of("regimes", levels(oracle=0.95, gl=0.93), Options(seeds=(0,)))
+    write_stores(results, regimes=made)
+    page, figures = tmp_path / "page.md", tmp_path / "figures"
+    words = ["--results", str(results), "--page", str(page), "--figures", str(figures)]
+    assert main([*words, "--check"]) == 1
+    assert "regimes.svg, page.md differ from the results" in capsys.readouterr().err
+    assert main(words) == 0
+    assert "![" in page.read_text(encoding="utf-8")
+    assert main([*words, "--check"]) == 0
+    assert main(words) == 0
+    write_stores(results, regimes=made[:-1])
+    assert main([*words, "--check"]) == 1
+    (results / "regimes.jsonl").unlink()
+    assert main(words) == 0
+    assert list(figures.glob("*.svg")) == []
+
+
+def test_earlier_image_runs_are_a_source_of_regimes():
+    results = Path(__file__).parents[2] / "results"
+    found = Evidence.read(results).images
+    assert {record.get("dataset") for record in found} == {"cifar10/8", "tiny-imagenet/100"}
+    lines = [json.loads(line) for line in (results / "images.jsonl").read_text().splitlines()]
+    assert [record.accuracy for record in found] == pytest.approx([100 * line["accuracy"] for line in lines])

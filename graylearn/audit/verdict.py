@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.audit.centroids import centre_cosine, find_strangers
 from graylearn.audit.mixture import NoiseFit, fit_noise
 from graylearn.audit.result import Audit, Mode
+from graylearn.audit.strangers import find_strangers
 from graylearn.audit.views import pool_views
 from graylearn.data.samples import Label
 
@@ -20,10 +20,10 @@ MIN_CLASS = 4
 """Classes with fewer samples than this are never flagged: half of the folds saw one of them at most."""
 MIN_SAMPLES = 30
 """Below this many samples nothing is flagged: no test of the labels can be passed."""
-FLAG_AT, FLAG_AT_FEW = 0.4, 0.5
-"""Posterior above which a sample is flagged, with four classes or more and with fewer. The mixture tends to
-find less than there is (precision .89, recall .68 at .5), so with many classes .4 gains .03 of F1; with
-two or three it gains nothing."""
+LOWEST_FLAG, HIGHEST_FLAG = 0.25, 0.5
+"""Between these the threshold on the posterior is chosen by the posterior itself; see `threshold_of`."""
+WEAK = 0.3
+"""What full doubt of the single views counts in the score of a sample beside its posterior."""
 MIN_CLASSES_FOR_STRANGERS = 4
 """With fewer classes there are too few kinds of foreigner to compare with."""
 
@@ -46,7 +46,6 @@ def judge(
     best = views.P.argmax(axis=1) if n else np.zeros(0, dtype=np.int64)
     posterior, pi, o = np.zeros(n), np.zeros(n), np.zeros(n)
     form, temperature, details = "none", 1.0, {f"weight_{name}": w for name, w in views.weights.items()}
-    flag_at = FLAG_AT if len(classes) >= 4 else FLAG_AT_FEW
     judged = n >= MIN_SAMPLES and len(np.unique(label[checked])) >= 2
     if judged:
         fit = fit_noise(views.P[checked], label[checked], views.evidence[checked])
@@ -55,10 +54,8 @@ def judge(
         details.update(_details(fit))
     score = posterior if form != "none" else 1.0 - confidence
     if judged and features is not None and len(classes) >= MIN_CLASSES_FOR_STRANGERS:
-        rest = np.flatnonzero(checked & (posterior <= flag_at))
-        strange = find_strangers(
-            centre_cosine(features[rest], label[rest], len(classes)), label[rest], best[rest] == label[rest]
-        )
+        rest = np.flatnonzero(checked & (posterior <= threshold_of(posterior)))
+        strange = find_strangers(features[rest], label[rest], len(classes), best[rest] == label[rest])
         details["strangers"] = strange.share
         if strange.share > 0:
             # A stranger's label is no draw at random, so both chances stand side by side.
@@ -66,7 +63,13 @@ def judge(
             o[rest] = np.maximum(o[rest], found)
             pi[rest] = np.maximum(pi[rest], found)
             posterior[rest] = 1.0 - (1.0 - posterior[rest]) * (1.0 - found)
-            score = np.maximum(posterior, 0.01 * (1.0 - confidence))
+            # Below the suspects, what both views say weakly still orders the rest.
+            weak = 1.0 - confidence
+            if strange.rank is not None:
+                away = 1.0 - strange.rank
+                # Where no label looks drawn at random, probabilities have learnt the strangers' labels.
+                weak[rest] = away if form == "none" else 0.5 * (weak[rest] + away)
+            score = 1.0 - (1.0 - posterior) * (1.0 - WEAK * weak)
             form = f"{form}+strangers"
             notes.append(
                 f"{strange.share:.1%} of the samples that fit their label by probability lie apart from the "
@@ -78,6 +81,8 @@ def judge(
             score[rest] = 0.5 * (score[rest] + 1.0 - strange.rank)
     if form == "none" and judged:
         notes.append("nothing flagged: the labels are explained without any of them being random")
+    flag_at = threshold_of(posterior)
+    details["threshold"] = flag_at
     suspected = posterior > flag_at
     is_ood = suspected & (o > 0.5 * pi)
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
@@ -89,6 +94,20 @@ def judge(
         suspected=suspected, kind=kind, suggested=suggested, posterior=posterior, pi=pi, o=o, P=views.P,
         temperature=temperature, mode=mode, form=form, notes=tuple(notes), details=details,
     )  # fmt: skip
+
+
+def threshold_of(posterior: Floats) -> float:
+    """The threshold that is best for F1 if the posterior is right, between .25 and .5.
+
+    Flagging the n largest finds sum(their posterior) of sum(all), so the expected F1 is about
+    2 sum(n largest) / (n + sum(all)); the largest n with the maximum is taken.
+    """
+    ordered = np.sort(posterior)[::-1]
+    total = float(ordered.sum())
+    if total <= 0:
+        return HIGHEST_FLAG
+    expected = 2.0 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + total)
+    return float(np.clip(ordered[int(expected.argmax())] - 1e-9, LOWEST_FLAG, HIGHEST_FLAG))
 
 
 def _notes(n: int, classes: tuple[Label, ...], count: Ints) -> list[str]:

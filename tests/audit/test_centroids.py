@@ -1,16 +1,10 @@
-"""Trimmed class centres, ranks among foreigners, and strangers."""
+"""Trimmed class centres."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from graylearn.audit.centroids import (
-    _closest,
-    centre_cosine,
-    centre_distance,
-    find_strangers,
-    foreign_rank,
-)
+from graylearn.audit.centroids import _closest, centre_cosine, centre_distance
 
 
 def clouds(seed, strangers=0.0, n=1500, k=8, d=40, spread=1.0):
@@ -59,41 +53,11 @@ def test_distance_sees_what_is_off_a_thin_cloud():
     assert roc_auc_score(strange, own) > roc_auc_score(strange, plain) + 0.05
 
 
-def test_foreign_rank_counts_foreigners():
-    random = np.random.default_rng(2)
-    similarity, label = random.normal(size=(60, 3)), random.integers(3, size=60)
-    rank = foreign_rank(similarity, label)
-    for i in range(60):
-        foreign = similarity[label != label[i], label[i]]
-        expected = ((foreign <= similarity[i, label[i]]).sum() + 0.5) / (len(foreign) + 1)
-        assert rank[i] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("share", [0.1, 0.2])
-def test_strangers_with_one_label_each_are_found_and_counted(share):
-    x, label, strange = clouds(3, strangers=share)
-    found = find_strangers(centre_cosine(x, label, 8), label, np.ones(len(label), dtype=bool))
-    assert found.reason == ""
-    assert found.share == pytest.approx(share, abs=0.06)
-    flagged = found.posterior > 0.5
-    assert strange[flagged].mean() > 0.8
-    assert flagged[strange].mean() > 0.6
-
-
-@pytest.mark.parametrize("spread", [1.0, 2.0, 4.0, 8.0])
-def test_clean_clouds_have_no_strangers_however_much_they_overlap(spread):
-    x, label, _ = clouds(4, spread=spread)
-    found = find_strangers(centre_cosine(x, label, 8), label, np.ones(len(label), dtype=bool))
-    assert found.share == 0
-    assert not found.posterior.any()
-    assert found.reason
-
-
-def test_where_centres_explain_nothing_the_view_abstains():
-    random = np.random.default_rng(5)
-    x, label = random.normal(size=(600, 10)).astype(np.float32), random.integers(5, size=600)
-    found = find_strangers(centre_cosine(x, label, 5), label, np.ones(600, dtype=bool))
-    assert not found.posterior.any()
-    assert "not clouds" in found.reason
-    few = find_strangers(centre_cosine(x[:50], label[:50], 5), label[:50], np.ones(50, dtype=bool))
-    assert few.reason == "too few samples"
+def test_no_centre_is_made_of_what_is_held_to_be_foreign():
+    """Three of five samples of a label point elsewhere: without them the centre is right."""
+    east, north = [1.0, 0.0], [0.0, 1.0]
+    x = np.array([east, east, north, north, north, [-1.0, 0.0]], dtype=np.float32)
+    label = np.array([0, 0, 0, 0, 0, 1])
+    outside = np.array([False, False, True, True, True, False])
+    assert centre_cosine(x, label, 2, outside)[:5, 0] == pytest.approx([1, 1, 0, 0, 0], abs=1e-6)
+    assert centre_cosine(x, label, 2)[2, 0] > 0.8

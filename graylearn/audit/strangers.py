@@ -1,0 +1,243 @@
+"""Strangers: samples that lie apart from the others of their label, as foreign samples that share it do.
+
+Two ways to see them. **Split**: each label's samples are parted in two by direction, and where the smaller
+part points as far away from the larger as another class would, it is foreign. This sees foreign samples
+that are alike, up to nearly half of a label. **Ranks**: how many samples *with other labels* are farther
+from a label's centre than its own sample is; this sees those that are all over the place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.audit.centroids import centre_cosine
+from graylearn.audit.neighbours import unit_rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+APART = 0.15
+"""Cosine between the two parts of a label below which the smaller is held to be foreign. Parts of one clean
+class point the same way (.2 to .9 on image and text features), two classes do not (median -.1)."""
+EVIDENT = 0.03
+"""Nats a sample that two bell curves must gain over one for a part to be evident. Parts of clean classes and
+of labels given at random have -.1 to .1, parts that are one foreign class .1 to 1."""
+MIN_PART, MIN_PART_SHARE = 3, 0.03
+"""A part is at least so many samples, and such a share of its label."""
+MIN_SHARE, MAX_SHARE = 0.06, 0.28
+"""Fewer strangers are what hard sets have of themselves (Tiny-ImageNet: 3 to 5 %); with more, it is the
+classes that are not clouds."""
+MIN_EVIDENT = 0.05
+"""Share of evident foreign parts from which on the split is believed; clean Tiny-ImageNet has .01 to .03."""
+EXPLAINED, EXPLAINED_SPLIT = 0.85, 0.8
+"""How well centres must predict the labels of members, as a share of how well the pooled views do."""
+OPPOSITE = 0.68
+"""Half of a foreign part ranks in the lower half of foreigners, being one of them. Where more do, the parts
+lie on opposite sides of the middle of all data, as they do in tables with one strong axis (.8 to 1)."""
+MIN_COSINE = -0.35
+"""The same, by the mean cosine between the parts: -.1 to -.3 for foreign classes, -.5 to -.8 in tables."""
+_LEVELS = (0.1, 0.2, 0.3, 0.5)
+_ROUNDS = 15
+
+
+@dataclass(frozen=True)
+class Split:
+    """Each label's samples parted in two."""
+
+    foreign: Bools
+    """(N,) in the smaller part of a label whose parts lie as far apart as classes."""
+    posterior: Floats
+    """(N,) chance of belonging to the foreign part; zero for labels without one."""
+    labels: Ints
+    """Labels that have a foreign part."""
+    evident: float
+    """Share of the samples in foreign parts that are clusters of their own, and not only what is far out."""
+    cosine: float
+    """Mean cosine between the two parts of those labels."""
+
+
+def _leave_one_out(rows: Floats, part: Bools) -> Floats:
+    """(N,) cosine to the mean of the part less cosine to the mean of the others, each row itself left out."""
+
+    def cosine(inside: Bools) -> Floats:
+        total = rows[inside].sum(axis=0) - rows * inside[:, None]
+        length = np.maximum(np.linalg.norm(total, axis=1), 1e-12)
+        return np.asarray(np.einsum("nd,nd->n", rows, total) / length)
+
+    return cosine(part) - cosine(~part)
+
+
+def _halves(rows: Floats) -> tuple[Bools, Floats]:
+    """Two spherical means, begun from the fifth of the samples that are farthest from the others."""
+    everyone = np.ones(len(rows), dtype=bool)
+    away = -_leave_one_out(rows, everyone)
+    part = away > np.quantile(away, 0.8)
+    pull = np.zeros(len(rows))
+    for _ in range(_ROUNDS):
+        pull = _leave_one_out(rows, part)
+        moved = pull > 0
+        if moved.all() or not moved.any() or np.array_equal(moved, part):
+            break
+        part = moved
+    return (part, pull) if part.mean() <= 0.5 else (~part, -pull)
+
+
+def _two_bells(pull: Floats, part: Bools) -> tuple[Floats, float]:
+    """(N,) chance of belonging to the part by two bell curves along the pull, and what they gain over one.
+
+    The gain is in nats a sample, with each sample counted to its own curve; one cloud cut in two has about 0.
+    """
+    share = float(part.mean())
+    mean = np.array([pull[~part].mean(), pull[part].mean()])
+    spread = np.maximum([pull[~part].std(), pull[part].std()], 1e-3)
+    inside = share * np.log(share / spread[1]) + (1 - share) * np.log((1 - share) / spread[0])
+    gain = float(inside + np.log(max(pull.std(), 1e-3)))
+    weight = np.array([1 - share, share])
+    chance = part.astype(np.float64)
+    for _ in range(20):
+        density = weight / spread * np.exp(-0.5 * ((pull[:, None] - mean) / spread) ** 2) + 1e-300
+        chance = density[:, 1] / density.sum(axis=1)
+        weight = np.clip([1 - chance.mean(), chance.mean()], 0.02, 0.98)
+        each = np.stack([1 - chance, chance])
+        total = each.sum(axis=1) + 1e-9
+        mean = each @ pull / total
+        spread = np.sqrt((each * (pull - mean[:, None]) ** 2).sum(axis=1) / total)
+        spread = np.maximum(spread, 0.5 * spread.max() + 1e-3)  # no curve shrinks to a few samples
+    # Far out, where both curves vanish, the nearer end decides.
+    return np.where(pull > mean[1], 1.0, np.where(pull < mean[0], 0.0, chance)), gain
+
+
+def split_labels(unit: Floats, label: Ints) -> Split:
+    """Part each label's unit rows in two and keep the parts that lie apart."""
+    n = len(label)
+    foreign, posterior = np.zeros(n, dtype=bool), np.zeros(n)
+    found: list[int] = []
+    angles: list[float] = []
+    evident = 0
+    for k in np.unique(label):
+        members = np.flatnonzero(label == k)
+        if len(members) < 4 * MIN_PART:
+            continue
+        rows = unit[members]
+        part, pull = _halves(rows)
+        if part.sum() < max(MIN_PART, MIN_PART_SHARE * len(members)):
+            continue
+        one, other = rows[part].sum(axis=0), rows[~part].sum(axis=0)
+        cosine = float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-12))
+        if cosine > APART:
+            continue
+        angles.append(cosine)
+        chance, gain = _two_bells(pull, part)
+        posterior[members] = chance + 1e-6 * pull
+        foreign[members] = chance > 0.5
+        evident += int(part.sum()) if gain > EVIDENT else 0
+        found.append(int(k))
+    return Split(
+        foreign,
+        np.clip(posterior, 0.0, 1.0),
+        np.array(found, dtype=np.int64),
+        evident / max(n, 1),
+        float(np.mean(angles)) if angles else 0.0,
+    )
+
+
+def foreign_rank(similarity: Floats, label: Ints) -> Floats:
+    """(N,) share of the samples with other labels that are farther from the sample's own centre than it is.
+
+    Members come out near 1. What belongs elsewhere is as near as any foreigner: evenly spread over 0 to 1.
+    """
+    rank = np.ones(len(label))
+    for k in np.unique(label):
+        own = label == k
+        foreign = np.sort(similarity[~own, k])
+        rank[own] = (np.searchsorted(foreign, similarity[own, k], side="right") + 0.5) / (len(foreign) + 1)
+    return rank
+
+
+@dataclass(frozen=True)
+class Strangers:
+    """Samples that sit among their label's samples as a foreigner would."""
+
+    posterior: Floats
+    """(N,) chance that the sample does not belong to its label's cloud; zero where the view abstained."""
+    share: float
+    """Estimated share of strangers; 0 where the view abstained."""
+    reason: str
+    """Why the view abstained, "" where it did not."""
+    rank: Floats | None = None
+    """(N,) rank among foreigners, where the centres explain the labels; None elsewhere."""
+
+
+def find_strangers(
+    features: NDArray[np.float32], label: Ints, num_classes: int, agreement: Bools
+) -> Strangers:
+    """Tell strangers from members, where the classes are clouds at all.
+
+    They are held to be clouds where the centres, freed of foreign parts, predict the labels of members
+    nearly as well as the pooled views: `agreement` (N,) says where their best class is the given label.
+    """
+    n = len(label)
+    nothing = np.zeros(n)
+    if n < 100:
+        return Strangers(nothing, 0.0, "too few samples")
+    split = split_labels(unit_rows(features).double().numpy(), label)
+    evident = split.evident >= MIN_EVIDENT
+    similarity = centre_cosine(features, label, num_classes, split.foreign if evident else None)
+    rank = foreign_rank(similarity, label)
+    member = rank > 0.5
+    predicted = similarity.argmax(axis=1) == label
+    explained = predicted[member].mean() / max(float(agreement[member].mean()), 1e-12)
+    if explained < (EXPLAINED_SPLIT if evident else EXPLAINED):
+        return Strangers(nothing, 0.0, "classes are not clouds here: centres do not explain the labels")
+    by_rank = _by_rank(rank)
+    if not evident:
+        return by_rank
+    share = float(split.foreign.mean())
+    if share > MAX_SHARE:
+        return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
+    if (rank[split.foreign] < 0.5).mean() > OPPOSITE or split.cosine < MIN_COSINE:
+        return Strangers(
+            nothing, 0.0, "classes are not clouds here: parts of a class lie opposite each other"
+        )
+    posterior = split.posterior
+    if by_rank.share > 0:
+        apart = np.isin(label, split.labels)
+        posterior = np.where(apart, 0.5 * (posterior + by_rank.posterior), by_rank.posterior)
+    return Strangers(posterior, float(posterior.mean()), "", rank)
+
+
+def _by_rank(rank: Floats) -> Strangers:
+    """Strangers by their ranks among foreigners alone.
+
+    If a share s of the samples are strangers, the ranks below any level l hold s * l of all samples, so
+    their count tells s. That is right only where members rank near 1, and held to be so where the counts
+    agree over the levels and s is not too large.
+    """
+    n = len(rank)
+    nothing = np.zeros(n)
+    density = {level: float((rank < level).mean()) / level for level in (*_LEVELS, 0.7)}
+    noise = {level: 1.64 * np.sqrt((rank < level).sum() + 0.5) / (level * n) for level in _LEVELS}
+    share = float(np.median([density[level] for level in _LEVELS]))
+    if min(density[level] - noise[level] for level in _LEVELS) < 0 or share < MIN_SHARE:
+        return Strangers(nothing, 0.0, "no strangers", rank)
+    if share > MAX_SHARE:
+        return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
+    if density[0.7] > 1.35 * density[0.3] + 0.03 or density[0.1] > 1.5 * density[0.5] + 0.03:
+        return Strangers(nothing, 0.0, "classes are not clouds here: uneven ranks", rank)
+    return Strangers(_local_share(rank, share), share, "", rank)
+
+
+def _local_share(rank: Floats, share: float) -> Floats:
+    """Chance of being a stranger at each rank: share over the density of ranks, which rises towards 1."""
+    bins = int(np.clip(len(rank) // 25, 20, 200))
+    place = np.minimum((rank * bins).astype(np.int64), bins - 1)
+    density = np.bincount(place, minlength=bins) * bins / len(rank)
+    rising = np.maximum.accumulate(np.convolve(np.pad(density, 1, mode="edge"), np.ones(3) / 3, mode="valid"))
+    chance = np.minimum(share / np.maximum(rising, 1e-12), 1.0)
+    smooth = np.interp(rank, (np.arange(bins) + 0.5) / bins, chance)
+    # Ranks that share a chance still differ: the lower, the stranger.
+    return np.asarray(np.clip(smooth * (1.0 - 1e-3 * rank), 0.0, 1.0))

@@ -1,168 +1,43 @@
 """The audit against cleanlab, PyOD and a standard-trained network: does it find what does not belong?
 
-    python benchmarks/audit.py --data FOLDER --features FOLDER --out results/audit.jsonl
+    python benchmarks/audit.py --data FOLDER --features FOLDER --jobs 12        # results/audit.jsonl
+    python benchmarks/audit.py --data FOLDER --features FOLDER --time           # seconds, one process
+    python benchmarks/audit.py --summary                                        # tables in Markdown
 
 One JSON line a cell, setting, seed and method; a run that was cut short goes on where it was. All methods
 see the same scaled features. `--features` holds cifar10-features.npz, tiny-features.npz (EfficientNet-Lite0)
 and banking77-features.npz (MiniLM), as graylearn.data.embed_images and embed_text make them.
-`--summary` prints the tables of an output file and measures nothing.
+`--time` measures one method at a time, in this process, on one thread (setting `mix`, first seed).
+A peer that cannot be imported is left out, with a note.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import time
+import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import audit_cells as cells
+import audit_tables
 import numpy as np
-import pandas as pd
 import record
 import torch
+from audit_methods import METHODS, TIMED_ONLY, Scores, Set, importable
 from joblib import Parallel, delayed, parallel_config
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.model_selection import StratifiedKFold
 
-from graylearn.audit import audit
-from graylearn.audit.heldout import held_out_probabilities, schedule_for
-from graylearn.audit.inputs import as_features
-from graylearn.audit.views import scaled
 from graylearn.data import Contaminated
-from graylearn.nets.mlp import MLP
-from graylearn.training import OptimizerSettings, train
 
-Scores = dict[str, Any]
-
-
-class Set:
-    """One contaminated set, and the 5-fold predictions that several peers share."""
-
-    def __init__(self, data: Contaminated) -> None:
-        self.data = data
-        self.y, self.num_classes = data.y, len(data.classes)
-        self.raw = scaled(np.asarray(data.x))  # what peers get: all columns
-        self.features = as_features(data.x, len(data))
-        self.folds: dict[str, tuple[np.ndarray, float]] = {}
-
-    def five_folds(self, kind: str) -> tuple[np.ndarray, float]:
-        """Out-of-sample class probabilities of a logistic regression or of our network, and their time."""
-        if kind not in self.folds:
-            began = time.perf_counter()
-            if kind == "mlp":
-                p = held_out_probabilities(self.features, self.y, self.num_classes, folds=5, repeats=1)
-            else:
-                p = self._logistic()
-            self.folds[kind] = np.asarray(p), time.perf_counter() - began
-        return self.folds[kind]
-
-    def _logistic(self) -> np.ndarray:
-        p = np.zeros((len(self.y), self.num_classes))
-        for seen, held in StratifiedKFold(5, shuffle=True, random_state=0).split(self.features, self.y):
-            model = LogisticRegression(C=0.1, max_iter=200).fit(self.features[seen], self.y[seen])
-            p[np.ix_(held, model.classes_)] = model.predict_proba(self.features[held])
-        return np.clip(p, 1e-9, None) / np.clip(p, 1e-9, None).sum(axis=1, keepdims=True)
-
-
-def _ours(mode: str) -> Callable[[Set], Scores]:
-    def method(given: Set) -> Scores:
-        found = audit(given.data.x, given.y, classes=range(given.num_classes), mode=mode)  # type: ignore[arg-type]
-        kinds = {"kind": found.kind, "suggested": found.suggested, "form": found.form}
-        return {
-            "score": found.score,
-            "flagged": found.suspected,
-            "estimated": found.contamination["total"],
-            **kinds,
-        }
-
-    return method
-
-
-def _standard(given: Set) -> Scores:
-    """Label probability of a network trained by cross entropy, after its last epoch."""
-    batch, rate, epochs = schedule_for(len(given.y), 20)
-    torch.manual_seed(0)
-    model = MLP(given.num_classes, (given.features.shape[1],), dropout=0.2)
-    run = train(
-        model,
-        (given.features, given.y),
-        method="standard",
-        epochs=epochs,
-        batch_size=batch,
-        optimizer=OptimizerSettings("adamw", rate, weight_decay=1e-2),
-        device="cpu",
-        log="none",
-    )
-    p = torch.softmax(torch.as_tensor(run.predict_logits(given.features)), dim=1).numpy()
-    return {"score": 1 - p[np.arange(len(given.y)), given.y]}
-
-
-def _cleanlab(kind: str) -> Callable[[Set], Scores]:
-    def method(given: Set) -> Scores:
-        from cleanlab.filter import find_label_issues
-        from cleanlab.rank import get_label_quality_scores
-
-        p, seconds = given.five_folds(kind)
-        began = time.perf_counter()
-        quality = get_label_quality_scores(given.y, p, method="self_confidence")
-        flagged = find_label_issues(given.y, p, n_jobs=1)
-        return {"score": 1 - quality, "flagged": flagged, "seconds": seconds + time.perf_counter() - began}
-
-    return method
-
-
-def _cleanlab_ood(kind: str) -> Callable[[Set], Scores]:
-    def method(given: Set) -> Scores:
-        from cleanlab.outlier import OutOfDistribution
-
-        if kind == "features":
-            return {"score": 1 - OutOfDistribution().fit_score(features=given.raw, verbose=False)}
-        p, seconds = given.five_folds("mlp")
-        began = time.perf_counter()
-        score = 1 - OutOfDistribution().fit_score(pred_probs=p, labels=given.y, verbose=False)
-        return {"score": score, "seconds": seconds + time.perf_counter() - began}
-
-    return method
-
-
-def _pyod(kind: str) -> Callable[[Set], Scores]:
-    def method(given: Set) -> Scores:
-        from pyod.models.ecod import ECOD
-        from pyod.models.iforest import IForest
-        from pyod.models.knn import KNN
-        from pyod.models.lof import LOF
-
-        made = {"iforest": lambda: IForest(random_state=0), "lof": LOF, "ecod": ECOD, "knn": KNN}[kind]()
-        made.fit(given.features)
-        return {"score": np.asarray(made.decision_scores_)}
-
-    return method
-
-
-METHODS: dict[str, Callable[[Set], Scores]] = {
-    "graylearn held-out": _ours("held-out"),
-    "graylearn history": _ours("history"),
-    "standard": _standard,
-    "cleanlab mlp": _cleanlab("mlp"),
-    "cleanlab logistic": _cleanlab("logistic"),
-    "cleanlab ood probabilities": _cleanlab_ood("probabilities"),
-    "cleanlab ood features": _cleanlab_ood("features"),
-    "pyod iforest": _pyod("iforest"),
-    "pyod lof": _pyod("lof"),
-    "pyod ecod": _pyod("ecod"),
-    "pyod knn": _pyod("knn"),
-}
-
-
-MEASURES = (
-    "auroc", "ap", "precision", "recall", "f1", "auroc_wrong", "ap_wrong", "flagged", "estimated",
-    "kind_ood", "kind_wrong", "suggestion", "seconds",
-)  # fmt: skip
+Task = tuple[str, str, int, list[str]]
+REPEATS = 3
 
 
 def judged(data: Contaminated, found: Scores) -> dict[str, Any]:
@@ -198,17 +73,29 @@ def judged(data: Contaminated, found: Scores) -> dict[str, Any]:
     return {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
 
 
-def measure(
-    cell: str, setting: str, seed: int, methods: list[str], args: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """Rows of all methods on one set."""
+@functools.lru_cache(maxsize=8)
+def _prepared(cell: str, setting: str, seed: int, data: Path, features: Path) -> Contaminated:
+    return cells.make(cell, setting, seed, data, features)
+
+
+def measure(task: Task, data: Path, features: Path, deadline: float) -> list[dict[str, Any]]:
+    """Rows of the methods on one set, as far as the deadline allows; a method that fails is left out."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    given = Set(cells.make(cell, setting, seed, args.data, args.features))
+    cell, setting, seed, methods = task
+    if time.time() > deadline:
+        return []
+    given = Set(_prepared(cell, setting, seed, data, features))
     rows = []
     for method in methods:
+        if time.time() > deadline:
+            break
         began = time.perf_counter()
-        found = METHODS[method](given)
+        try:
+            found = METHODS[method](given)
+        except Exception:  # a peer may fail on a set; the others' rows are kept
+            print(f"failed: {cell} {setting} {seed} {method}\n{traceback.format_exc()}", flush=True)
+            continue
         seconds = found.get("seconds", time.perf_counter() - began)
         rows.append(
             {
@@ -220,47 +107,72 @@ def measure(
     return rows
 
 
-def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
-    """What is left to measure: cell, setting, seed, methods."""
-    done = set()
-    if args.out.exists():
-        for line in args.out.read_text().splitlines():
+def done(out: Path, experiment: str) -> set[tuple[str, str, int, str]]:
+    """What a file of results holds already; a line that was cut short does not count."""
+    found = set()
+    for line in out.read_text().splitlines() if out.exists() else []:
+        try:
             row = json.loads(line)
-            done.add((row["cell"], row["setting"], row["seed"], row["method"]))
+        except json.JSONDecodeError:
+            continue
+        if row["experiment"] == experiment:
+            found.add((row["cell"], row["setting"], row["seed"], row["method"]))
+    return found
+
+
+def plan(args: argparse.Namespace, methods: list[str]) -> Iterator[Task]:
+    """What is left to measure: cell, setting, seed, methods."""
+    known = done(args.out, "audit")
     for seed in args.seeds:
         for cell in args.cells:
             for setting in args.settings:
                 if setting in cells.HARD and cell not in cells.HARD_CELLS:
                     continue
-                left = [m for m in args.methods if (cell, setting, seed, m) not in done]
+                left = [m for m in methods if (cell, setting, seed, m) not in known]
                 if left:
                     yield cell, setting, seed, left
 
 
-def summary(path: Path) -> str:
-    """The tables of an output file: means over seeds and cells, by method."""
-    frame = pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
-    frame = frame.reindex(columns=[*frame.columns, *(set(MEASURES) - set(frame.columns))])
-    usual = frame[frame.setting.isin(["ood10", "ood20", "mix"])]
-    parts = []
-    for title, part in (
-        ("K >= 4: 10 % OOD, 20 % OOD, mix", usual[usual.K >= 4]),
-        ("K <= 3: 10 % OOD, 20 % OOD, mix", usual[usual.K < 4]),
-        ("specific labels", frame[frame.setting == "specific"]),
-    ):
-        columns = ["auroc", "ap", "precision", "recall", "f1", "auroc_wrong", "ap_wrong", "seconds"]
-        parts.append(f"## {title}\n{part.groupby('method')[columns].mean().round(3).to_string()}")
-    clean = frame[frame.setting == "clean"]
-    parts.append(
-        "## flagged on clean sets\n"
-        + clean.groupby("method").flagged.agg(["mean", "max"]).dropna().round(4).to_string()
-    )
-    table = usual.pivot_table(index="method", columns="cell", values="ap").round(3)
-    parts.append(f"## average precision by cell\n{table.to_string()}")
-    ours = frame[frame.method.str.startswith("graylearn")]
-    table = ours.groupby(["method", "setting", "cell"])[[*MEASURES, "contaminated"]].mean().round(3)
-    parts.append(f"## the audit, by setting and cell\n{table.to_string()}")
-    return "\n\n".join(parts)
+def run(args: argparse.Namespace, deadline: float) -> None:
+    """Measure what is left, in several processes, and append each row once its set is done."""
+    left = list(plan(args, importable(args.methods)))
+    waiting = (task for task in left if time.time() < deadline)  # read by joblib as workers become free
+    with parallel_config("loky", inner_max_num_threads=1):
+        results = Parallel(n_jobs=args.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(
+            delayed(measure)(task, args.data, args.features, deadline) for task in waiting
+        )
+    for count, rows in enumerate(results, 1):
+        for row in rows:
+            record.append(record.record("audit", **row), args.out)
+        name = " ".join(str(rows[0][key]) for key in ("cell", "setting", "seed")) if rows else "out of time"
+        print(f"{count}/{len(left)} {name}", flush=True)
+    if time.time() > deadline:
+        print("stopped at the time limit; the same command goes on from here")
+
+
+def clock(args: argparse.Namespace, deadline: float) -> None:
+    """Seconds of each method, one at a time on one thread, the median of three, nothing shared."""
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    every = METHODS | TIMED_ONLY
+    known = done(args.out, "audit-time")
+    for cell in args.cells:
+        data = _prepared(cell, "mix", args.seeds[0], args.data, args.features)
+        for method in importable([*args.methods, *TIMED_ONLY]):
+            if (cell, "mix", args.seeds[0], method) in known or time.time() > deadline:
+                continue
+            taken = []
+            for _ in range(REPEATS):
+                given = Set(data)
+                began = time.perf_counter()
+                found = every[method](given)
+                taken.append(found.get("seconds", time.perf_counter() - began))
+            row = {
+                "cell": cell, "setting": "mix", "seed": args.seeds[0], "method": method, "N": len(data),
+                "D": given.raw.shape[1], "K": given.num_classes, "seconds": round(median(taken), 4),
+            }  # fmt: skip
+            record.append(record.record("audit-time", **row), args.out)
+            print(f"{cell} {method} {row['seconds']} s", flush=True)
 
 
 def main() -> None:
@@ -279,19 +191,16 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--out", type=Path, default=Path("results/audit.jsonl"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--time-limit", type=float, default=float("inf"), help="seconds after which to stop")
+    parser.add_argument("--time", action="store_true", help="measure seconds, in one process")
     parser.add_argument("--summary", action="store_true", help="print the tables of --out and stop")
     args = parser.parse_args()
-    if not args.summary:
-        left = list(plan(args))
-        with parallel_config("loky", inner_max_num_threads=1):
-            results = Parallel(n_jobs=args.jobs, return_as="generator_unordered")(
-                delayed(measure)(*task, args) for task in left
-            )
-        for count, rows in enumerate(results, 1):
-            for row in rows:
-                record.append(record.record("audit", **row), args.out)
-            print(f"{count}/{len(left)} {rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}", flush=True)
-    print(summary(args.out))
+    deadline = time.time() + args.time_limit
+    if args.time:
+        clock(args, deadline)
+    elif not args.summary:
+        run(args, deadline)
+    print(audit_tables.summary(args.out))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
 The cells are those of benchmarks/audit.py; a third of the in-distribution rows of each, at most 2,000, is
 kept aside with true labels to test on. All methods train the same network on the same encoded features with
 the same settings; the oracle trains on the in-distribution samples with their true labels. CleanLearning
-wraps the same network, trained with cross entropy.
+wraps the same network, trained with cross entropy. The refined fit is a committee, and committees do better
+than one network whatever they learn from; so there are rows for it with one member, and for committees of the
+same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
 
 One JSON line a cell, setting, seed and method. A run that was cut short, by hand or by `--time-limit`, goes
 on where it was; rows of another REVISION are neither continued nor shown. benchmarks/refine_tables.py makes
@@ -36,6 +38,7 @@ import refine_tables
 from graylearn.data import Contaminated
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator import GrayClassifier
+from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.inputs import InputEncoder, canonical_order
 from graylearn.estimator.networks import build_network, training_settings
 from graylearn.training import train_stack
@@ -50,9 +53,12 @@ STACKED = (
 """Methods that one stack of networks trains side by side."""
 ALONE = ("il", "srcc", "co-teaching", "decoupling")
 """Methods that read features or train two networks, which a stack cannot."""
-METHODS = ("oracle", "standard", "gl", "gl+refine", "cleanlab", *STACKED, *ALONE)
-PAIRED = METHODS[:4]
-"""Compared in pairs, so trained one by one with the same random numbers: a stack draws other dropout."""
+MEMBERS = 5
+"""Networks of a committee, as GrayClassifier has it."""
+COMMITTEES = (f"oracle x{MEMBERS}", f"standard x{MEMBERS}")
+METHODS = (
+    "oracle", "standard", "gl", "gl+refine", "gl+refine x1", "cleanlab", *COMMITTEES, *STACKED, *ALONE,
+)  # fmt: skip
 
 
 class Split:
@@ -96,14 +102,13 @@ def fitted(split: Split, **parameters: Any) -> dict[str, Any]:
     return row
 
 
-def stacked(split: Split, methods: list[str]) -> dict[str, dict[str, Any]]:
-    """The same fits for many methods at once: equal weights at the start, equal batches."""
-    began = time.perf_counter()
-    encoder = InputEncoder.fitted(split.x)
-    x = encoder.transform(split.x)
-    order = canonical_order(x, split.y)
+def stacked(split: Split, x: np.ndarray, y: np.ndarray, methods: list[str], seeds: list[int]) -> np.ndarray:
+    """The same fit for many methods or seeds at once: logits (models, test samples, classes)."""
+    encoder = InputEncoder.fitted(x)
+    rows = encoder.transform(x)
+    order = canonical_order(rows, y)
     settings = training_settings(
-        len(x),
+        len(rows),
         encoder.shape,
         epochs=None,
         batch_size=None,
@@ -114,16 +119,27 @@ def stacked(split: Split, methods: list[str]) -> dict[str, dict[str, Any]]:
         log="none",
     )
     num_classes = len(split.data.classes)
-    networks = [build_network("auto", None, num_classes, encoder.shape, split.seed) for _ in methods]
-    results = train_stack(
-        networks, (x[order], split.y[order]), methods=methods, seeds=split.seed, settings=settings
-    )
+    networks = [build_network("auto", None, num_classes, encoder.shape, seed) for seed in seeds]
+    results = train_stack(networks, (rows[order], y[order]), methods=methods, seeds=seeds, settings=settings)
     test = encoder.transform(split.test_x)
+    return np.stack([result.predict_logits(test) for result in results])
+
+
+def side_by_side(split: Split, methods: list[str]) -> dict[str, dict[str, Any]]:
+    """Rows of methods that differ in the loss alone: equal weights at the start, equal batches."""
+    began = time.perf_counter()
+    logits = stacked(split, split.x, split.y, methods, [split.seed] * len(methods))
     seconds = (time.perf_counter() - began) / len(methods)
     return {
-        method: {"accuracy": split.accuracy(result.predict_logits(test).argmax(axis=1)), "seconds": seconds}
-        for method, result in zip(methods, results, strict=True)
+        method: {"accuracy": split.accuracy(said.argmax(axis=1)), "seconds": seconds}
+        for method, said in zip(methods, logits, strict=True)
     }
+
+
+def committee(split: Split, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Standard networks that differ in their seed, and answer together."""
+    logits = stacked(split, x, y, ["standard"] * MEMBERS, member_seeds(split.seed, MEMBERS))
+    return {"accuracy": split.accuracy(logits.mean(axis=0).argmax(axis=1))}
 
 
 def cleanlab(split: Split) -> dict[str, Any]:
@@ -149,8 +165,14 @@ def one(split: Split, method: str) -> dict[str, Any]:
         row = oracle(split)
     elif method == "cleanlab":
         row = cleanlab(split)
-    elif method == "gl+refine":
-        row = fitted(split, method="gl", refine=True, audit="auto")
+    elif method == COMMITTEES[0]:
+        clean = split.data.clean()
+        row = committee(split, np.asarray(clean.x), clean.y)
+    elif method == COMMITTEES[1]:
+        row = committee(split, split.x, split.y)
+    elif method.startswith("gl+refine"):
+        members = 1 if method.endswith("x1") else MEMBERS
+        row = fitted(split, method="gl", refine=True, audit="auto", members=members)
     else:
         row = fitted(split, method=method)
     return {**row, "seconds": time.perf_counter() - began}
@@ -164,7 +186,7 @@ def measure(
     torch.set_num_threads(1)
     split = Split(cell, setting, seed, args)
     together = [method for method in methods if method in STACKED]
-    found = stacked(split, together) if together else {}
+    found = side_by_side(split, together) if together else {}
     for method in methods:
         if method in found:
             continue

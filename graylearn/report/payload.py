@@ -1,8 +1,9 @@
-"""From `ReportData` to the two blocks of JSON in the page: columns of all samples, and previews.
+"""From `ReportData` to the blocks of JSON in the page: columns of all samples, and previews by the thousand.
 
 Rows are sorted by score, largest first, as the page shows them; `place` says where each was in the dataset.
 Numbers are whole (score 0.9731 is 9731), kinds are digits of one string and curves bytes in base64, so that
-50,000 samples are a few megabytes and open in a moment.
+50,000 samples are a few megabytes. The page reads a block of previews, and the curve of a sample, only when
+it shows them: it opens in a moment.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ MAX_CURVES = 50_000
 """Samples whose confidence over the epochs is embedded."""
 CURVE_POINTS = 48
 """Points of a curve that are kept; a small line shows no more."""
+PREVIEWS_A_BLOCK = 1_000
+"""Previews that the page reads at once."""
 SCALE = 10_000
 """Scores and confidences are stored as whole multiples of 1 / SCALE."""
 
 
-def build_payload(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The block that every page needs at once, and the block of previews."""
+def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
+    """The block that the page needs at once, and the blocks of previews, these as JSON."""
     table = data.table
     n = len(table)
     score = table["score"].to_numpy(dtype=np.float64)
@@ -81,8 +84,8 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
     # Suspects first: where the room for curves and previews runs out, they are what a person came for.
     wanted = np.concatenate([shown[suspected[shown]], shown[~suspected[shown]]])
     main["curves"] = _curves(data, wanted[:MAX_CURVES])
-    previews = _previews(data, wanted)
-    return main, previews
+    main["previews"], blocks = _previews(data, wanted)
+    return main, blocks
 
 
 def counts(data: ReportData) -> dict[str, int]:
@@ -234,39 +237,47 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
     if epochs > CURVE_POINTS:
         values = values[:, np.linspace(0, epochs - 1, CURVE_POINTS).round().astype(np.int64)]
     stored = np.where(np.isnan(values), 255, np.rint(np.clip(values, 0, 1) * 254)).astype(np.uint8)
+    points = int(stored.shape[1])
+    # Whole groups of three bytes are whole groups of four letters: the page cuts one curve out of the text.
+    stored = np.pad(stored, ((0, 0), (0, -points % 3)), constant_values=255)
     return {
         "place": places,
-        "points": int(stored.shape[1]),
+        "points": points,
         "epochs": int(epochs),
         "bytes": base64.b64encode(stored.tobytes()).decode(),
     }
 
 
-def _previews(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any]:
-    """Previews of as many samples as the limits allow, in the order wanted."""
-    block: dict[str, Any] = {"place": [], "item": [], "columns": [], "left_out": 0, "pictures": 0}
-    if data.previews is None:
-        return block
-    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
+def _previews(data: ReportData, wanted: NDArray[np.int64]) -> tuple[dict[str, Any], list[str]]:
+    """Which samples have a preview, and their previews in blocks: as many as the limits allow, as wanted."""
+    places: list[int] = []
+    items: list[str] = []
     sets: dict[tuple[str, ...], int] = {}
-    size = 0
-    for done, place in enumerate(wanted.tolist()):
-        if block["pictures"] >= MAX_PICTURES or size >= MAX_PREVIEW_BYTES:
-            block["left_out"] = len(wanted) - done
+    left_out = size = pictures = 0
+    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
+    for done, place in enumerate(wanted.tolist() if look is not None else []):
+        preview = None if pictures >= MAX_PICTURES else look(place)  # type: ignore[misc]
+        item = None if preview is None else to_json(_preview_item(preview, sets))
+        if pictures >= MAX_PICTURES or size + len(item or "") > MAX_PREVIEW_BYTES:
+            left_out = len(wanted) - done
             break
-        preview = look(place)
-        if preview is None:
+        if preview is None or item is None:
             continue
-        item = _preview_item(preview, sets)
-        size += len(to_json(item))
-        if size > MAX_PREVIEW_BYTES:
-            block["left_out"] = len(wanted) - done
-            break
-        block["pictures"] += preview.kind == "image"
-        block["place"].append(place)
-        block["item"].append(item)
-    block["columns"] = [list(names) for names in sets]
-    return block
+        pictures += preview.kind == "image"
+        size += len(item)
+        places.append(place)
+        items.append(item)
+    blocks = [
+        f"[{','.join(items[start : start + PREVIEWS_A_BLOCK])}]"
+        for start in range(0, len(items), PREVIEWS_A_BLOCK)
+    ]
+    about = {
+        "place": places,
+        "columns": [list(names) for names in sets],
+        "leftOut": left_out,
+        "block": PREVIEWS_A_BLOCK,
+    }
+    return about, blocks
 
 
 def _preview_item(preview: Preview, sets: dict[tuple[str, ...], int]) -> list[Any]:

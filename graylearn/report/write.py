@@ -42,7 +42,7 @@ def write_report(path: str | Path, data: ReportData) -> Path:
 
 def render(data: ReportData) -> bytes:
     """The page, as UTF-8."""
-    main, previews = build_payload(data)
+    main, blocks = build_payload(data)
     style = _page_file("report.css")
     script = "\n".join(_page_file(name) for name in SCRIPTS)
     policy = (
@@ -57,7 +57,9 @@ def render(data: ReportData) -> bytes:
         "style": style,
         "script": script,
         "data": to_json(main),
-        "previews": to_json(previews),
+        "previews": "\n".join(
+            f'<script type="application/json" class="previews">{block}</script>' for block in blocks
+        ),
     }
     # One pass over the template: what the data says is never looked at for further marks.
     page = re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _page_file("report.html"))

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 from report_tables import make_table
 
 from graylearn.report import ReportData, write_report
+
+expect.set_options(timeout=30_000)  # a busy machine is slow, and no fault of the page
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -57,7 +59,7 @@ class Watched:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True)
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(30_000)
     yield made
     made.close()
 

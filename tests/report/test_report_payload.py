@@ -70,7 +70,7 @@ def test_curves_are_kept_for_suspects_first_and_thinned():
     curves = main["curves"]
     stored = np.frombuffer(base64.b64decode(curves["bytes"]), np.uint8).reshape(-1, curves["points"])
     assert curves["place"][:60] == list(range(60))
-    assert stored.shape == (120, payload_module.CURVE_POINTS)
+    assert stored.shape == (120, payload_module.CURVE_POINTS) == (120, 48)
     assert stored[0, 0] == 0
     assert stored[0, -1] == 254
     assert stored[7, 0] == 255
@@ -88,17 +88,19 @@ def test_pictures_stop_at_their_limit_and_suspects_come_first(monkeypatch):
         asked.append(place)
         return image_preview(np.full((4, 4), place, dtype=np.uint8))
 
-    _, previews = build_payload(made(previews=look))
-    assert previews["place"] == list(range(70))
-    assert previews["left_out"] == 50
+    monkeypatch.setattr(payload_module, "PREVIEWS_A_BLOCK", 30)
+    main, blocks = build_payload(made(previews=look))
+    assert main["previews"]["place"] == list(range(70))
+    assert main["previews"]["leftOut"] == 50
+    assert [len(json.loads(block)) for block in blocks] == [30, 30, 10]
     assert len(asked) == 70
 
 
 def test_previews_stop_at_their_bytes(monkeypatch):
     monkeypatch.setattr(payload_module, "MAX_PREVIEW_BYTES", 1_000)
-    _, previews = build_payload(made(previews=lambda place: text_preview("x" * 90)))
-    assert len(previews["place"]) == 9  # ["text","x…",0] takes 102 characters
-    assert previews["left_out"] == 111
+    main, _ = build_payload(made(previews=lambda place: text_preview("x" * 90)))
+    assert len(main["previews"]["place"]) == 9  # ["text","x…",0] takes 102 characters
+    assert main["previews"]["leftOut"] == 111
 
 
 def test_a_long_list_keeps_every_suspect(monkeypatch):

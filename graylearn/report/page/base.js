@@ -7,15 +7,20 @@ const report = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["ok", "mislabelled", "ood"];
 const KIND_NAMES = ["ok", "mislabelled", "out of distribution"];
 const count = report.id.length;
-const digits = (text) => Uint8Array.from(text, Number);
+
+function digits(text) {
+  const found = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) found[at] = text.charCodeAt(at) - 48;
+  return found;
+}
 
 const samples = {
   id: report.id,
   place: Int32Array.from(report.place),
   label: Int32Array.from(report.label),
   suggested: Int32Array.from(report.suggested),
-  score: Float64Array.from(report.score, (value) => value / report.scale),
-  confidence: Float64Array.from(report.confidence, (value) => value / report.scale),
+  score: Float64Array.from(report.score).map((value) => value / report.scale),
+  confidence: Float64Array.from(report.confidence).map((value) => value / report.scale),
   kind: digits(report.kind),
   suspected: digits(report.suspected),
 };
@@ -24,9 +29,14 @@ const numSuspects = samples.suspected.reduce((sum, flag) => sum + flag, 0);
 const byId = (id) => document.getElementById(id);
 const idText = (row) => String(samples.id[row]);
 
-/** Sample place -> row of the payload. */
-const rowOfPlace = new Map();
-samples.place.forEach((place, row) => rowOfPlace.set(place, row));
+/** (total,) where in a list of sample places each place stands; -1 where it does not. */
+function indexOfPlace(places) {
+  const index = new Int32Array(report.total).fill(-1);
+  for (let at = 0; at < places.length; at++) index[places[at]] = at;
+  return index;
+}
+
+const rowOfPlace = indexOfPlace(samples.place);
 
 // -- text as a person may safely see it ------------------------------------------------------------------
 
@@ -121,21 +131,18 @@ function startTheme() {
   });
 }
 
-// -- previews: parsed when the first sample is shown ------------------------------------------------------
+// -- previews: a block is read when one of its samples is shown, all of them when somebody searches -------
 
-let previewBlock = null;
+const previewOfPlace = indexOfPlace(report.previews.place);
+const previewBlocks = [];
 
-function previews() {
-  if (!previewBlock) {
-    const block = JSON.parse(byId("previews").textContent);
-    const ofPlace = new Map();
-    block.place.forEach((place, index) => ofPlace.set(place, block.item[index]));
-    previewBlock = { ...block, ofPlace };
-  }
-  return previewBlock;
+function previewOf(row) {
+  const at = previewOfPlace[samples.place[row]];
+  if (at < 0) return null;
+  const block = Math.floor(at / report.previews.block);
+  previewBlocks[block] ??= JSON.parse(document.getElementsByClassName("previews")[block].textContent);
+  return previewBlocks[block][at % report.previews.block];
 }
-
-const previewOf = (row) => previews().ofPlace.get(samples.place[row]);
 
 /** The words of a sample that a search looks through, in lower case. */
 function searchText(row) {
@@ -148,20 +155,14 @@ function searchText(row) {
 
 // -- curves ----------------------------------------------------------------------------------------------
 
-const curves = { ofPlace: new Map(), points: 0, epochs: 0, bytes: null };
-if (report.curves) {
-  const packed = atob(report.curves.bytes);
-  curves.bytes = Uint8Array.from(packed, (sign) => sign.charCodeAt(0));
-  curves.points = report.curves.points;
-  curves.epochs = report.curves.epochs;
-  report.curves.place.forEach((place, index) => curves.ofPlace.set(place, index));
-}
+const curveOfPlace = report.curves && indexOfPlace(report.curves.place);
 
 /** Confidence in the given label over the epochs, NaN where the sample was not seen; null where not known. */
 function curveOf(row) {
-  const index = curves.ofPlace.get(samples.place[row]);
-  if (index === undefined) return null;
-  const from = index * curves.points;
-  const part = Array.from(curves.bytes.subarray(from, from + curves.points));
-  return part.map((value) => (value === 255 ? NaN : value / 254));
+  const at = curveOfPlace ? curveOfPlace[samples.place[row]] : -1;
+  if (at < 0) return null;
+  const { points, bytes } = report.curves;
+  const letters = 4 * Math.ceil(points / 3);
+  const part = Array.from(atob(bytes.slice(at * letters, (at + 1) * letters)), (sign) => sign.charCodeAt(0));
+  return part.slice(0, points).map((value) => (value === 255 ? NaN : value / 254));
 }

@@ -218,7 +218,7 @@ function sparkline(row) {
     path += `${at && !Number.isNaN(curve[at - 1]) && path ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
   });
   const gapless = seen.length === curve.length;
-  const words = `confidence in the given label, ${seen[0].toFixed(2)} at first and ${seen.at(-1).toFixed(2)} at last of ${plural(curves.epochs, "epoch")}`;
+  const words = `confidence in the given label, ${seen[0].toFixed(2)} at first and ${seen.at(-1).toFixed(2)} at last of ${plural(report.curves.epochs, "epoch")}`;
   return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "spark", role: "img", "aria-label": words },
     svg("title", null, words),
     svg("rect", { width, height, rx: 4, class: "spark-ground" }),

@@ -79,9 +79,9 @@ function restoreDecisions() {
   for (const entry of kept) {
     if (!Array.isArray(entry)) continue;
     const [place, verdict, label] = entry;
-    const row = rowOfPlace.get(place);
+    const row = rowOfPlace[place];
     const known = Number.isInteger(label) && label >= 0 && label < report.classes.length;
-    if (row === undefined || ![KEEP, DROP, RELABEL].includes(verdict)) continue;
+    if (row === undefined || row < 0 || ![KEEP, DROP, RELABEL].includes(verdict)) continue;
     if (verdict === RELABEL && !known) continue;
     decided.verdict[row] = verdict;
     decided.label[row] = verdict === RELABEL ? label : -1;

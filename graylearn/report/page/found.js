@@ -103,11 +103,11 @@ function drawAbout() {
   if (count < report.total) {
     limits.push(`The list holds all suspects and the samples of the largest scores: ${number(count)} of ${number(report.total)}.`);
   }
-  const block = previews();
-  if (block.left_out) {
+  const { place, leftOut } = report.previews;
+  if (leftOut) {
     limits.push(
-      `To keep this file small, ${number(block.place.length)} samples are shown with their content ` +
-        `and ${number(block.left_out)} by their id alone; suspects of the largest scores come first.`,
+      `To keep this file small, ${number(place.length)} samples are shown with their content ` +
+        `and ${number(leftOut)} by their id alone; suspects of the largest scores come first.`,
     );
   }
   limits.push("Decisions stay in this browser until they are downloaded; nothing leaves this file by itself.");

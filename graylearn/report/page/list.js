@@ -97,7 +97,7 @@ function contentOf(row) {
     return el("p", { class: "sample-text" }, el("bdi", { dir: "auto" }, visible(item[1])), rest);
   }
   if (item[0] !== "row") return null;
-  const names = previews().columns[item[1]];
+  const names = report.previews.columns[item[1]];
   const pairs = names.map((name, place) =>
     el("div", null, el("dt", null, said(name, 40)), el("dd", null, said(item[2][place], 120))));
   const few = 8;

@@ -9,10 +9,12 @@ startList();
 startReview();
 refilter();
 refreshDecisions([]);
+performance.mark("suspects drawn");
 requestAnimationFrame(() =>
   setTimeout(() => {
     drawFigures();
     drawAbout();
+    performance.mark("all drawn");
     document.documentElement.dataset.ready = "";
   }),
 );

@@ -50,8 +50,7 @@ def _options(
         bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
     ] = False,
 ) -> None:
-    if debug:
-        os.environ["GRAYLEARN_DEBUG"] = "1"
+    pass  # main has taken it off the line, wherever it stood
 
 
 def main() -> None:
@@ -61,5 +60,6 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:]
     if "--debug" in words:
-        words = ["--debug", *(word for word in words if word != "--debug")]
+        os.environ["GRAYLEARN_DEBUG"] = "1"
+        words = [word for word in words if word != "--debug"]
     app(words)

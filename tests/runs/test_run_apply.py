@@ -41,7 +41,7 @@ def test_csv_cells_that_nobody_touched_stay_as_they_were(tmp_path, finished, sta
 
 def test_utf16_tabs_and_no_header(tmp_path, finished):
     data = tmp_path / "t.tsv"
-    text = "0.5\tяд\n1.5\tюг\n2.5\tяд\n"
+    text = "0.5\tяд\n1.5\tящик\n2.5\tяд\n"
     data.write_bytes(text.encode("utf-16"))
     run = finished(data, label="1")
     apply_decisions(run, decide(tmp_path, "2,relabel,яд", "3,drop,"), tmp_path / "c.tsv")

@@ -1,0 +1,92 @@
+"""The command line as people run it: real processes in folders of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+GRAYLEARN = str(Path(sys.executable).parent / "graylearn")
+
+# Several commands in one process, so that what they import is imported once; tells the exit code of each.
+_SEVERAL = """
+import contextlib, io, json, sys
+from graylearn.cli import main
+told = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv = ["graylearn", *words]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+    told.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(told))
+"""
+
+
+def environment(folder, **changes):
+    kept = {name: value for name, value in os.environ.items() if name not in ("GRAYLEARN_DATA", "COLUMNS")}
+    return kept | {"XDG_CACHE_HOME": str(folder / "cache"), "OMP_NUM_THREADS": "1"} | changes
+
+
+def run(*words, folder, preexec_fn=None, **changes):
+    """One command; gives what `subprocess.run` gives, in bytes."""
+    return subprocess.run(
+        [GRAYLEARN, *words],
+        cwd=folder,
+        env=environment(folder, **changes),
+        capture_output=True,
+        timeout=200,
+        preexec_fn=preexec_fn,
+    )
+
+
+def start(*words, folder):
+    """A command that goes on while the test does."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [GRAYLEARN, *words], cwd=folder, env=environment(folder), stdout=pipe, stderr=pipe
+    )
+
+
+def several(*commands, folder):
+    """[(exit code, stdout, stderr), ...] of commands given as lists of words."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SEVERAL, json.dumps(commands)],
+        cwd=folder,
+        env=environment(folder, COLUMNS="120"),
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return [tuple(each) for each in json.loads(done.stdout)]
+
+
+def is_one_sentence(message):
+    """Whether an error is said in one line, without a traceback."""
+    lines = message.strip().splitlines()
+    return len(lines) == 1 and lines[0].startswith("error: ") and "Traceback" not in message
+
+
+LABELS = ("жук 🐞", 'say "cow"', "dog; cat")
+
+
+def blobs(n=90):
+    """(x (n, 3), y (n,)): three well separated groups."""
+    y = np.arange(n) % 3
+    return np.eye(3)[y] * 6 + np.random.default_rng(0).normal(size=(n, 3)), y
+
+
+def write_csv(path, n=90):
+    """A table of the groups under labels that need care."""
+    x, y = blobs(n)
+    names = [label.replace('"', '""') for label in LABELS]
+    rows = [f'{a:.4f};{b:.4f};{c:.4f};"{names[k]}"' for (a, b, c), k in zip(x, y, strict=True)]
+    path.write_text("one;two;three;label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return path

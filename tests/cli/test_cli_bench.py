@@ -1,0 +1,105 @@
+"""`graylearn bench`: what it says on the way, how it fails, and how it stops."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from graylearn.bench import EXPERIMENTS
+from graylearn.cli import bench as command
+from graylearn.cli.main import app
+
+QUICK = [
+    "bench",
+    "ablation",
+    "--quick",
+    "--datasets",
+    "iris",
+    "--methods",
+    "standard",
+    "--only",
+    "--seeds",
+    "0",
+]
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
+    done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"))
+    assert done.exit_code == 0
+    assert "1 cells to run, 0 in" in done.stderr
+    assert re.search(r"1/1 iris standard seed 0.*: accuracy 0\.\d{4}, ece 0\.\d{4}.*\d s", done.stderr)
+    assert "Standard" in done.stdout
+    assert "Iris" in done.stdout
+    again = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"))
+    assert "0 cells to run, 1 in" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["table9"], "there is no experiment 'table9'; choose from table1"),
+        (["table2", "--methods", "glue"], "there is no method 'glue'"),
+        (["table2", "--seeds", "0-x"], "--seeds is '0-x'; expected whole numbers"),
+        (["table2", "--datasets", "mnist"], "table2 has none of the datasets mnist"),
+        (["table2", "--check"], "--check is for `graylearn bench docs`"),
+        (["table1", "--quick", "--device", "cuda:9"], "cuda"),
+    ],
+)
+def test_errors_are_one_sentence(words, message, tmp_path):
+    done = invoke("bench", *words, "--store", str(tmp_path / "s.jsonl"))
+    assert done.exit_code != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
+    done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"), "--time-limit", "0")
+    assert done.exit_code == 0
+    assert "1 cells are left for the next run of this command" in done.stderr
+
+
+def test_what_is_not_at_hand_is_named(tmp_path):
+    words = ["--data", str(tmp_path), "--seeds", "0", "--store", str(tmp_path / "t.jsonl"), "--epochs", "1"]
+    done = invoke("bench", "table2", "--datasets", "gene", *words)
+    assert done.exit_code == 0
+    assert "13 cells wait: needs data.csv, labels.csv" in done.stderr
+
+
+def test_help_shows_every_experiment_and_examples():
+    shown = re.sub(r"\s+", " ", invoke("bench", "--help").stdout)
+    assert all(name in shown for name in EXPERIMENTS)
+    assert "graylearn bench table1 --data ~/data --device cuda" in shown
+
+
+def test_seeds_are_lists_and_ranges():
+    assert command._numbers("0-3,7") == (0, 1, 2, 3, 7)
+    assert command._numbers(None) is None
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
+    store = tmp_path / "table1.jsonl"
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from graylearn.cli import main; main()", "bench", "table1", "--quick",
+         "--store", str(store)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not store.exists() or not store.read_bytes()):
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=120)
+    assert child.returncode == 130
+    assert "what is done is kept, go on with: graylearn bench table1 --quick" in said
+    assert "Traceback" not in said
+    content = store.read_bytes()
+    assert content.endswith(b"\n")
+    assert 1 <= content.count(b"\n") < len(EXPERIMENTS["table1"].cells())

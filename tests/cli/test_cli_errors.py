@@ -1,0 +1,77 @@
+"""What goes wrong is said in one sentence, with an exit code that means something."""
+
+import pytest
+from cli_helpers import is_one_sentence, run, several, write_csv
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_csv(tmp_path / "data.csv")
+    (tmp_path / "both.csv").write_text("a,label,target\n" + "1,x,y\n2,y,x\n" * 5)
+    (tmp_path / "none.csv").write_text("a,b\n" + "1,x\n2,y\n" * 5)
+    (tmp_path / "junk.csv").write_bytes(b"\x00\xff\xfe\x80,\xc3\x28\n" * 20)
+    (tmp_path / "junk.parquet").write_bytes(b"PAR1 no PAR1")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "bad.toml").write_text("epocs = 3\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    return tmp_path
+
+
+def test_errors_usage_and_help(folder):
+    out = ["--out", "run", "-q"]
+    cases = [
+        (["fit", "absent.csv", *out], 1, "absent.csv does not exist"),
+        (["fit", "data.xlsx", *out], 1, "data.xlsx does not exist"),
+        (["fit", "data.csv", "--label", "colour", *out], 1, "no column 'colour'"),
+        (["audit", "both.csv", *out], 1, "both 'label' and 'target' could be the label"),
+        (["audit", "none.csv", *out], 1, "no column is plainly the label"),
+        (["audit", "junk.csv", *out], 1, "junk.csv"),
+        (["audit", "junk.parquet", *out], 1, "damaged or not a Parquet file"),
+        (["audit", "empty", *out], 1, "holds no folders"),
+        (["audit", "folder.csv", *out], 1, "holds no folders"),
+        (["fit", *out], 2, "there is no data"),
+        (["fit", "data.csv", "--settings", "bad.toml", *out], 2, "did you mean 'epochs'?"),
+        (["fit", "data.csv", "--test-share", "3", *out], 2, "between 0 and 1"),
+        (["fit", "data.csv", "--method", "nope", *out], 2, "there is no method 'nope'"),
+        (["fit", "data.csv", "--out", "mine", "-q"], 3, "thesis.tex"),
+        (["fit", "data.csv", "--out", "data.csv", "-q"], 3, "is a file"),
+        (["apply", "mine", "d.csv", "--out", "c.csv"], 1, "is not a run folder"),
+    ]
+    usage = [
+        ["fit", "data.csv", "--out", "run", "--epoch", "3"],
+        ["fit", "data.csv"],
+        ["fit", "data.csv", "--out", "run", "--mode", "guess"],
+    ]
+    help_of = ["fit", "audit", "predict", "apply"]
+    told = several(
+        *(words for words, _, _ in cases),
+        *usage,
+        ["--help"],
+        *([word, "--help"] for word in help_of),
+        folder=folder,
+    )
+    _check_usage_and_help(told[len(cases) :])
+    told = told[: len(cases)]
+    for (words, code, message), (found, stdout, stderr) in zip(cases, told, strict=True):
+        assert found == code, (words, stderr)
+        assert message in stderr, (words, stderr)
+        assert is_one_sentence(stderr), (words, stderr)
+        assert stdout == ""
+
+
+def _check_usage_and_help(told):
+    assert [code for code, _, _ in told] == [2, 2, 2, 0, 0, 0, 0, 0]
+    assert "--epochs" in told[0][2]
+    assert "--out" in told[1][2]
+    assert "held-out" in told[2][2]
+    assert "130 Ctrl-C" in told[3][1]
+    assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:])
+
+
+def test_debug_shows_where_anywhere_on_the_line(folder):
+    done = run("fit", "absent.csv", "--out", "run", "--debug", folder=folder)
+    assert done.returncode == 1
+    assert b"Traceback" in done.stderr
+    assert b"absent.csv does not exist" in done.stderr

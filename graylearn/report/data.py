@@ -48,7 +48,7 @@ class ReportData:
     created: str = ""
     """When the run was made, as it should be shown."""
     run: str = ""
-    """Name of the run, under which a browser keeps decisions; without it, one made from the audit."""
+    """Name of the run: a browser keeps decisions apart by it, and by the ids and labels of the samples."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What to know of the run, in the order to show it: data, samples, method, seconds, ..."""
     threshold: float | None = None

@@ -57,7 +57,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     main = {
         "title": str(data.title),
         "created": str(data.created),
-        "run": data.run or _fingerprint(data),
+        "run": _fingerprint(data),
         "facts": [[str(name), fact_text(value)] for name, value in data.facts.items()],
         "notes": [str(note) for note in data.notes],
         "classes": list(data.classes),
@@ -147,12 +147,10 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _fingerprint(data: ReportData) -> str:
-    """A name that another audit would not have."""
-    digest = hashlib.sha256(
-        repr((data.title, data.created, data.classes)).encode("utf-8", "backslashreplace")
-    )
-    for name in ("id", "label", "score"):
-        digest.update("\0".join(map(str, data.table[name])).encode("utf-8", "backslashreplace"))
+    """What decisions are kept under: another run or another dataset has another, and it tells no paths."""
+    digest = hashlib.sha256(repr((data.run, data.classes)).encode("utf-8", "backslashreplace"))
+    for name in ("id", "label"):
+        digest.update(repr(data.table[name].tolist()).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()[:16]
 
 

@@ -72,9 +72,9 @@ def summary(data: ReportData) -> str:
     suspects = int(data.table["suspected"].sum())
     if not suspects:
         return f"None of the {n:,} samples was flagged."
-    were = "sample does" if suspects == 1 else "samples do"
+    do, them = ("does", "it") if suspects == 1 else ("do", "them")
     return (
-        f"{suspects:,} of {n:,} {were} not seem to belong where the label puts them: "
+        f"{suspects:,} of {n:,} samples {do} not seem to belong where the label puts {them}: "
         f"{found['mislabelled']:,} mislabelled, {found['ood']:,} out of distribution."
     )
 

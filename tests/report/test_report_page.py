@@ -9,6 +9,7 @@ from report_tables import make_table
 
 import graylearn as gl
 from graylearn.report import Decision, ReportData, image_preview, read_decisions, row_preview, text_preview
+from graylearn.report.payload import build_payload
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -251,9 +252,10 @@ def test_the_page_works_where_storage_is_denied(context, open_report, small, tmp
 
 
 def test_what_lies_in_the_storage_may_be_rubbish(context, open_report, small):
+    run = build_payload(small)[0]["run"]
     rubbish = '[[0,9,1],[1,3,77],[2,1,-1],"x",null,[5000,1,-1]]'
     context.add_init_script(
-        f"if (location.protocol === 'file:') localStorage.setItem('graylearn:decisions:pets', '{rubbish}')"
+        f"if (location.protocol === 'file:') localStorage.setItem('graylearn:decisions:{run}', '{rubbish}')"
     )
     assert verdicts(open_report(small))[:4] == ["", "", "keep", ""]
 
@@ -363,7 +365,10 @@ def test_many_classes_stay_readable(open_report):
 def test_few_suspects_and_none(open_report, suspects):
     page = open_report(ReportData(title="Clean", table=make_table(30, suspects), classes=CLASSES))
     if suspects:
-        assert "1 of 30 sample does not seem" in page.locator(".lead").inner_text()
+        assert (
+            "1 of 30 samples does not seem to belong where the label puts it"
+            in page.locator(".lead").inner_text()
+        )
     else:
         assert page.locator(".lead").inner_text() == "None of the 30 samples was flagged."
         expect(page.locator("#count")).to_have_text(re.compile("^Nothing was flagged"))

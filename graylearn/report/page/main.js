@@ -3,6 +3,7 @@
 startTheme();
 restoreDecisions();
 drawTiles();
+byId("curve-hint").hidden = !report.curves;
 byId("classes-legend").append(...kindLegend());
 drawClasses();
 startList();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -152,10 +152,12 @@ def recovered(group: Group, method: str) -> Spread | None:
 
 def missing(dataset: str, title: str, printed: Mapping[str, float]) -> Column:
     """The column of a dataset that was not measured: the paper's numbers, and what is needed."""
-    here = names.needs(dataset) if dataset in NOT_AT_HAND else "not measured yet"
+    here = names.needs(dataset) if dataset in NOT_AT_HAND else NOT_YET
     return Column(title, 0, {}, printed, {"dataset": dataset}, here)
 
 
+NOT_YET = "not measured yet"
+"""The note of a set that has no rows."""
 NOT_AT_HAND = ("cifar100", "mini-imagenet", "gene")
 """Sets of the paper whose files the committed results did without."""
 
@@ -277,9 +279,14 @@ MAKERS: dict[str, Callable[[Sequence[Record]], list[Table]]] = {
 
 
 def tables(experiment: str, rows: Sequence[Row]) -> list[Table]:
-    """The tables of an experiment, made of rows of the store; rows of other experiments are left out."""
+    """The tables of an experiment, made of rows of the store; rows of other experiments are left out.
+
+    Of the paper's sets without rows, those whose files are not to be had keep their column; one that was
+    not asked for does not.
+    """
     found = [record for record in records(rows) if record.experiment == experiment]
-    return MAKERS[experiment](found)
+    made = MAKERS[experiment](found)
+    return [replace(table, columns=tuple(c for c in table.columns if c.note != NOT_YET)) for table in made]
 
 
 def _how(made: Sequence[Group]) -> str:
@@ -288,6 +295,8 @@ def _how(made: Sequence[Group]) -> str:
         return ""
     first = made[0].cell
     same = [name for name in ("net", "epochs", "preset", "batch_size", "alpha") if name not in varying(made)]
+    if first.get("protocol") == "released":
+        same.remove("alpha")  # all samples of a class are OOD there, whatever share that gives
     words = {"epochs": "epochs {}", "preset": "preset {}", "batch_size": "batch {}", "alpha": "alpha {}"}
     parts = [words.get(name, "{}").format(first[name]) for name in same if first.get(name) is not None]
     return "All columns: " + ", ".join(parts) + "." if parts else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +116,12 @@ def save(drawn: Any, folder: Path, name: str, description: Mapping[str, str]) ->
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
     drawn.savefig(png, dpi=160, metadata={"Software": None, **description})
     drawn.savefig(svg, metadata={"Date": None, "Creator": "graylearn", **description})
-    # matplotlib ends some lines of an SVG with blanks, which version control complains about
-    text = "\n".join(line.rstrip() for line in svg.read_text(encoding="utf-8").splitlines())
-    svg.write_text(text + "\n", encoding="utf-8")
+    svg.write_text(small(svg.read_text(encoding="utf-8")), encoding="utf-8")
     return [png, svg]
+
+
+def small(svg: str) -> str:
+    """An SVG without comments and indentation, coordinates to a hundredth of a point: half the size."""
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", svg)
+    return "\n".join(line.strip() for line in svg.splitlines() if line.strip()) + "\n"

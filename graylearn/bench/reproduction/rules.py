@@ -21,6 +21,7 @@ from graylearn.bench.reproduction.judgement import (
     group_title,
     mean_gain,
     pairwise,
+    relative_headline,
     state_for,
     versus,
 )
@@ -45,7 +46,9 @@ def images_best(evidence: Evidence) -> Judgement:
     parts = against_best(found, "labels", "epochs")
     gain = [g for g in found if len([m for m in paper.METHODS if g.values(m)]) > 3]
     rule = "GL is shown to be above the best of the other methods measured there (three or more)."
-    return Judgement(rule, tuple(parts), tuple(gain), "table1", gain_headline(gain))
+    return Judgement(
+        rule, tuple(parts), tuple(gain), "table1", relative_headline(gain) or gain_headline(gain)
+    )
 
 
 def images_standard(evidence: Evidence) -> Judgement:
@@ -110,7 +113,8 @@ def tables_best(evidence: Evidence) -> Judgement:
     """Is GL the best of all methods on tables?"""
     found = tables_of(evidence)
     rule = "GL is shown to be above the best of the other methods measured there (protocol `paper`)."
-    return Judgement(rule, tuple(against_best(found)), tuple(found), "table2", gain_headline(found))
+    headline = relative_headline(found) or gain_headline(found)
+    return Judgement(rule, tuple(against_best(found)), tuple(found), "table2", headline)
 
 
 def tables_standard(evidence: Evidence) -> Judgement:

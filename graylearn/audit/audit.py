@@ -7,7 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from graylearn.audit.heldout import EPOCHS as HELD_OUT_EPOCHS
 from graylearn.audit.heldout import held_out_probabilities
+from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features, as_ids, as_labels, as_probabilities
 from graylearn.audit.result import Audit
@@ -26,19 +28,23 @@ def audit(
     classes: Any = None,
     folds: int = 2,
     repeats: int = 3,
-    epochs: int = 20,
+    epochs: int | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Audit:
     """Find the samples of a training set that do not belong.
 
-    X: numbers (N, ...), a numeric frame, or Samples (then leave out `y`); features of images or text work
-        best when they come from a pre-trained network. y: labels, any kind.
+    X: numbers (N, ...), a sparse matrix, a frame of pandas, polars or pyarrow with columns of any kind, or
+        Samples (then leave out `y`). Images of up to 1,024 pixels are taken as they are; larger ones and text
+        want features of a pre-trained network first (`embed_images`, `embed_text`). y: labels, any kind.
     mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
-        one stack); "history" reads the confidences of a single Gray Learning run.
+        one stack); "history" reads the confidences of a single short Gray Learning run.
+    epochs: of each training; 20 for held-out and 6 for history unless told.
     """
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
+    if epochs is None:
+        epochs = HELD_OUT_EPOCHS if mode == "held-out" else HISTORY_EPOCHS
     if folds < 2 or repeats < 1 or epochs < 1:
         raise SettingsError(
             f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"

@@ -32,9 +32,10 @@ def _closest(nearness: Floats, label: Ints, share: float) -> NDArray[np.bool_]:
 
 
 def _sums(rows: Floats, label: Ints, kept: NDArray[np.bool_], num_classes: int) -> Floats:
-    total = np.zeros((num_classes, rows.shape[1]))
-    np.add.at(total, label[kept], rows[kept])
-    return total
+    """(K, D) sum of the kept rows of each label, as one product: far quicker than adding row by row."""
+    chosen = np.zeros((num_classes, len(rows)), dtype=rows.dtype)
+    chosen[label[kept], np.flatnonzero(kept)] = 1.0
+    return np.asarray(chosen @ rows)
 
 
 def centre_cosine(

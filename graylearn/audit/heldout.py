@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DROPOUT = 0.2
+EPOCHS = 20
 _CHUNK = 4096
 
 
@@ -58,7 +59,7 @@ def held_out_probabilities(
     *,
     folds: int = 2,
     repeats: int = 3,
-    epochs: int = 20,
+    epochs: int = EPOCHS,
     weight: Floats | None = None,
     seed: int = 0,
     device: torch.device | str = "cpu",

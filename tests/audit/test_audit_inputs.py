@@ -1,0 +1,85 @@
+"""What the audit takes: mixed frames of several libraries, sparse matrices, images and Samples."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+
+from graylearn.audit import audit
+from graylearn.audit.inputs import as_features, as_labels
+from graylearn.data import Samples, TableEncoder
+from graylearn.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A table of numbers, words and flags that tell four classes apart, with a tenth of labels wrong."""
+    random = np.random.default_rng(0)
+    truth = random.integers(4, size=400)
+    frame = pd.DataFrame(
+        {
+            "size": truth * 2.0 + random.normal(0, 0.5, 400),
+            "colour": np.array(["red", "green", "blue", "white"], dtype=object)[truth],
+            "heavy": truth > 1,
+        }
+    )
+    wrong = random.random(400) < 0.1
+    return frame, np.where(wrong, (truth + 1) % 4, truth), wrong
+
+
+def test_mixed_frames_of_every_library_give_one_audit(mixed):
+    frame, y, wrong = mixed
+    found = audit(frame, y, mode="history")
+    assert found.suspected[wrong].mean() > 0.9
+    assert found.suspected[~wrong].mean() < 0.02
+    for other in (pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame)):
+        np.testing.assert_array_equal(as_features(other, 400), as_features(frame, 400))
+
+
+def test_mixed_columns_are_encoded_as_the_classifier_encodes_them(mixed):
+    frame, _, _ = mixed
+    encoded = TableEncoder().fit(frame).transform(frame)
+    np.testing.assert_array_equal(as_features(frame, 400), as_features(encoded, 400))
+    objects = frame.astype(object).to_numpy()
+    assert as_features(objects, 400).shape == as_features(frame, 400).shape
+
+
+def test_samples_of_a_table_are_taken_with_their_labels(mixed):
+    frame, y, wrong = mixed
+    samples = Samples(frame, y, ("a", "b", "c", "d"), np.arange(400), "table")
+    found = audit(samples, mode="history")
+    assert found.classes == ("a", "b", "c", "d")
+    assert found.suspected[wrong].mean() > 0.9
+
+
+def test_sparse_matrices_are_their_dense_selves():
+    random = np.random.default_rng(1)
+    dense = random.normal(size=(50, 6)) * (random.random((50, 6)) < 0.3)
+    np.testing.assert_array_equal(as_features(sparse.csr_matrix(dense), 50), as_features(dense, 50))
+    with pytest.raises(DataError, match="TruncatedSVD"):
+        as_features(sparse.csr_matrix((100_000, 100_000)), 100_000)
+
+
+def test_small_images_are_their_pixels_and_large_ones_want_features():
+    images = load_digits().images.astype(np.uint8)
+    np.testing.assert_array_equal(as_features(images, 1797), as_features(images.reshape(1797, -1), 1797))
+    with pytest.raises(DataError, match="embed_images"):
+        audit(np.zeros((20, 32, 32, 3), dtype=np.uint8), np.arange(20) % 2)
+
+
+def test_text_wants_features():
+    text = np.array(["a card that never came", "an account to close"] * 10, dtype=object)
+    with pytest.raises(DataError, match="embed_text"):
+        audit(text, np.arange(20) % 2)
+    with pytest.raises(DataError, match="embed_text"):
+        audit(Samples(text, np.arange(20) % 2, ("a", "b"), np.arange(20), "text"))
+
+
+def test_labels_of_arrow_and_polars_are_read():
+    for y in (pa.array(["x", "y", "x"]), pa.chunked_array([["x", "y"], ["x"]]), pl.Series(["x", "y", "x"])):
+        place, names = as_labels(y, None)
+        assert place.tolist() == [0, 1, 0]
+        assert names == ("x", "y")

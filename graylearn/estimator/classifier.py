@@ -40,7 +40,7 @@ from graylearn.estimator.networks import (
     outputs_of,
     training_settings,
 )
-from graylearn.estimator.refine import SoftTargets, pays, soft_targets
+from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
 from graylearn.estimator.rejection import (
     NONE_OF_THESE,
     learn_familiar,
@@ -405,7 +405,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _second_opinion(
         self, training_set: TrainingSet, ids: NDArray[Any], settings: Settings, seed: int
     ) -> Audit | None:
-        """The audit once more, by networks of this classifier's kind; None where they find nothing."""
+        """The audit once more, by networks of this classifier's kind; None where it is not worth a fit."""
         features = self.encoder_.transform(training_set.given)
         method = self.method if can_share_a_stack(self.method) else "gl"
         said = fold_probabilities(
@@ -413,7 +413,9 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         )
         labels = self.classes_[training_set.given_y]
         found = Audit.from_predictions(said, labels, features, ids, classes=self.classes_.tolist())
-        return found if found.posterior.any() else None
+        rows, y = training_set.rows, training_set.y
+        worth = bool(found.posterior.any()) and know_more(found.P[rows], said[rows], y)
+        return found if worth or "strangers" in found.form else None
 
     # -- predicting -----------------------------------------------------------------------------
 

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 LEAST_CLASSES = 4
 """With fewer classes labels that are wrong at random hardly move the border between them, and on four such
 cells no way to refine was better than the labels as they are."""
+LEAST_ERRORS = 1.5
+"""By how many standard errors the views must say the given labels better than the own networks alone."""
 CLASS_SHARE = 0.1
 """Of the samples that bear a label, the share whose weight the class keeps at least."""
 
@@ -47,6 +49,19 @@ class SoftTargets(Method):
 def pays(audit: Audit) -> bool:
     """Whether to fit again on what the audit believes: it must have found something, among enough classes."""
     return len(audit.classes) >= LEAST_CLASSES and bool(audit.posterior.any())
+
+
+def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
+    """Whether the pooled views (N, K) know more of the samples than networks of the own kind (N, K) do.
+
+    Both were asked about labels that they had not seen. Wrong labels disagree with everyone alike, so that
+    agreement with the given labels, the wrong ones included, tells who is nearer to the truth. A fit on what
+    the views believe comes out about as good as they are: where they know no more than the network finds by
+    itself in the labels as they are, there is nothing to gain and something to lose.
+    """
+    difference = (views.argmax(axis=1) == label).astype(np.float64) - (own.argmax(axis=1) == label)
+    error = float(difference.std()) / np.sqrt(len(label))
+    return float(difference.mean()) > LEAST_ERRORS * error
 
 
 def soft_targets(audit: Audit) -> tuple[Floats, Floats]:

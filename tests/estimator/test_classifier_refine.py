@@ -6,7 +6,7 @@ import torch
 
 from graylearn.audit import Audit
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.refine import SoftTargets, keep_classes_alive, soft_targets
+from graylearn.estimator.refine import SoftTargets, keep_classes_alive, know_more, soft_targets
 from graylearn.methods import Output, Step
 
 
@@ -113,7 +113,20 @@ def test_soft_targets_are_read_by_sample():
 def test_refining_respects_sample_weights(dirty):
     weight = np.ones(len(dirty))
     weight[dirty.is_ood] = 0.0
-    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, epochs=6)
+    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=2)
     classifier.fit(dirty.x, dirty.y, sample_weight=weight)
     assert len(classifier.audit_) == len(dirty)  # what was left out of training is judged too
     assert classifier.refined_
+
+
+def test_views_that_know_no_more_than_the_network_are_not_worth_a_fit():
+    label = np.arange(200) % 4
+    right = np.eye(4)[label]
+    wrong = np.eye(4)[(label + 1) % 4]
+    own = np.where(np.arange(200)[:, None] < 120, right, wrong)  # says 120 of 200 labels
+    better = np.where(np.arange(200)[:, None] < 140, right, wrong)  # the same and 20 more: 4.7 errors
+    hardly = np.where(np.arange(200)[:, None] < 122, right, wrong)  # 2 more: 1.4 errors
+    assert know_more(better, own, label)
+    assert not know_more(hardly, own, label)
+    assert not know_more(own, own, label)
+    assert not know_more(own, better, label)

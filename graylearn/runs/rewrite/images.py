@@ -8,6 +8,7 @@ import os
 import shutil
 from pathlib import Path, PurePosixPath
 
+from graylearn.data.progress import progress_bar
 from graylearn.errors import SettingsError
 from graylearn.runs.rewrite.change import Change, write_bytes
 
@@ -28,14 +29,16 @@ def rewrite_image_folder(data: Path, out: Path, change: Change, *, link: bool, o
     shutil.rmtree(partial, ignore_errors=True)
     try:
         taken = {change.ids[place] for place in change.places if change.label_of[place] == place}
-        for place in change.places:
-            name = change.ids[place]
-            if change.label_of[place] != place:
-                name = _free_name(name, label_of[place], taken)
-                taken.add(name)
-            target = partial / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _bring(data / change.ids[place], target, link)
+        with progress_bar("Images", len(change.places)) as advance:
+            for place in change.places:
+                name = change.ids[place]
+                if change.label_of[place] != place:
+                    name = _free_name(name, label_of[place], taken)
+                    taken.add(name)
+                target = partial / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _bring(data / change.ids[place], target, link)
+                advance(1)
         if overwrite and out.is_dir():
             shutil.rmtree(out)
         elif out.exists():

@@ -118,7 +118,7 @@ def _module(cell: Cell, test: Samples) -> nn.Module:
     return module
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _kept(net: str, num_classes: int, in_shape: tuple[int, int, int]) -> nn.Module:
     """One module serves all cells of a net and a number of classes, so that it is compiled once."""
     name, options = _named(net)

@@ -50,16 +50,16 @@ class Failure:
 
 
 def run_unit(unit: Unit, experiment: str, folder: Folder, device: str | None) -> Iterator[Row | Failure]:
-    """The rows of a unit's cells, each as soon as it is done; a cell that diverges fails alone."""
+    """The rows of a unit's cells, each as soon as it is done; one that cannot be trained fails alone."""
     done: set[Cell] = set()
     try:
         for cell, measured in _results(unit, folder, device):
             done.add(cell)
             yield _row(experiment, cell, measured)
-    except DivergedError as error:
+    except (DivergedError, RuntimeError) as error:  # torch says out of memory by the latter
         left = [cell for cell in unit if cell not in done]
         if len(left) == 1:
-            yield Failure(left[0], str(error))
+            yield Failure(left[0], f"{type(error).__name__}: {str(error).splitlines()[0]}")
             return
         for cell in left:
             yield from run_unit((cell,), experiment, folder, device)

@@ -192,6 +192,10 @@ def table1(found: Sequence[Record]) -> list[Table]:
     """Images: dataset x labels, one column each, and the paper's sets that are not at hand."""
     made = in_order(groups(found), ("dataset", "labels"))
     extra = varying(made)
+    if len({(group.get("dataset"), group.get("ood")) for group in made}) > len(
+        {g.get("dataset") for g in made}
+    ):
+        extra.append("ood")
     columns = []
     for group in made:
         dataset, labels = str(group.get("dataset")), group.get("labels")

@@ -85,6 +85,15 @@ def test_other_settings_are_never_pooled():
     )
 
 
+def test_two_sources_of_ood_samples_are_two_columns():
+    mixed = cifar_rows({"gl": [0.9]}) + cifar_rows({"gl": [0.8]}, ood="mini-imagenet")
+    titles = [c.title for c in tables("table1", mixed)[0].columns if c.entries]
+    assert titles == [
+        "CIFAR-10, random labels, OOD Mini-ImageNet",
+        "CIFAR-10, random labels, OOD Tiny-ImageNet",
+    ]
+
+
 def test_one_oracle_serves_all_labels_and_shares():
     made = cifar_rows({"oracle": [0.96]})
     for labels in ("random", "specific"):

@@ -84,7 +84,10 @@ def _alike(experiment: str, found: Sequence[Group]) -> list[tuple[str, list[Grou
     by_schedule: dict[tuple[str, ...], list[Group]] = {}
     for group in found:
         fields = ("dataset", "preset", "epochs", "batch_size", "train_size")
-        by_schedule.setdefault(tuple(str(group.get(name)) for name in fields), []).append(group)
+        key = [str(group.get(name)) for name in fields]
+        if experiment == "sources":  # the groups of two OOD sets have the same numbers
+            key[0] += f"+{str(group.get('ood')).partition('/')[0]}"
+        by_schedule.setdefault(tuple(key), []).append(group)
     if len(by_schedule) == 1:
         return [("", list(found))]
     return [(f"-{'-'.join(key[:3])}".replace("/", "_"), members) for key, members in by_schedule.items()]

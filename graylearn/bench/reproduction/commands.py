@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.grids import TABLE_SETTINGS
 from graylearn.bench.options import Options
@@ -35,7 +34,7 @@ def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
 
 
 def _command(experiment: str, members: Sequence[Record]) -> str:
-    keys = {Cell.from_dict(dict(record.cell)).key for record in members}
+    keys = {record.row["key"] for record in members}
     first = members[0]
     seeds = tuple(sorted({record.seed for record in members}))
     every = list(_candidates(experiment, first, seeds))

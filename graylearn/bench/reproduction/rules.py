@@ -313,7 +313,7 @@ def calibration_perfect(evidence: Evidence) -> Judgement:
             state: State = "yes" if error.mean <= NEAR_PERFECT else "no"
             parts.append(Part(group_title(group, "labels"), state, f"GL {error.mean:.2f} %"))
     rule = f"GL's calibration error is at most {NEAR_PERFECT:g} %, what the paper calls near perfect."
-    return Judgement(rule, tuple(parts), tuple(found), name, ", ".join(part.numbers for part in parts))
+    return Judgement(rule, tuple(parts), tuple(found), name, _told(parts))
 
 
 def overconfidence(group: Group, method: str) -> float | None:

@@ -25,7 +25,13 @@ def settings(found: Sequence[Group]) -> str:
     """Networks, schedules and shares of OOD samples of some groups."""
     ways = sorted({names.schedule_text(group.cell) for group in found})
     if len(ways) > 3:
-        ways = [f"{len(ways)} networks or schedules, from {ways[0]} to {ways[-1]}"]
+        nets = sorted({str(group.get("net")) for group in found})
+        epochs = sorted({int(group.get("epochs")) for group in found})
+        ways = [
+            f"{joined(nets)}, {epochs[0]} to {epochs[-1]} epochs"
+            if len(epochs) > 1
+            else f"{joined(nets)}, {epochs[0]} epochs"
+        ]
     alphas = sorted({float(group.get("alpha")) for group in found if group.get("alpha") is not None})
     share = f"alpha {alphas[0]:g}" if len(alphas) == 1 else f"alpha {alphas[0]:g} to {alphas[-1]:g}"
     return f"{'; '.join(ways)}; {share}" if alphas else "; ".join(ways)

@@ -61,7 +61,7 @@ def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
     """
     difference = (views.argmax(axis=1) == label).astype(np.float64) - (own.argmax(axis=1) == label)
     error = float(difference.std()) / np.sqrt(len(label))
-    return float(difference.mean()) > LEAST_ERRORS * error
+    return bool(difference.mean() > LEAST_ERRORS * error)
 
 
 def soft_targets(audit: Audit) -> tuple[Floats, Floats]:

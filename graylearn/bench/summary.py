@@ -248,7 +248,8 @@ def by_setting(
             )
             for group in made
         )
-        notes = _clean([MARKS_NOTE, _how(made)])
+        beside = PAPER_NOTE if any(column.paper for column in columns) else ""
+        notes = _clean([MARKS_NOTE, beside, _how(made)])
         return [Table(name, title, notes, columns, measure, lower_is_better)] if columns else []
 
     return make

@@ -154,10 +154,12 @@ def relative_headline(found: Sequence[Group]) -> str:
 
 
 def gain_headline(found: Sequence[Group], first: str = "gl", second: str = "standard") -> str:
-    """`GL - Standard: +0.4 points in the mean of 6 settings`."""
-    gain = mean_gain(found, first, second)
-    measured = [g for g in found if g.values(first) and g.values(second)]
-    if gain is None:
+    """`GL - Standard: +0.4 ± 0.3 points over 6 settings`."""
+    gains = [pair.mean for g in found if (pair := compare(g.values(first), g.values(second))) is not None]
+    over = spread(gains)
+    if over is None:
         return ""
-    where_ = f"in the mean of {len(measured)} settings" if len(measured) > 1 else "in one setting"
-    return f"{names.method_title(first)} - {names.method_title(second)}: {gain:+.1f} points {where_}"
+    deviation = "" if over.sd is None else f" ± {over.sd:.1f}"
+    over_what = f"over {over.n} settings" if over.n > 1 else "in one setting"
+    pair = f"{names.method_title(first)} - {names.method_title(second)}"
+    return f"{pair}: {over.mean:+.1f}{deviation} points {over_what}"

@@ -161,5 +161,5 @@ def gain_headline(found: Sequence[Group], first: str = "gl", second: str = "stan
         return ""
     deviation = "" if over.sd is None else f" ± {over.sd:.1f}"
     over_what = f"over {over.n} settings" if over.n > 1 else "in one setting"
-    pair = f"{names.method_title(first)} - {names.method_title(second)}"
-    return f"{pair}: {over.mean:+.1f}{deviation} points {over_what}"
+    compared = f"{names.method_title(first)} - {names.method_title(second)}"
+    return f"{compared}: {over.mean:+.1f}{deviation} points {over_what}"

@@ -155,7 +155,8 @@ def main() -> None:
             "suspects": options.suspects,
             "samples": len(data),
             "repeats": options.repeats,
-            "load": round(os.getloadavg()[0], 1),  # above the number of cores, the times are of a busy machine
+            # Above the number of cores, the times are those of a busy machine.
+            "load": round(os.getloadavg()[0], 1),
             "megabytes": round(size / 1e6, 2),
             "write_seconds": round(wrote, 2),
             "elements": elements,

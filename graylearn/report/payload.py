@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.errors import DataError
@@ -132,7 +133,7 @@ def _class_places(
     places: dict[Any, int] = {name: place for place, name in enumerate(classes)}
     found = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
-        if missing and (value is None or (isinstance(value, float) and math.isnan(value))):
+        if missing and (value is None or value is pd.NA or value != value):
             found[row] = -1
             continue
         place = places.get(str(value))

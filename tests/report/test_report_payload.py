@@ -46,20 +46,23 @@ def test_rows_are_sorted_by_score_and_say_their_place():
     assert [sum(row) for row in main["histogram"]] == [60, 40, 20]
 
 
-def test_an_audit_fits_without_ado():
+@pytest.mark.parametrize("names", [["a", "b", "c"], [3, 5, 7]], ids=["text", "numbers"])
+def test_an_audit_fits_without_ado(names):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(90, 4))
-    y = np.array(["a", "b", "c"])[np.arange(90) % 3]
+    y = np.array(names)[np.arange(90) % 3]
     audit = gl.audit(x, y, epochs=2, repeats=1)
     main, _ = build_payload(
         ReportData(
             title="noise",
             table=audit.table,
-            classes=tuple(map(str, audit.classes)),
+            classes=audit.classes,
             contamination=audit.contamination,
         )
     )
     assert main["total"] == 90
+    assert main["classes"] == list(map(str, names))
+    assert [names[k] for k in main["label"]] == audit.table["label"].to_numpy()[main["place"]].tolist()
     assert json.loads(to_json(main))["contamination"] == pytest.approx(audit.contamination)
 
 

@@ -87,3 +87,15 @@ def test_background_is_the_chance_of_a_random_label():
     fit = fit_noise(p, label, u, background=background)
     assert fit.posterior[label == 0].max() < 0.01
     assert fit.posterior[label != 0].max() > 0.9
+
+
+def test_a_large_set_is_fitted_on_a_part_and_judged_whole(monkeypatch):
+    p, label, u, _, at_random = planted(7, n=9000)
+    all_of_it = fit_noise(p, label, u)
+    monkeypatch.setattr("graylearn.audit.mixture.FIT_VALUES", 0)
+    part = fit_noise(p, label, u)
+    assert not np.array_equal(part.posterior, all_of_it.posterior)
+    assert part.form == all_of_it.form == "full"
+    assert part.posterior.shape == (9000,)
+    assert np.abs(part.posterior - all_of_it.posterior).mean() < 0.02
+    assert part.posterior.mean() == pytest.approx(at_random.mean(), abs=0.05)

@@ -317,3 +317,16 @@ def test_the_relative_gain_counts_as_the_papers_text_does():
     assert headline.startswith("GL +3.4 % against the best other (SL), +7.2 % against the worst (SPL)")
     found = judged("images-best", table1=made)
     assert found.count("yes") == 2  # CIFAR-100; elsewhere one seed and less than half a point
+
+
+def test_what_one_seed_is_worth_follows_from_the_spread(tmp_path):
+    assert "No image setting has several seeds yet" in generate(tmp_path)
+    differences = (0.002, 0.006, 0.010)  # sd .4 points; the margin of .5 is 1.25 of them: 21.1 %
+    made = [
+        row(Cell("image", "cifar10", method, seed, ood="svhn"), 0.9 + (difference if method == "gl" else 0))
+        for seed, difference in enumerate(differences)
+        for method in ("standard", "gl")
+    ]
+    page = generate(write_stores(tmp_path, table1=made))
+    assert "varies by 0.40 points from seed to seed (pooled over 1 image setting with several)" in page
+    assert "about 21 % of single-seed parts without any effect would pass" in page

@@ -46,6 +46,7 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
         HEAD,
         _in_short(judged, evidence),
         prose.HOW_JUDGED,
+        prose.noise(evidence),
         _overview(judged),
         "\n\n".join(["## Each claim", *claims]),
         "\n\n".join(["## Tables and figures", *experiments]),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from statistics import fmean
 
+from scipy import stats
+
 from graylearn.bench import names, paper
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.render import markdown_grid
 from graylearn.bench.reproduction.evidence import Evidence
-from graylearn.bench.statistics import MARGIN, WILCOXON_FROM
+from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare
 from graylearn.bench.summary import NOT_AT_HAND
 
 HOW_JUDGED = f"""## How a claim is judged
@@ -45,6 +47,29 @@ Worked out, with the code that computes the corrected identity, on [the theory p
   or z and on K or sqrt K. Its bound is what the authors state, not what is proved.
 - With the gradient through C, as the formulas read, training starts by unlearning every label from 20 classes
   on. The released code holds C constant, and so do we."""
+
+
+def noise(evidence: Evidence) -> str:
+    """How much one seed can say: how a difference varies with the seed, and what the margin is worth."""
+    variances = []
+    for group in evidence.every_group:
+        found = compare(group.values("gl"), group.values("standard"))
+        if group.get("kind") == "image" and found is not None and found.sd is not None:
+            variances.append(found.sd**2)
+    start = (
+        "Parts are not corrected for being many: of a hundred without any effect, about five would be "
+        "shown, one way or the other. "
+    )
+    if not variances:
+        return f"{start}No image setting has several seeds yet, so what one seed is worth is not known."
+    sd = fmean(variances) ** 0.5
+    by_chance = 2 * float(stats.norm.sf(MARGIN / sd)) if sd > 0 else 0.0
+    settings = f"{len(variances)} image setting{'' if len(variances) == 1 else 's'}"
+    return (
+        f"{start}For single seeds the rate follows from the spread: GL - Standard varies by {sd:.2f} points "
+        f"from seed to seed (pooled over {settings} with several), so that about {100 * by_chance:.0f} % of "
+        f"single-seed parts without any effect would pass the margin of {MARGIN} points."
+    )
 
 
 def own_numbers() -> str:

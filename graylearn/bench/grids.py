@@ -81,9 +81,10 @@ class Grid:
         methods = _methods(self.methods, options)
         seeds = self.seeds if options.seeds is None else options.seeds
         sources = [source for source in self.sources if _is_asked_for(source, options)]
+        labelled = [way for way in self.labels if options.labels is None or way in options.labels]
         trained = self._trained(options)
         for seed, source, alpha, labels, training, method in itertools.product(
-            seeds, sources, self.alphas, self.labels, trained, methods
+            seeds, sources, self.alphas, labelled, trained, methods
         ):
             size = options.train_size or self.train_size
             if size is None and self.kind == "table":

@@ -24,6 +24,8 @@ class Options:
     """Run exactly the `methods` named."""
     datasets: tuple[str, ...] | None = None
     """Names as in the catalog: "cifar10", "tiny-imagenet", "iris"."""
+    labels: tuple[str, ...] | None = None
+    """How OOD samples are labelled: "specific", "random"."""
     seeds: tuple[int, ...] | None = None
     """For every cell; else each part of an experiment has its own."""
     protocol: tuple[str, ...] = ("paper",)
@@ -60,6 +62,9 @@ class Options:
             if name not in METHODS and name not in OWN_METHODS:
                 known = ", ".join([*METHODS, *OWN_METHODS])
                 raise SettingsError(f"there is no method {name!r}; choose from {known}")
+        for name in self.labels or ():
+            if name not in ("specific", "random"):
+                raise SettingsError(f"labels are {name!r}; choose from specific, random")
         for name in self.protocol:
             if name not in PROTOCOLS:
                 raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")

@@ -42,6 +42,9 @@ def bench(
     datasets: Annotated[
         str | None, _option("--datasets", panel=_WHAT, help="Datasets, with commas: cifar10,tiny-imagenet.")
     ] = None,
+    labels: Annotated[
+        str | None, _option("--labels", panel=_WHAT, help="Of OOD samples: specific, random or both.")
+    ] = None,
     seeds: Annotated[
         str | None, _option("--seeds", panel=_WHAT, help="Seeds for every cell: 0,1,2 or 0-9.")
     ] = None,
@@ -133,6 +136,7 @@ def bench(
         methods=_listed(methods),
         only=only,
         datasets=_listed(datasets),
+        labels=_listed(labels),
         seeds=_numbers(seeds),
         protocol=_listed(protocol) or (),
         epochs_scale=epochs_scale,

@@ -92,7 +92,7 @@ def test_background_is_the_chance_of_a_random_label():
 def test_a_large_set_is_fitted_on_a_part_and_judged_whole(monkeypatch):
     p, label, u, _, at_random = planted(7, n=9000)
     all_of_it = fit_noise(p, label, u)
-    monkeypatch.setattr("graylearn.audit.mixture.FIT_VALUES", 0)
+    monkeypatch.setitem(fit_noise.__globals__, "FIT_VALUES", 0)
     part = fit_noise(p, label, u)
     assert not np.array_equal(part.posterior, all_of_it.posterior)
     assert part.form == all_of_it.form == "full"

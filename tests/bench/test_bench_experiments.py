@@ -153,3 +153,10 @@ def test_a_part_of_a_table_keeps_alpha_and_every_class():
     assert train.is_ood.sum() == round(60 / 9)
     released, _ = cell_samples(cell.but(protocol="released"), None)
     assert released.is_ood.sum() == 48  # all of wine's smallest class
+
+
+def test_labels_can_be_asked_for():
+    only_random = EXPERIMENTS["table1"].cells(Options(labels=("random",)))
+    assert {cell.labels for cell in only_random} == {"random", "none"}
+    with pytest.raises(SettingsError, match="labels are 'wrong'"):
+        Options(labels=("wrong",))

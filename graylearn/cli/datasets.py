@@ -12,8 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from graylearn.data import datasets_table, download
-
 Folder = Annotated[
     Path | None,
     typer.Option("--data", help="The folder of datasets; GRAYLEARN_DATA where left out.", show_default=False),
@@ -36,6 +34,8 @@ def datasets(
 
       graylearn datasets --data ~/data --download cifar10
     """
+    from graylearn.data import datasets_table
+
     for name in fetch or []:
         _fetch(name, data)
     rows = datasets_table(data)
@@ -71,6 +71,8 @@ def _bytes(size: float) -> str:
 
 def _fetch(name: str, data: Path | None) -> None:
     """Download with a bar on a terminal; a line when done."""
+    from graylearn.data import download
+
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),

@@ -57,16 +57,15 @@ def write_data(folder: RunFolder, prepared: Prepared) -> None:
         "label": pa.array(labels[everything.y], pa.string()),
         "held_out": pa.array(prepared.held_out),
     }
-    fingerprint = dict(prepared.fingerprint)
-    if "images" in fingerprint:
-        columns["sha256"] = pa.array(fingerprint.pop("images"), pa.string())
+    if prepared.image_hashes is not None:
+        columns["sha256"] = pa.array(prepared.image_hashes, pa.string())
     with replacing(folder.samples) as partial:
         pa.parquet.write_table(pa.table(columns), partial)
     write_json(
         folder.data,
         {
             "source": prepared.source.to_json(),
-            "fingerprint": fingerprint,
+            "fingerprint": prepared.fingerprint,
             "encoding": asdict(prepared.encoding),
             "classes": [str(label) for label in everything.classes],
         },

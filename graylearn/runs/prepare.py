@@ -22,8 +22,8 @@ from graylearn.runs.settings import RunSettings, changed
 from graylearn.runs.source import (
     Source,
     file_fingerprint,
-    form_of,
     image_fingerprints,
+    joint_fingerprint,
     read_labelled,
     read_unlabelled,
 )
@@ -83,7 +83,9 @@ class Prepared:
     held_out: np.ndarray
     """(N,) which of them were held out for testing."""
     fingerprint: dict[str, Any]
-    """Size and hash of the source; of an image folder, of each image."""
+    """Size and hash of the source."""
+    image_hashes: list[str] | None
+    """(N,) of each image, where the source is a folder of them."""
 
 
 def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
@@ -93,7 +95,8 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
     with news.working(f"reading {path.name}", bar=_is_large(path)):
         samples, source = read_labelled(path, settings, size=size, split=settings.split)
-        fingerprint = _fingerprint(path, source, samples)
+        hashes = image_fingerprints(path, samples.ids) if source.form == "folder" else None
+        fingerprint = file_fingerprint(path) if hashes is None else joint_fingerprint(samples.ids, hashes)
     news.say(
         f"{len(samples):,} samples ({samples.kind}), {samples.num_classes} classes"
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
@@ -135,6 +138,7 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
         samples,
         held_out,
         fingerprint,
+        hashes,
     )
 
 
@@ -194,12 +198,6 @@ def _is_large(path: Path) -> bool:
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
     return dataclasses.replace(samples, x=rows, kind="array")
-
-
-def _fingerprint(path: Path, source: Source, samples: Samples) -> dict[str, Any]:
-    if form_of(path) == "folder":
-        return {"images": image_fingerprints(path, samples.ids)}
-    return file_fingerprint(path)
 
 
 def _check_classes(samples: Samples, path: Path) -> None:

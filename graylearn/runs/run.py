@@ -12,9 +12,9 @@ from graylearn.errors import SettingsError
 from graylearn.methods import make_method
 from graylearn.runs import outputs
 from graylearn.runs.fit import fit_stages
-from graylearn.runs.folder import writing
+from graylearn.runs.folder import FolderTakenError, RunFolder, writing
 from graylearn.runs.news import News
-from graylearn.runs.prepare import prepare
+from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.settings import RunSettings, changed
 from graylearn.training.devices import choose
 
@@ -43,6 +43,7 @@ def run(
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
         prepared = prepare(settings, folder.stages, news)
+        _check_same_data(folder, prepared)
         folder.write_settings(prepared.settings, version)
         outputs.write_data(folder, prepared)
         fitted = fit_stages(prepared, folder.stages, news)
@@ -55,6 +56,15 @@ def run(
             outputs.make_report(folder, prepared, fitted, summary, environment)
         folder.finish(summary)
     return summary
+
+
+def _check_same_data(folder: RunFolder, prepared: Prepared) -> None:
+    """Refuse to go on with other data than the run was begun with."""
+    if folder.is_started and folder.read_json(folder.data)["fingerprint"] != prepared.fingerprint:
+        raise FolderTakenError(
+            f"{prepared.settings.data} has changed since the run in {folder.path} was begun; "
+            "make it anew with --overwrite, or name another folder with --out"
+        )
 
 
 def _with_absolute_paths(settings: RunSettings) -> RunSettings:

@@ -277,3 +277,11 @@ def image_fingerprints(folder: Path, names: Sequence[str] | np.ndarray) -> list[
             hashes.append(str(file_fingerprint(folder / str(name))["sha256"]))
             advance(1)
     return hashes
+
+
+def joint_fingerprint(names: Sequence[str] | np.ndarray, hashes: Sequence[str]) -> dict[str, Any]:
+    """One hash of all images of a folder and where they lie."""
+    digest = hashlib.sha256()
+    for name, own in zip(names, hashes, strict=True):
+        digest.update(f"{name}\0{own}\0".encode("utf-8", "surrogateescape"))
+    return {"images": len(hashes), "sha256": digest.hexdigest()}

@@ -18,7 +18,7 @@ from PIL import Image
 from graylearn import runs
 from graylearn.runs import News, RunSettings
 
-LONG = ("--epochs", "300")
+LONG = ("--epochs", "100")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import News, RunSettings, outputs, read_settings, run, settings_from
 from graylearn.runs.fit import StagedClassifier
+from graylearn.runs.folder import FolderTakenError
 from graylearn.runs.interrupts import raise_interrupts
 
 WRONG = (4, 30, 61)
@@ -139,6 +140,14 @@ def test_the_first_fit_goes_on_from_its_checkpoint(made, tmp_path, monkeypatch):
     before = checkpoint.read_bytes()
     run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
     assert checkpoint.read_bytes() == before  # nothing was trained: no new checkpoint
+
+
+def test_other_data_are_not_gone_on_with(tmp_path, monkeypatch):
+    data = write_blobs(tmp_path / "blobs.csv")
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
+    write_blobs(data, seed=1)
+    with pytest.raises(FolderTakenError, match="has changed since the run"):
+        quiet(settings_for(data), tmp_path / "cut")
 
 
 def test_an_audit_alone_keeps_no_model(made, tmp_path):

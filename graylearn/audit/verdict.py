@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.audit.mixture import NoiseFit, fit_noise
+from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 from graylearn.audit.result import Audit, Mode
 from graylearn.audit.strangers import find_strangers
 from graylearn.audit.views import pool_views
@@ -48,7 +48,8 @@ def judge(
     form, temperature, details = "none", 1.0, {f"weight_{name}": w for name, w in views.weights.items()}
     judged = n >= MIN_SAMPLES and len(np.unique(label[checked])) >= 2
     if judged:
-        fit = fit_noise(views.P[checked], label[checked], views.evidence[checked])
+        gate = GATE_CONSTANT_SEEN if mode == "history" else GATE_CONSTANT
+        fit = fit_noise(views.P[checked], label[checked], views.evidence[checked], gate_constant=gate)
         posterior[checked], pi[checked], o[checked] = fit.posterior, fit.pi, fit.o
         form, temperature = fit.form, fit.temperature
         details.update(_details(fit))

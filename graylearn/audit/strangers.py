@@ -175,19 +175,20 @@ class Strangers:
 
 
 def find_strangers(
-    features: NDArray[np.float32], label: Ints, num_classes: int, agreement: Bools
+    features: NDArray[np.float32], label: Ints, num_classes: int, agreement: Bools, *, parts: bool = True
 ) -> Strangers:
     """Tell strangers from members, where the classes are clouds at all.
 
     They are held to be clouds where the centres, freed of foreign parts, predict the labels of members
     nearly as well as the pooled views: `agreement` (N,) says where their best class is the given label.
+    parts: whether labels may be parted; without it only ranks count.
     """
     n = len(label)
     nothing = np.zeros(n)
     if n < MIN_SAMPLES:
         return Strangers(nothing, 0.0, "too few samples")
     split = split_labels(unit_rows(features).double().numpy(), label)
-    evident = split.evident >= MIN_EVIDENT
+    evident = parts and split.evident >= MIN_EVIDENT
     similarity = centre_cosine(features, label, num_classes, split.foreign if evident else None)
     rank = foreign_rank(similarity, label)
     member = rank > 0.5

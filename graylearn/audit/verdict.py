@@ -56,7 +56,11 @@ def judge(
     score = posterior if form != "none" else 1.0 - confidence
     if judged and features is not None and len(classes) >= MIN_CLASSES_FOR_STRANGERS:
         rest = np.flatnonzero(checked & (posterior <= threshold_of(posterior)))
-        strange = find_strangers(features[rest], label[rest], len(classes), best[rest] == label[rest])
+        # Where labels are drawn at random, OOD samples are spread over all of them: what is left of a label
+        # after these falls in parts of its own (imbalanced digits: two ways to write a one).
+        strange = find_strangers(
+            features[rest], label[rest], len(classes), best[rest] == label[rest], parts=form == "none"
+        )
         details["strangers"] = strange.share
         if strange.share > 0:
             # A stranger's label is no draw at random, so both chances stand side by side.

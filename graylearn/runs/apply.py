@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
+from graylearn.data.readers.table_files import table_suffix
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.report import Decision, read_decisions
 from graylearn.runs.folder import RunFolder, same_file
@@ -17,7 +18,7 @@ from graylearn.runs.rewrite.change import Change
 from graylearn.runs.rewrite.delimited import rewrite_delimited
 from graylearn.runs.rewrite.images import rewrite_image_folder
 from graylearn.runs.rewrite.tables import rewrite_arrow, rewrite_json, rewrite_npz
-from graylearn.runs.source import Source, file_fingerprint, image_fingerprints
+from graylearn.runs.source import Source, file_fingerprint, form_by_name, image_fingerprints
 
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
@@ -59,7 +60,7 @@ def apply_decisions(
     found = read_decisions(decisions) if decisions is not None else []
     change = plan(recorded, found, suspects)
     data = Path(source.path)
-    _check_target(target, data, overwrite)
+    _check_target(target, data, source, overwrite)
     _check_unchanged(data, source, recorded, saved["fingerprint"])
     if source.form == "folder":
         if link and target.suffix.lower() == ".csv":
@@ -151,7 +152,11 @@ def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> C
     return Change(recorded.ids, recorded.labels, keep, label_of)
 
 
-def _check_target(target: Path, data: Path, overwrite: bool) -> None:
+def _check_target(target: Path, data: Path, source: Source, overwrite: bool) -> None:
+    if source.form != "folder" and form_by_name(target) != source.form:
+        raise SettingsError(
+            f"{target} would be of the form of {data.name}: let its name end in {table_suffix(data)!r} too"
+        )
     if same_file(target, data) or target.absolute() == data.absolute():
         raise SettingsError(
             f"{target} is the data itself, which is never written over; name another with --out"

@@ -92,13 +92,19 @@ def form_of(path: Path) -> Form:
         return "folder"
     if not path.exists():
         raise DataError(f"{path} does not exist")
-    suffix = table_suffix(path)
-    if suffix not in TABLE_SUFFIXES and path.suffix.lower() not in (".npz", ".npy"):
+    form = form_by_name(path)
+    if form is None:
         raise DataError(
-            f"{path} ends in {suffix or 'nothing'!r}; known are {', '.join(TABLE_SUFFIXES)}, .npz, .npy "
-            "and folders of images"
+            f"{path} ends in {table_suffix(path) or 'nothing'!r}; known are {', '.join(TABLE_SUFFIXES)}, "
+            ".npz, .npy and folders of images"
         )
-    return _FORMS.get(suffix, "delimited")
+    return form
+
+
+def form_by_name(path: Path) -> Form | None:
+    """The form of a file that need not be there yet; None where its ending is not known."""
+    suffix = table_suffix(path)
+    return _FORMS.get(suffix, "delimited" if suffix in TABLE_SUFFIXES else None)
 
 
 def read_labelled(

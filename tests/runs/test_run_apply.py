@@ -246,6 +246,12 @@ def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
     assert (tmp_path / "there.csv").read_text() == "a,label\n2,y\n3,x\n"
 
 
+def test_the_name_must_fit_the_form(tmp_path, plain_run):
+    for name in ("c.parquet", "c", "c.xlsx"):
+        with pytest.raises(SettingsError, match=r"let its name end in '\.csv' too"):
+            apply_decisions(plain_run, None, tmp_path / name, suspects="drop")
+
+
 def test_nothing_is_written_inside_the_images(tmp_path, finished, photos):
     run = finished(photos, features="pixels", size=8)
     with pytest.raises(SettingsError, match="lies inside the data"):

@@ -34,14 +34,14 @@ _ABLATION = ("standard", "nl", "standard+nl", "gl", "oracle", "gl-label", "gl+re
 
 # what scikit-learn carries: digits, its last two classes OOD, as pictures; iris and wine as tables
 _DIGITS = Source("digits/8", "other-classes")
-_QUICK_STEPS = Schedule("paper", 4, 16)
+_QUICK_STEPS = Schedule("paper", 2, 16)
 _QUICK_TABLES = (Source("iris"), Source("wine"))
 
 
 def _quick(methods: tuple[str, ...], **settings: object) -> Grid:
     """A small image grid; what is not given is as small as it goes."""
     chosen = {
-        "sources": (_DIGITS,), "nets": ("small_cnn-8",), "schedules": (_QUICK_STEPS,), "train_size": 200,
+        "sources": (_DIGITS,), "nets": ("small_cnn-8",), "schedules": (_QUICK_STEPS,), "train_size": 120,
         **settings,
     }  # fmt: skip
     return Grid("image", methods=methods, **chosen)  # type: ignore[arg-type]

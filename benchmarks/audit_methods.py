@@ -27,7 +27,14 @@ Scores = dict[str, Any]
 
 
 def _stand_ins() -> None:
-    """PyOD imports numba for a decorator and matplotlib for plots; neither changes what is measured here."""
+    """PyOD imports numba for a decorator and matplotlib for plots, cleanlab termcolor for coloured print.
+
+    None of them changes what is measured here.
+    """
+    if importlib.util.find_spec("termcolor") is None:
+        termcolor = types.ModuleType("termcolor")
+        vars(termcolor)["colored"] = lambda text, *_, **__: text
+        sys.modules["termcolor"] = termcolor
     if importlib.util.find_spec("numba") is None:
         numba = types.ModuleType("numba")
         vars(numba)["njit"] = lambda function: function

@@ -78,8 +78,10 @@ function drawHistogram(width) {
       .join("");
     const all = counts.reduce((sum, value) => sum + value, 0);
     parts.push(svg("path", { d: path, class: `fill-${KINDS[kind]}` }), line(plot.left, base, plot.right, base, "axis"));
-    parts.push(text(plot.left, base - rowHeight + 24, KIND_NAMES[kind], "row-name", "start"));
-    parts.push(text(plot.right, base - rowHeight + 24, `${number(all)}, at most ${number(Math.max(...counts))} a bar`, "tick", "end"));
+    const amount = all ? `${number(all)}, at most ${number(most)} a bar` : "none";
+    const name = text(plot.left, base - rowHeight + 24, KIND_NAMES[kind], "row-name", "start");
+    name.append(svg("tspan", { class: "tick", dx: 10 }, amount));
+    parts.push(name);
   });
   for (const at of [0, 0.25, 0.5, 0.75, 1]) {
     parts.push(text(x(at), plot.bottom + 16, trimmed(at), "tick", at === 0 ? "start" : at === 1 ? "end" : "middle"));
@@ -189,8 +191,8 @@ function trainingFigure() {
   const log = report.log;
   if (!log) return;
   const rows = Object.values(log)[0].length;
-  const given = log.epoch?.every((value) => value !== null) ? log.epoch : null;
-  const epochs = given ?? Array.from({ length: rows }, (_, row) => row + 1);
+  const given = log.epoch?.every((value) => value !== null) ? log.epoch : Array.from({ length: rows }, (_, row) => row);
+  const epochs = given.map((epoch) => epoch + (given[0] === 0 ? 1 : 0)); // people count from one
   const draws = [];
   for (const [pattern, percentages] of [[/loss/i, false], [/accuracy/i, true]]) {
     const series = Object.entries(log).filter(([name]) => pattern.test(name)).slice(0, LOOKS.length);

@@ -102,7 +102,7 @@ def show_applied(summary: dict[str, Any]) -> None:
     table = Table(title="the cleaned dataset")
     table.add_column("samples")
     table.add_column("", justify="right")
-    for name in ("kept", "dropped", "relabelled"):
+    for name in ("kept", "relabelled", "dropped"):
         words = "of them relabelled" if name == "relabelled" else name
         table.add_row(words, f"{summary[name]:,}")
     printed.print(table)

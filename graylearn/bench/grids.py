@@ -82,9 +82,10 @@ class Grid:
         seeds = self.seeds if options.seeds is None else options.seeds
         sources = [source for source in self.sources if _is_asked_for(source, options)]
         labelled = [way for way in self.labels if options.labels is None or way in options.labels]
+        alphas = self.alphas if options.alphas is None else options.alphas
         trained = self._trained(options)
         for seed, source, alpha, labels, training, method in itertools.product(
-            seeds, sources, self.alphas, labelled, trained, methods
+            seeds, sources, alphas, labelled, trained, methods
         ):
             size = options.train_size or self.train_size
             if size is None and self.kind == "table":

@@ -26,6 +26,8 @@ class Options:
     """Names as in the catalog: "cifar10", "tiny-imagenet", "iris"."""
     labels: tuple[str, ...] | None = None
     """How OOD samples are labelled: "specific", "random"."""
+    alphas: tuple[float, ...] | None = None
+    """Shares of OOD samples, instead of those an experiment declares."""
     seeds: tuple[int, ...] | None = None
     """For every cell; else each part of an experiment has its own."""
     protocol: tuple[str, ...] = ("paper",)
@@ -65,6 +67,8 @@ class Options:
         for name in self.labels or ():
             if name not in ("specific", "random"):
                 raise SettingsError(f"labels are {name!r}; choose from specific, random")
+        if any(not 0 <= alpha < 1 for alpha in self.alphas or ()):
+            raise SettingsError(f"alphas are {self.alphas}, expected shares from 0 to below 1")
         for name in self.protocol:
             if name not in PROTOCOLS:
                 raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")

@@ -45,6 +45,9 @@ def bench(
     labels: Annotated[
         str | None, _option("--labels", panel=_WHAT, help="Of OOD samples: specific, random or both.")
     ] = None,
+    alphas: Annotated[
+        str | None, _option("--alphas", panel=_WHAT, help="Shares of OOD samples, with commas: 0.05,0.2,0.5.")
+    ] = None,
     seeds: Annotated[
         str | None, _option("--seeds", panel=_WHAT, help="Seeds for every cell: 0,1,2 or 0-9.")
     ] = None,
@@ -137,6 +140,7 @@ def bench(
         only=only,
         datasets=_listed(datasets),
         labels=_listed(labels),
+        alphas=_shares(alphas),
         seeds=_numbers(seeds),
         protocol=_listed(protocol) or (),
         epochs_scale=epochs_scale,
@@ -175,6 +179,14 @@ def _listed(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _shares(text: str | None) -> tuple[float, ...] | None:
+    """(0.05, 0.2) of "0.05,0.2"."""
+    try:
+        return None if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise SettingsError(f"--alphas is {text!r}, expected numbers with commas: 0.05,0.2,0.5") from None
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:

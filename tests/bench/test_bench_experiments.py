@@ -160,3 +160,10 @@ def test_labels_can_be_asked_for():
     assert {cell.labels for cell in only_random} == {"random", "none"}
     with pytest.raises(SettingsError, match="labels are 'wrong'"):
         Options(labels=("wrong",))
+
+
+def test_alphas_can_be_asked_for():
+    cells = EXPERIMENTS["alpha"].cells(Options(alphas=(0.2, 0.5)))
+    assert {cell.alpha for cell in cells if cell.method != "oracle"} == {0.2, 0.5}
+    with pytest.raises(SettingsError, match="alphas are"):
+        Options(alphas=(1.0,))

@@ -40,7 +40,7 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
     folder = FIGURES if figures is None else Path(figures)
     evidence = Evidence.read(results)
     judged = {claim.name: RULES[claim.name](evidence) for claim in paper.CLAIMS}
-    claims = [_claim(claim, judged[claim.name]) for claim in paper.CLAIMS]
+    claims = [_claim(claim, judged[claim.name], evidence) for claim in paper.CLAIMS]
     experiments = [_experiment(name, evidence, folder) for name in EXPERIMENTS]
     parts = [
         HEAD,
@@ -111,7 +111,7 @@ def _overview(judged: dict[str, Judgement]) -> str:
     return "## Every claim and its verdict\n\n" + markdown_grid(head, body, words=(0, 1, 3, 4))
 
 
-def _claim(claim: paper.Claim, judgement: Judgement) -> str:
+def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
     lines = [
         f'<a id="{claim.name}"></a>',
         f"### {claim.text}",
@@ -123,7 +123,8 @@ def _claim(claim: paper.Claim, judgement: Judgement) -> str:
         f"Rule: {judgement.rule}",
     ]
     if not judgement.parts:
-        return "\n".join([*lines, "", text.NOT_YET])
+        cut = evidence.unfinished(judgement.experiment)
+        return "\n".join([*lines, "", text.CUT_SHORT if cut else text.NOT_YET])
     measured = [group for group in judgement.groups if group.values("standard") or group.values("gl")]
     lines += [
         "",
@@ -165,6 +166,8 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
     if not found:
         return "\n".join([*lines, text.NOT_YET, "", f"`graylearn bench {name}` measures it."])
     lines.append("Again: " + ", ".join(f"`{command}`" for command in commands(name, found)) + ".")
+    if warning := text.cut_short(evidence.unfinished(name)):
+        lines += ["", warning]
     for figure in figures_of(name, evidence, folder):
         lines += ["", f"![{experiment.title}](figures/{figure})"]
     tables = MAKERS[name](found)

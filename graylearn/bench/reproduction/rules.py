@@ -285,19 +285,19 @@ def calibrated(evidence: Evidence) -> tuple[str, list[Group]]:
 
 def calibration_gl(evidence: Evidence) -> Judgement:
     """Is GL better calibrated?"""
-    name, found = calibrated(evidence)
-    parts = pairwise(found, "gl", "standard", "labels", wanted="lower", measure="ece")
+    found = where(evidence.groups("calibration", "table1"), kind="image", net="resnet18")
+    parts = pairwise(found, "gl", "standard", "ood", "labels", wanted="lower", measure="ece")
     rule = "GL's calibration error (20 bins) is shown to be lower than that of standard training."
-    return Judgement(rule, tuple(parts), tuple(found), name, _errors(found))
+    return Judgement(rule, tuple(parts), tuple(found), "calibration", _errors(found))
 
 
 def _errors(found: Sequence[Group]) -> str:
     texts = []
-    for labels, members in labelled(found):
-        pair = [s for m in ("standard", "gl") for g in members if (s := spread(g.values(m, "ece")))]
+    for group in found:
+        pair = [s for m in ("standard", "gl") if (s := spread(group.values(m, "ece")))]
         if len(pair) == 2:
-            texts.append(f"{pair[0].mean:.2f} -> {pair[1].mean:.2f} % {labels}")
-    return ", ".join(texts)
+            texts.append(f"{group_title(group, 'labels')}: {pair[0].mean:.2f} -> {pair[1].mean:.2f} %")
+    return "; ".join(texts)
 
 
 NEAR_PERFECT = 2.0

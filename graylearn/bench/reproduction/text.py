@@ -10,6 +10,8 @@ from graylearn.bench.statistics import Comparison, counted
 
 NOT_YET = "*Not measured yet.*"
 """What stands where a store is missing."""
+CUT_SHORT = "*Measured only on networks that were not trained to the end, which judge no claim.*"
+"""What stands where all settings of a store were cut short."""
 
 
 def hardware(found: Iterable[Record]) -> str:
@@ -57,6 +59,17 @@ def joined(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     words = list(words)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
+
+
+def cut_short(found: Sequence[Group]) -> str:
+    """A warning above a table some of whose settings were not trained to the end; empty where none is."""
+    if not found:
+        return ""
+    sets = sorted({names.dataset_title(str(group.get("dataset"))) for group in found})
+    return (
+        f"**Not trained to the end** on {joined(sets)} ({settings(found)}): too few steps to tell methods "
+        "apart by what they make of OOD samples. These numbers judge no claim."
+    )
 
 
 def every_record(found: Iterable[Group]) -> list[Record]:

@@ -1,20 +1,29 @@
-"""graylearn: learn from dirty training sets, and find the samples that do not belong."""
+"""graylearn: learn from dirty training sets, and find the samples that do not belong.
 
-from graylearn import data, losses, metrics, nets, theory
-from graylearn.audit import Audit, audit
-from graylearn.data import Samples, contaminate, read
-from graylearn.errors import (
-    CheckpointError,
-    DataError,
-    DivergedError,
-    GraylearnError,
-    MissingExtraError,
-    SettingsError,
-)
-from graylearn.estimator import NONE_OF_THESE, GrayClassifier
-from graylearn.losses import GrayLoss, gray_loss
-from graylearn.methods import METHODS, Method, make_method
-from graylearn.training import History, Result, train, train_stack
+Names are imported when they are asked for: `graylearn --help` need not wait the seconds that torch takes.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graylearn import data, losses, metrics, nets, theory
+    from graylearn.audit import Audit, audit
+    from graylearn.data import Samples, contaminate, read
+    from graylearn.errors import (
+        CheckpointError,
+        DataError,
+        DivergedError,
+        GraylearnError,
+        MissingExtraError,
+        SettingsError,
+    )
+    from graylearn.estimator import NONE_OF_THESE, GrayClassifier
+    from graylearn.losses import GrayLoss, gray_loss
+    from graylearn.methods import METHODS, Method, make_method
+    from graylearn.training import History, Result, train, train_stack
 
 __version__ = "0.1.0"
 
@@ -47,3 +56,64 @@ __all__ = [
     "train",
     "train_stack",
 ]
+
+_ROOMS = (
+    "data",
+    "errors",
+    "estimator",
+    "extras",
+    "losses",
+    "methods",
+    "metrics",
+    "nets",
+    "theory",
+    "training",
+)
+_NAMES = {
+    "audit": ("Audit", "audit"),
+    "data": ("Samples", "contaminate", "read"),
+    "errors": (
+        "CheckpointError",
+        "DataError",
+        "DivergedError",
+        "GraylearnError",
+        "MissingExtraError",
+        "SettingsError",
+    ),
+    "estimator": ("NONE_OF_THESE", "GrayClassifier"),
+    "losses": ("GrayLoss", "gray_loss"),
+    "methods": ("METHODS", "Method", "make_method"),
+    "training": ("History", "Result", "train", "train_stack"),
+}
+_ROOM_OF = {name: room for room, names in _NAMES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return import_module(f"{__name__}.{name}")
+        if name not in _ROOM_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *__all__})
+
+
+class _Package(ModuleType):
+    """This package, whose `audit` is the function although a room has the same name.
+
+    Whoever first imports the room makes Python set it as an attribute of the package.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "audit" and isinstance(value, ModuleType):
+            value = value.audit
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,8 +1,15 @@
 """The public face: what people import is there, and nothing optional is needed to import it."""
 
+import ast
+import importlib
 import inspect
+import pickle
 import subprocess
 import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
 
 import graylearn as gl
 
@@ -17,9 +24,35 @@ OPTIONAL = ("triton", "polars", "datasets", "transformers", "sentence_transforme
             "cleanlab", "pyod", "skrub", "matplotlib", "typer", "hypothesis", "pytest")  # fmt: skip
 
 
+def fresh(code, *words):
+    """Run code in a fresh interpreter; gives what it prints."""
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_every_name_of_the_public_list_exists():
     assert [name for name in gl.__all__ if not hasattr(gl, name)] == []
     assert sorted(gl.__all__) == sorted(set(gl.__all__))
+    assert set(gl.__all__) <= set(dir(gl))
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'graylearn' has no attribute 'grey_loss'"):
+        _ = gl.grey_loss
+
+
+def test_type_checkers_see_the_names_that_are_there():
+    """What the package imports for type checkers is the public list, from the rooms it truly comes from."""
+    tree = ast.parse(Path(gl.__file__).read_text(encoding="utf-8"))
+    block = next(
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert sorted(seen) == sorted(gl.__all__)
+    for name, room in seen.items():
+        home = importlib.import_module(f"graylearn.{name}" if room == "graylearn" else room)
+        assert getattr(gl, name) is (home if room == "graylearn" else getattr(home, name)), name
 
 
 def test_the_fixed_signatures_hold():
@@ -37,14 +70,77 @@ def test_losses_and_methods_have_their_fixed_names():
 
 
 def test_importing_needs_no_optional_package():
-    """A fresh interpreter in which the optional packages cannot be found still imports graylearn."""
-    code = f"""
+    """A fresh interpreter in which the optional packages cannot be found still has every public name."""
+    fresh(f"""
 import sys
 sys.modules.update(dict.fromkeys({OPTIONAL!r}))  # as if they were not installed
 import torch, graylearn
+for name in graylearn.__all__:
+    getattr(graylearn, name)
 z = torch.randn(4, 3, requires_grad=True)
 graylearn.gray_loss(z, torch.tensor([0, 1, 2, 0])).backward()
 assert z.grad is not None
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+""")
+
+
+HEAVY = ("torch", "sklearn", "scipy", "pandas", "pyarrow", "numpy")
+
+
+def test_the_version_comes_without_the_heavy_packages():
+    fresh(f"""
+import sys, graylearn
+assert graylearn.__version__
+assert not set({HEAVY!r}) & set(sys.modules)
+""")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["bench", "--help"]], ids=" ".join)
+def test_help_comes_without_the_heavy_packages(words):
+    said = fresh(
+        f"""
+import sys
+from graylearn.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+assert not set({HEAVY!r}) & set(sys.modules)
+""",
+        *words,
+    )
+    assert "Usage" in said
+
+
+@pytest.mark.parametrize("first", ["import graylearn.audit.mixture", "from graylearn import estimator"])
+def test_audit_is_the_function_whatever_was_imported_first(first):
+    """The room of the same name is imported on the way, which must not put it in the function's place."""
+    said = fresh(f"""
+{first}
+import graylearn as gl
+import numpy as np
+from graylearn import audit
+from graylearn.audit import mixture, Audit  # the room is still where imports look for it
+X = np.random.default_rng(0).normal(size=(40, 3))
+X[20:] += 5
+found = gl.audit(X, np.repeat([0, 1], 20))
+assert gl.audit is audit and isinstance(found, Audit)
+print(len(found))
+""")
+    assert said == "40\n"
+
+
+def test_a_classifier_unpickles_in_a_process_that_imported_nothing(tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    x[20:] += 5
+    model = gl.GrayClassifier(epochs=3, audit=None, random_state=0).fit(x, np.repeat([0, 1], 20))
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps((model, x)))
+    said = fresh(
+        """
+import pickle, sys
+with open(sys.argv[1], "rb") as file:
+    model, x = pickle.load(file)
+print(*model.predict(x))
+""",
+        str(tmp_path / "model.pickle"),
+    )
+    assert said.split() == [str(each) for each in model.predict(x)]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graylearn.bench import EXPERIMENTS, Cell, Experiment, Options
-from graylearn.bench.sweep import Outcome, sweep
-from graylearn.bench.units import Failure
-from graylearn.errors import DataError, DivergedError, SettingsError
+from graylearn.errors import DataError, SettingsError
+
+NAMES = (
+    "table1",
+    "table2",
+    "alpha",
+    "sources",
+    "architectures",
+    "calibration",
+    "ablation",
+    "regimes",
+)
+"""The keys of graylearn.bench.EXPERIMENTS, here because the help names them and needs nothing else of it."""
 
 _WHAT, _HOW, _OUT = "What to run", "How to run it", "What comes out"
 
@@ -28,7 +32,7 @@ def _option(*names: str, panel: str, help: str, default: str | bool = False) -> 
 def bench(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help=f"{', '.join(EXPERIMENTS)}; or docs.", show_default=False),
+        typer.Argument(metavar="NAME", help=f"{', '.join(NAMES)}; or docs.", show_default=False),
     ],
     methods: Annotated[
         str | None,
@@ -135,6 +139,9 @@ def bench(
         return
     if check:
         raise SettingsError("--check is for `graylearn bench docs`")
+    from graylearn.bench import Options
+    from graylearn.cli import sweeping
+
     options = Options(
         methods=_listed(methods),
         only=only,
@@ -157,22 +164,16 @@ def bench(
         time_limit=time_limit,
         refresh=refresh,
     )
-    outcome = _sweep(_experiment(name), options)
+    outcome = sweeping.run(sweeping.experiment(name), options)
     rows = outcome.rows()
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row))
     else:
-        _show(name, rows)
+        sweeping.show(name, rows)
     if out is not None:
-        _write(name, rows, out)
-    _close(outcome)
-
-
-def _experiment(name: str) -> Experiment:
-    if name not in EXPERIMENTS:
-        raise SettingsError(f"there is no experiment {name!r}; choose from {', '.join(EXPERIMENTS)}, or docs")
-    return EXPERIMENTS[name]
+        sweeping.write(name, rows, out)
+    sweeping.close(outcome)
 
 
 def _listed(text: str | None) -> tuple[str, ...] | None:
@@ -198,74 +199,6 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
             raise SettingsError(f"--seeds is {text!r}; expected whole numbers: 0,1,2 or 0-9")
         found += range(int(first), int(last if dash else first) + 1)
     return tuple(found) or None
-
-
-def _sweep(experiment: Experiment, options: Options) -> Outcome:
-    """Run with a bar on a terminal and a line a finished cell, both on standard error."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(experiment.name, total=None)
-
-        def begin(outcome: Outcome, pending: int) -> None:
-            done = len(outcome.cells) - pending - len(outcome.waiting)
-            console.print(
-                f"{experiment.name}: {pending} cells to run, {done} in {outcome.store.path} already"
-            )
-            for needs in dict.fromkeys(outcome.waiting.values()):
-                count = sum(text == needs for text in outcome.waiting.values())
-                console.print(f"{count} cells wait: {needs}", markup=False)
-            bar.update(task, total=pending)
-
-        def report(row: dict[str, Any] | Failure, number: int, total: int) -> None:
-            console.print(f"{number}/{total} {_line(row)}", markup=False)
-            bar.update(task, completed=number)
-
-        try:
-            return sweep(experiment, options, report, begin)
-        except KeyboardInterrupt:
-            again = shlex.join(["graylearn", *sys.argv[1:]])
-            console.print(f"stopped; what is done is kept, go on with: {again}", markup=False)
-            raise
-
-
-def _line(row: dict[str, Any] | Failure) -> str:
-    if isinstance(row, Failure):
-        return f"{row.cell}: failed, {row.reason}"
-    measured = row["measured"]
-    parts = [f"accuracy {measured['accuracy']:.4f}", f"ece {measured['ece']:.4f}"]
-    if measured.get("ood_auroc") is not None:
-        parts.append(f"ood auroc {measured['ood_auroc']:.3f}")
-    if measured.get("audit_flagged") is not None:
-        parts.append(f"flagged {measured['audit_flagged']:.3f}")
-    if "images_per_second" in measured:
-        parts.append(f"{measured['images_per_second']:.0f} images/s")
-    return f"{Cell.from_dict(row['cell'])}: {', '.join(parts)}, {measured['seconds']:.1f} s"
-
-
-def _show(name: str, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        from graylearn.bench.output import present  # late: figures ask for matplotlib
-
-        present(name, rows)
-
-
-def _write(name: str, rows: Sequence[dict[str, Any]], folder: Path) -> None:
-    if not rows:
-        raise DataError(f"{name} has no results yet, so there is nothing to write to {folder}")
-    from graylearn.bench.output import write
-
-    for path in write(name, rows, folder):
-        typer.echo(str(path), err=True)
-
-
-def _close(outcome: Outcome) -> None:
-    """Say what is left; a cell that failed makes the command fail."""
-    if outcome.left:
-        typer.echo(f"{outcome.left} cells are left for the next run of this command", err=True)
-    if outcome.failed:
-        first = outcome.failed[0]
-        raise DivergedError(f"{len(outcome.failed)} cells failed, the first {first.cell}: {first.reason}")
 
 
 def _docs(check: bool) -> None:

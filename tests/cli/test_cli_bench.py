@@ -32,6 +32,10 @@ def invoke(*words):
     return CliRunner().invoke(app, list(words))
 
 
+def test_the_help_names_every_experiment():
+    assert list(EXPERIMENTS) == list(command.NAMES)
+
+
 def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
     done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"))
     assert done.exit_code == 0

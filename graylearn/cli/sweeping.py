@@ -1,0 +1,95 @@
+"""A sweep at the command line: its progress line by line, its results, and what is left of it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from graylearn.bench import EXPERIMENTS, Cell, Experiment, Options
+from graylearn.bench.sweep import Outcome, sweep
+from graylearn.bench.units import Failure
+from graylearn.errors import DataError, DivergedError, SettingsError
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of this name."""
+    if name not in EXPERIMENTS:
+        raise SettingsError(f"there is no experiment {name!r}; choose from {', '.join(EXPERIMENTS)}, or docs")
+    return EXPERIMENTS[name]
+
+
+def run(experiment: Experiment, options: Options) -> Outcome:
+    """Run with a bar on a terminal and a line a finished cell, both on standard error."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(experiment.name, total=None)
+
+        def begin(outcome: Outcome, pending: int) -> None:
+            done = len(outcome.cells) - pending - len(outcome.waiting)
+            console.print(
+                f"{experiment.name}: {pending} cells to run, {done} in {outcome.store.path} already"
+            )
+            for needs in dict.fromkeys(outcome.waiting.values()):
+                count = sum(text == needs for text in outcome.waiting.values())
+                console.print(f"{count} cells wait: {needs}", markup=False)
+            bar.update(task, total=pending)
+
+        def report(row: dict[str, Any] | Failure, number: int, total: int) -> None:
+            console.print(f"{number}/{total} {_line(row)}", markup=False)
+            bar.update(task, completed=number)
+
+        try:
+            return sweep(experiment, options, report, begin)
+        except KeyboardInterrupt:
+            again = shlex.join(["graylearn", *sys.argv[1:]])
+            console.print(f"stopped; what is done is kept, go on with: {again}", markup=False)
+            raise
+
+
+def _line(row: dict[str, Any] | Failure) -> str:
+    if isinstance(row, Failure):
+        return f"{row.cell}: failed, {row.reason}"
+    measured = row["measured"]
+    parts = [f"accuracy {measured['accuracy']:.4f}", f"ece {measured['ece']:.4f}"]
+    if measured.get("ood_auroc") is not None:
+        parts.append(f"ood auroc {measured['ood_auroc']:.3f}")
+    if measured.get("audit_flagged") is not None:
+        parts.append(f"flagged {measured['audit_flagged']:.3f}")
+    if "images_per_second" in measured:
+        parts.append(f"{measured['images_per_second']:.0f} images/s")
+    return f"{Cell.from_dict(row['cell'])}: {', '.join(parts)}, {measured['seconds']:.1f} s"
+
+
+def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """The table on standard output."""
+    if rows:
+        from graylearn.bench.output import present  # late: figures ask for matplotlib
+
+        present(name, rows)
+
+
+def write(name: str, rows: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Tables and figures into a folder."""
+    if not rows:
+        raise DataError(f"{name} has no results yet, so there is nothing to write to {folder}")
+    from graylearn.bench import output
+
+    for path in output.write(name, rows, folder):
+        typer.echo(str(path), err=True)
+
+
+def close(outcome: Outcome) -> None:
+    """Say what is left; a cell that failed makes the command fail."""
+    if outcome.left:
+        typer.echo(f"{outcome.left} cells are left for the next run of this command", err=True)
+    if outcome.failed:
+        first = outcome.failed[0]
+        raise DivergedError(f"{len(outcome.failed)} cells failed, the first {first.cell}: {first.reason}")

@@ -81,4 +81,4 @@ def train_for_history(
         device=device,
         log="none",
     )
-    return result.history
+    return result.whole().history

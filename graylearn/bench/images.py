@@ -19,7 +19,7 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.bench.cells import Cell
-from graylearn.bench.measure import audited, tested, trained, whole
+from graylearn.bench.measure import audited, tested, trained
 from graylearn.bench.sets import Folder, cell_samples
 from graylearn.data import Contaminated, Samples
 from graylearn.estimator.networks import build_network
@@ -74,7 +74,7 @@ def _fit(
         log="none",
     )
     seconds = time.perf_counter() - began
-    whole(result)
+    result.whole()
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
     measured |= trained(train_set, result.history, clean=clean)
     measured["train_accuracy"] = result.log[-1]["accuracy"]

@@ -12,7 +12,7 @@ from graylearn.audit import Audit
 from graylearn.data import Contaminated
 from graylearn.estimator.refine import pays
 from graylearn.metrics import accuracy, auroc, average_precision, reliability
-from graylearn.training import History, Result
+from graylearn.training import History
 
 BINS = 20
 """Of calibration."""
@@ -41,12 +41,6 @@ def trained(train: Contaminated, history: History | None, *, clean: bool) -> dic
             "ood_ap": average_precision(score, train.is_ood),
         }
     return measured
-
-
-def whole(result: Result) -> None:
-    """Pass Ctrl-C on: the engine ends a run in good order there, but half a run is no result."""
-    if result.interrupted:
-        raise KeyboardInterrupt
 
 
 def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from torch import nn
 
 from graylearn.audit import Audit, audit
 from graylearn.bench.cells import Cell
-from graylearn.bench.measure import audited, tested, trained, whole
+from graylearn.bench.measure import audited, tested, trained
 from graylearn.bench.released import SoftmaxFirst, released_method
 from graylearn.bench.sets import Folder, cell_samples
 from graylearn.data import Contaminated, TableEncoder
@@ -228,7 +228,7 @@ def _fit(fits: Sequence[Fit]) -> None:
             sample_weight=fit.weight,
             log="none",
         )
-        whole(fit.result)
+        fit.result.whole()
         fit.seconds += time.perf_counter() - began
 
 
@@ -247,7 +247,7 @@ def _fit_stack(fits: Sequence[Fit]) -> None:
         sample_weight=np.stack(weights) if weights else None,
         log="none",
     )
-    whole(results[0])
+    results[0].whole()
     share = (time.perf_counter() - began) / len(fits)
     for fit, result in zip(fits, results, strict=True):
         fit.result, fit.seconds = result, fit.seconds + share

@@ -22,6 +22,7 @@ from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import DataError, SettingsError
+from graylearn.estimator.attempt import all_or_nothing
 from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
 from graylearn.estimator.committee import (
     can_share_a_stack,
@@ -153,6 +154,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # -- fitting --------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Train on samples X with labels y of which some may be wrong, and audit them.
 
@@ -186,7 +188,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.classes_, self.encoder_ = classes, encoder
         self.members_ = self.members_ if goes_on else 1
         seed = self._seed()
-        network = self.network_ if goes_on else self._new_network(seed)
+        network = copy.deepcopy(self.network_) if goes_on else self._new_network(seed)
         checked = self._validation(validation)
         result, epochs = self._run(training_set, network, copy.deepcopy(self.method), seed, checked)
         self._keep(result, epochs)
@@ -199,6 +201,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self._get_familiar(training_set, checked)
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train one epoch on these samples; the first call names all `classes` and fixes the encoding.
 
@@ -305,7 +308,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             sample_weight=weight if (weight != weight[0]).any() else None,
             validation=validation,
             callbacks=() if best is None else (best,),
-        )
+        ).whole()
         if best is None:
             return result, len(result.log)
         result.model.load_state_dict(best.weights)

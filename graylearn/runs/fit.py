@@ -24,7 +24,6 @@ from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.runs.folder import write_json
-from graylearn.runs.interrupts import raise_interrupts
 from graylearn.runs.news import News
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.settings import RunSettings
@@ -88,7 +87,7 @@ class StagedClassifier(GrayClassifier):
         stages.checkpoint = stages.folder / f"{stages.phase}-{stages.trainings}"
         stages.trainings += 1
         try:
-            with stages.news.training(_TITLES[stages.phase]) as done, raise_interrupts():
+            with stages.news.training(_TITLES[stages.phase]) as done:
                 result, epochs = super()._run(*given, **options)
                 done(result.log)
         finally:
@@ -118,7 +117,7 @@ class StagedClassifier(GrayClassifier):
 
     def _fit_again(self, *given: Any, **options: Any) -> None:
         """The second fit."""
-        with self.stages.news.working(_TITLES["refined"]), raise_interrupts():
+        with self.stages.news.working(_TITLES["refined"]):
             super()._fit_again(*given, **options)
 
 

@@ -90,6 +90,7 @@ class Loop:
                     self.interrupted = True
                     break
                 stopped = self._finish_epoch()
+        self.interrupted |= self.stop_asked  # also where Ctrl-C came too late to stop anything
         self.learner.sync()
 
     def _run_epoch(self) -> bool:

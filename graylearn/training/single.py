@@ -49,9 +49,15 @@ class Result:
     preparation: Preparation
     """How samples become inputs; prediction on uint8 images needs it."""
     interrupted: bool = False
-    """Whether Ctrl-C ended the run before its last epoch."""
+    """Whether Ctrl-C came: the run ended there, at the latest with its last epoch."""
     seconds: float = 0.0
     """Wall time of this call."""
+
+    def whole(self) -> Result:
+        """This result, for whoever must not go on with half a run: KeyboardInterrupt where Ctrl-C came."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return self
 
     def predict_logits(self, x: Any, **options: Any) -> NDArray[np.float32]:
         """Logits (N, K) of samples as the model was trained on them."""

@@ -109,9 +109,7 @@ def test_warm_start_goes_on(iris):
     x, _, y, _ = iris
     classifier = quick(epochs=2, warm_start=True).fit(x, y)
     before = classifier.predict_proba(x)
-    network = classifier.network_
-    classifier.fit(x, y)
-    assert classifier.network_ is network
+    classifier.fit(x, y)  # a fit from the same first weights would say the same again
     own_label = np.arange(len(y)), y
     assert np.log(classifier.predict_proba(x)[own_label]).mean() > np.log(before[own_label]).mean()
     with pytest.raises(DataError, match="warm_start"):

@@ -14,7 +14,7 @@ from graylearn.estimator import GrayClassifier
 from graylearn.runs import News, RunSettings, outputs, read_settings, run, settings_from
 from graylearn.runs.fit import StagedClassifier
 from graylearn.runs.folder import FolderTakenError
-from graylearn.runs.interrupts import raise_interrupts
+from graylearn.training.loop import Loop
 
 WRONG = (4, 30, 61)
 SAME = ("audit.csv", "log.jsonl", "model/weights.safetensors")
@@ -158,15 +158,25 @@ def test_an_audit_alone_keeps_no_model(made, tmp_path):
     assert (tmp_path / "run" / "report.html").exists()
 
 
-def test_interrupts_that_were_swallowed_come_back():
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        with pytest.raises(KeyboardInterrupt), raise_interrupts():
+@pytest.mark.parametrize("networks", [1, 5], ids=["first fit", "committee"])
+def test_ctrl_c_in_a_training_ends_the_run_and_it_goes_on(made, tmp_path, monkeypatch, networks):
+    data, folder, _ = made
+    plain, came = Loop._finish_epoch, []
+
+    def finish(loop):
+        if loop.epoch == 4 and len(loop.models) == networks:
+            came.append(networks)
             signal.raise_signal(signal.SIGINT)
-        with raise_interrupts():
-            pass
-    finally:
-        signal.signal(signal.SIGINT, before)
+        return plain(loop)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "_finish_epoch", finish)
+        with pytest.raises(KeyboardInterrupt):
+            quiet(settings_for(data), tmp_path / "cut")
+    assert came == [networks]
+    assert not (tmp_path / "cut" / "summary.json").exists()
+    quiet(settings_for(data), tmp_path / "cut")
+    assert contents(tmp_path / "cut") == contents(folder)
 
 
 @pytest.mark.parametrize(

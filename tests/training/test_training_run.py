@@ -139,6 +139,17 @@ def test_ctrl_c_in_this_process_returns_what_there_is():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_ctrl_c_at_the_very_end_is_not_forgotten():
+    interrupt = lambda end: signal.raise_signal(signal.SIGINT)  # noqa: E731
+    result = train(mlp(), blobs(), epochs=1, log="none", callbacks=[interrupt])
+    assert len(result.log) == 1
+    assert result.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        result.whole()
+    undisturbed = train(mlp(), blobs(), epochs=1, log="none")
+    assert undisturbed.whole() is undisturbed
+
+
 def test_the_second_ctrl_c_stops_at_once():
     method = make_method("standard")
 

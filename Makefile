@@ -25,7 +25,7 @@ format: .venv/check.stamp
 bench-deps: .venv/bench.stamp
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-run demo-digits.npz
 
 .venv/demo.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

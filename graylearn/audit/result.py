@@ -23,6 +23,19 @@ Mode = Literal["held-out", "history", "predictions"]
 KINDS = ("ok", "mislabelled", "ood")
 
 
+def as_unicode(value: Any) -> Any:
+    """Text that can be printed and written: what is not Unicode in a file name (\\udcff), spelt out."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _column(values: NDArray[Any]) -> pd.Series[Any]:
+    """Values in the type that fits: objects where pandas' text refuses names that are not Unicode."""
+    try:
+        return pd.Series(values, dtype=values.dtype).infer_objects()
+    except UnicodeEncodeError:
+        return pd.Series(values, dtype=object)
+
+
 @dataclass(frozen=True, eq=False)
 class Audit:
     """What the audit of N samples found. Larger scores = less likely to belong."""
@@ -73,8 +86,8 @@ class Audit:
         names[-1] = None
         return pd.DataFrame(
             {
-                "id": self.ids,
-                "label": pd.Series(names[self.label], dtype=object).infer_objects(),
+                "id": _column(self.ids),
+                "label": _column(names[self.label]),
                 "confidence": self.confidence,
                 "score": self.score,
                 "suspected": self.suspected,
@@ -131,11 +144,14 @@ class Audit:
         ]
         for row in self.table[self.suspected].nlargest(top, "score").itertuples():
             verdict = "ood" if row.kind == "ood" else f"mislabelled, looks like {row.suggested!r}"
-            lines.append(f"  {row.id}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
+            lines.append(f"  {as_unicode(row.id)}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
         return "\n".join(lines)
 
     def save(self, path: str | Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
-        """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle."""
+        """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle.
+
+        Names that are not Unicode are spelt out in the table (\\udcff) and kept as they are for `load`.
+        """
         from graylearn.audit.store import save_audit
 
         save_audit(self, Path(path), format)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graylearn.audit.result import Audit
+from graylearn.audit.result import Audit, as_unicode
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError, DataError, SettingsError
@@ -29,11 +29,11 @@ def save_audit(audit: Audit, folder: Path, format: str) -> None:
     (folder / "audit.json").unlink(missing_ok=True)
     for other in ("csv", "parquet"):
         (folder / f"table.{other}").unlink(missing_ok=True)
+    table = _writable(audit.table)
     with replacing(folder / f"table.{format}") as partial:
         if format == "csv":
-            audit.table.to_csv(partial, index=False)
+            table.to_csv(partial, index=False)
         else:
-            table = audit.table
             if any(isinstance(label, bool | int | float) for label in audit.classes):
                 # Arrow wants one type a column: None beside numbers needs a type that can be missing.
                 table = table.assign(suggested=pd.array(table["suggested"].tolist()))
@@ -57,6 +57,14 @@ def save_audit(audit: Audit, folder: Path, format: str) -> None:
     }
     with replacing(folder / "audit.json") as partial:
         partial.write_text(json.dumps(meta, indent=1), encoding="utf-8")
+
+
+def _writable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of an audit, with names spelt out that no file of text can hold."""
+    named = [name for name in ("id", "label", "suggested") if table[name].dtype == object]
+    return table.assign(
+        **{name: pd.Series([as_unicode(each) for each in table[name]], dtype=object) for name in named}
+    )
 
 
 def load_audit(folder: Path) -> Audit:

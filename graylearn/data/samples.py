@@ -182,7 +182,7 @@ def _checked_ids(given: Any) -> np.ndarray:
     ids: np.ndarray = np.asarray(given)
     if ids.ndim != 1:
         raise DataError(f"ids must be one value a sample, not an array of shape {ids.shape}")
-    twice = np.flatnonzero(pd.Index(ids).duplicated())
+    twice = np.flatnonzero(pd.Index(ids, dtype=ids.dtype).duplicated())
     if len(twice):
         raise DataError(
             f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]}); ids must be unique: "

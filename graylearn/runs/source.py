@@ -127,6 +127,7 @@ def read_labelled(
         table = _without(table, settings.without)
         columns = find_columns(table, settings)
         samples = _of_table(table, path, columns, images, labelled=True, classes=classes)
+    _check_ids(samples, path)
     source = Source(
         str(path.absolute()),
         form,
@@ -142,6 +143,12 @@ def read_labelled(
 
 def read_unlabelled(path: Path, source: Source, settings: RunSettings, *, size: int) -> Samples:
     """New samples of the kind that `source` held; labels, where there are any, are passed over."""
+    samples = _unlabelled(path, source, settings, size)
+    _check_ids(samples, path)
+    return samples
+
+
+def _unlabelled(path: Path, source: Source, settings: RunSettings, size: int) -> Samples:
     form = form_of(path)
     images = ImageOptions(size=size, on_error=settings.unreadable)
     if form == "folder":
@@ -169,6 +176,22 @@ def read_unlabelled(path: Path, source: Source, settings: RunSettings, *, size: 
         was.label if was.label in known else None, was.id if was.id in known else None, was.text, path_from
     )
     return _of_table(table, path, columns, images, labelled=False, classes=None)
+
+
+def _check_ids(samples: Samples, path: Path) -> None:
+    """Refuse names that the files of a run could not hold, before hours are spent on it."""
+    if samples.ids.dtype.kind not in "iu":
+        for name in map(str, samples.ids):
+            if not _is_unicode(name):
+                raise DataError(f"{path} holds {name!r}, whose name is not UTF-8: rename it")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _of_table(

@@ -1,5 +1,7 @@
 """The audit on real sets: clean ones flag nothing, planted faults are found and named."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -117,6 +119,34 @@ def test_clean_takes_any_container(some):
     assert list(some.clean(samples).ids) == list(some.ids[some.keep])
     with pytest.raises(DataError, match="pass the data that was audited"):
         some.clean(array[1:])
+
+
+@pytest.mark.parametrize(("format", "read"), [("csv", pd.read_csv), ("parquet", pd.read_parquet)])
+def test_names_that_are_not_unicode_are_kept_and_spelt_out(some, tmp_path, format, read):
+    """File names of other systems: Python has a lone surrogate for each byte that is not UTF-8."""
+    ids = some.ids.copy()
+    suspect, other = np.argsort(-some.score)[:2]
+    ids[suspect], ids[other] = "\udcff.png", "жук 🐞 \ud800"
+    classes = ("ant\udcfe", *some.classes[1:])
+    strange = dataclasses.replace(some, ids=ids, classes=classes)
+    assert strange.table["id"].tolist() == ids.tolist()
+    assert strange.table["label"].tolist() == [classes[k] for k in some.label]
+    assert "\\udcff.png: labelled" in strange.summary()
+    strange.summary().encode()
+    strange.save(tmp_path, format=format)
+    written = read(tmp_path / f"table.{format}")
+    assert written["id"][suspect] == "\\udcff.png"
+    assert written["id"][other] == "жук 🐞 \\ud800"
+    assert set(written["label"]) == {"ant\\udcfe", "bee", "cat", "dog", "eel"}
+    plain = np.setdiff1d(np.arange(len(ids)), [suspect, other])
+    assert written["id"][plain].tolist() == ids[plain].tolist()
+    back = Audit.load(tmp_path)
+    assert back.classes == classes
+    pd.testing.assert_frame_equal(back.table, strange.table)
+
+
+def test_plain_names_are_text_in_the_table(some):
+    assert some.table["id"].dtype == some.table["label"].dtype == "str"
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

@@ -107,6 +107,14 @@ def test_take_refuses_an_index_that_does_not_fit(index):
         make().take(index)
 
 
+@pytest.mark.parametrize("dtype", [object, str])
+def test_names_of_files_that_are_not_unicode_are_ids_too(dtype):
+    names = ["\udcff.png", "\udcfe.png", "a.png", "b.png"]
+    assert make(ids=np.array(names, dtype=dtype)).take([1, 0]).ids.tolist() == ["\udcfe.png", "\udcff.png"]
+    with pytest.raises(DataError, match="occurs more than once"):
+        make(ids=np.array([*names[:3], "\udcff.png"], dtype=dtype))
+
+
 def test_taking_a_sample_twice_is_refused_because_ids_would_repeat():
     with pytest.raises(DataError, match="id '1' occurs more than once"):
         make().take([1, 1])

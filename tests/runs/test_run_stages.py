@@ -1,11 +1,13 @@
 """One run from file to report: the same each time, and gone on with where it was cut."""
 
 import json
+import os
 import signal
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from run_helpers import write_blobs
 
 from graylearn.audit import Audit
@@ -195,3 +197,15 @@ def test_what_cannot_be_run_says_why(made, tmp_path, changes, error, words):
     with pytest.raises(error) as caught:
         quiet(settings_for(data, **changes), tmp_path / "run")
     assert words in str(caught.value)
+
+
+def test_images_whose_names_are_not_unicode_are_refused_before_the_work(tmp_path):
+    photos = tmp_path / "photos"
+    for name in (b"red/1.png", b"red/2.png", b"blue/1.png", b"blue/\xff.png"):
+        path = photos / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8)).save(path)
+    settings = RunSettings(data=str(photos), features="pixels", size=8)
+    with pytest.raises(DataError) as caught:
+        quiet(settings, tmp_path / "run")
+    assert "holds 'blue/\\udcff.png', whose name is not UTF-8: rename it" in str(caught.value)

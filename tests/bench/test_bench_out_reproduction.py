@@ -202,6 +202,15 @@ def test_two_classes_say_rounding_or_that_something_is_wrong(tmp_path):
     other = rows_of("table2", levels(gl=0.93), options, without=ABSENT)
     page = generate(write_stores(tmp_path, table2=other))
     assert "The largest of these differences is 3.00 points, more than rounding explains" in page
+    restless = {0: 0.05, 1: -0.03}
+    chaotic = rows_of(
+        "table2",
+        lambda cell: 0.8 + (restless[cell.seed] if cell.method == "gl" else 0.0),
+        options,
+        without=ABSENT,
+    )
+    page = generate(write_stores(tmp_path, table2=chaotic))
+    assert "The largest of these differences is 1.00 points; over the seeds none is shown" in page
 
 
 def test_protocols_are_compared_and_the_nearest_to_the_print_is_named(tmp_path):

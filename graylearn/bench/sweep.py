@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
+from threadpoolctl import threadpool_limits
 
 from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS

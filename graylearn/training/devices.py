@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.utils.data import DataLoader
 
@@ -17,11 +18,16 @@ from graylearn.data.batches.streams import split_item
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
 from graylearn.training.learner import ModuleLearner
+from graylearn.training.mlp import MLPLearner
 from graylearn.training.networks import FeatureTap
 from graylearn.training.settings import Settings
 
 _WORTH_COMPILING = 3_000_000
 """Samples of a run from which compiling, most of a minute, is won back on one GPU."""
+
+_WORTH_THREADS = 8_000_000
+"""Multiply-adds of a layer in one step from which a second thread pays. Below, threads wait for each other:
+on two idle cores a small network trains a tenth slower with two, on busy ones ten times slower."""
 
 
 def choose(device: str | torch.device | None) -> torch.device:
@@ -63,6 +69,24 @@ def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
         torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = before[:2]
         torch.use_deterministic_algorithms(before[2], warn_only=before[3])
         torch.set_float32_matmul_precision(before[4])
+
+
+@contextmanager
+def threads_for(learner: object, batch_size: int, device: torch.device) -> Iterator[None]:
+    """One thread for networks too small to share a step between several; others as they are."""
+    small = isinstance(learner, MLPLearner) and device.type == "cpu"
+    if isinstance(learner, MLPLearner):
+        small &= batch_size * max(value.numel() for value in learner.weights().values()) < _WORTH_THREADS
+    if not small:
+        yield
+        return
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        with threadpool_limits(1):  # numpy's own threads
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def use_bfloat16(precision: str, device: torch.device, data: Any) -> bool:

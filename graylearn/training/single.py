@@ -202,7 +202,8 @@ def _train(
         loop.load(*saved)
     if isinstance(learner, ModuleLearner):
         devices.maybe_compile(learner, settings, source, method, training.example, reporter.note)
-    loop.run()
+    with devices.threads_for(learner, settings.batch_size, device):
+        loop.run()
     model.eval()
     return Result(
         model,

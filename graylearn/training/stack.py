@@ -137,7 +137,8 @@ def _train(
         reporter=make_reporter(settings.log, settings.epochs, source.steps),
         identity={},
     )
-    loop.run()
+    with devices.threads_for(learner, settings.batch_size, device):
+        loop.run()
     results = []
     for place, model in enumerate(models):
         model.eval()

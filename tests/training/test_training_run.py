@@ -8,6 +8,7 @@ import signal
 
 import pytest
 import torch
+from torch import nn
 from training_helpers import Opaque, blobs, mlp
 
 from graylearn.errors import DivergedError, SettingsError
@@ -163,3 +164,21 @@ def test_the_second_ctrl_c_stops_at_once():
     method.loss = loss
     with pytest.raises(KeyboardInterrupt):
         train(mlp(), blobs(), method=method, epochs=5, log="none")
+
+
+@pytest.mark.parametrize(("width", "expected"), [(16, 1), (4096, 2)])
+def test_small_networks_train_on_one_thread_and_give_the_others_back(width, expected):
+    x, y = blobs()
+    seen = []
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        model = nn.Sequential(nn.Linear(x.shape[1], width), nn.ReLU(), nn.Linear(width, int(y.max()) + 1))
+        train(
+            model, (x, y), epochs=1, batch_size=1024, log="none",
+            callbacks=[lambda end: seen.append(torch.get_num_threads())],
+        )  # fmt: skip
+        assert seen == [expected]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

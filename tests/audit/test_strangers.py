@@ -2,20 +2,11 @@
 
 import numpy as np
 import pytest
+from audit_clouds import clouds
 
 from graylearn.audit.neighbours import unit_rows
 from graylearn.audit.strangers import _two_bells, find_strangers, foreign_rank, split_labels
 from graylearn.audit.verdict import threshold_of
-
-
-def clouds(seed, strangers=0.0, n=1500, k=8, d=40, spread=1.0):
-    """Classes as clouds round random directions; strangers come from other clouds, one for each label."""
-    random = np.random.default_rng(seed)
-    centre = random.normal(size=(2 * k, d))
-    label = random.integers(k, size=n)
-    strange = random.random(n) < strangers
-    x = centre[np.where(strange, label + k, label)] + spread * random.normal(size=(n, d))
-    return x.astype(np.float32), label, strange
 
 
 def test_foreign_rank_counts_foreigners():

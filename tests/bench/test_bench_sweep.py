@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import distributed
 import numpy as np
 import pytest
 
@@ -84,7 +85,6 @@ def test_two_processes_give_the_same_numbers(alone, tmp_path):
 
 
 def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
-    distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
@@ -98,8 +98,6 @@ def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
-
     def silent(*_, **__):
         raise OSError("Timed out")
 

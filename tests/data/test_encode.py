@@ -198,7 +198,8 @@ def test_unique_measurements_and_sentences_are_no_ids():
             "note": [f"the sample number {n} was fine" for n in range(50)],
         }
     )
-    TableEncoder().fit(frame)  # a warning would be an error
+    encoder = TableEncoder().fit(frame)  # a warning would be an error
+    assert list(encoder.kinds_) == ["weight", "grams", "note"]
 
 
 def test_columns_are_found_by_name():

@@ -219,13 +219,13 @@ def test_second_run_reads_no_file(folder, tmp_path, monkeypatch):
 
 def test_moved_and_touched_files_find_their_pixels(folder, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
-    cache_images(files_of(folder), size=8, folder=cache)
+    first = cache_images(files_of(folder), size=8, folder=cache)
     moved = shutil.move(folder, tmp_path / "elsewhere")
     forbid_decoding(monkeypatch)
     files = files_of(moved)
-    cache_images(files, size=8, folder=cache)
+    np.testing.assert_array_equal(cache_images(files, size=8, folder=cache).images, first.images)
     os.utime(files[0])
-    cache_images(files, size=8, folder=cache)
+    np.testing.assert_array_equal(cache_images(files, size=8, folder=cache).images, first.images)
 
 
 def test_changed_content_is_decoded_anew(folder, tmp_path):

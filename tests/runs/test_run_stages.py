@@ -132,7 +132,9 @@ def test_finished_stages_are_not_repeated(made, tmp_path, monkeypatch):
     settings = settings_for(data, test_share=None)
     run_and_cut(settings, tmp_path / "cut", monkeypatch, outputs, "write_audit")
     monkeypatch.setattr(StagedClassifier, "fit", cut)
-    quiet(settings, tmp_path / "cut")
+    summary = quiet(settings, tmp_path / "cut")
+    assert summary == json.loads((tmp_path / "cut" / "summary.json").read_text(encoding="utf-8"))
+    assert len(pd.read_csv(tmp_path / "cut" / "audit.csv")) == summary["samples"]
 
 
 def test_the_first_fit_goes_on_from_its_checkpoint(made, tmp_path, monkeypatch):

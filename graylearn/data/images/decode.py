@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -155,4 +156,8 @@ def _serve(size: int, out_path: str) -> None:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]), sys.argv[2])
+    try:
+        _serve(int(sys.argv[1]), sys.argv[2])
+    except BrokenPipeError:
+        # whoever asked is gone: nobody reads a traceback, and nothing is left to flush at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -143,12 +143,7 @@ def _encoder(samples: Contaminated) -> TableEncoder:
 
 def _method(cell: Cell) -> Method:
     name = "standard" if cell.method == "oracle" else cell.method
-    method = released_method(name) if cell.protocol == "released" else make_method(name)
-    # One call for the losses of several models is a third faster, but the last bit of a loss then depends on
-    # who shares the call, and unscaled features make whole points of accuracy of it. A call for each model
-    # gives every cell the numbers it would get alone, bit for bit.
-    method.per_sample = False
-    return method
+    return released_method(name) if cell.protocol == "released" else make_method(name)
 
 
 def _second(first: Fit, cell: Cell) -> Fit:
@@ -204,12 +199,14 @@ def _best_epochs(fit: Fit, held_out: NDArray[np.int64]) -> int:
 
 def _fit(fits: Sequence[Fit]) -> None:
     """Train every fit; those of one shape as one stack."""
-    alone = [fit for fit in fits if fit.method.networks != 1 or fit.method.needs_features]
+    alone = [fit for fit in fits if fit.method.networks != 1]
     stacks: dict[Any, list[Fit]] = {}
     for fit in fits:
         if fit not in alone:
             shape = (fit.x.shape, fit.rows.train.num_classes, fit.cell.net, fit.epochs, fit.cell.batch_size)
-            stacks.setdefault((*shape, fit.cell.preset, fit.weight is None), []).append(fit)
+            # a stack that gives features rounds differently: a cell shares one with its like alone
+            alike = (fit.cell.preset, fit.weight is None, fit.method.needs_features)
+            stacks.setdefault((*shape, *alike), []).append(fit)
     for stack in stacks.values():
         # neighbours of one method share a call of its loss
         _fit_stack(sorted(stack, key=lambda fit: fit.cell.method))

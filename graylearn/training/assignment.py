@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from graylearn.data.batches.base import Batch
 from graylearn.errors import SettingsError
+from graylearn.losses.small import LIMIT
 from graylearn.methods.base import Method, Output, Step, Task
 from graylearn.training import seeding
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
+
+_FAR_APART = 600.0
+"""From a range of logits of 600 on a loss may underflow and take another form, for all rows of its call."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,12 @@ class Assignment:
                 method = copy.deepcopy(method)  # what one model's method remembers is not another's
             generator = seeding.generator(device, seeds[model], "method")
             self.groups.append(_Group(method, model, 1, generator))
+        self.calls: dict[int, list[_Group]] = {}
+        # the place of each group's first sample, once for each of its models: (models, 1)
+        self.first_places = torch.tensor(
+            [[group.first * self.num_samples] for group in self.groups for _ in range(group.models)],
+            device=device,
+        )
         for group in self.groups:
             start = group.first * self.num_samples
             stop = start + group.models * self.num_samples
@@ -113,26 +124,46 @@ class Assignment:
             )
             return _checked(self.groups[0].method.loss(step), batch.target)
         size = batch.inputs.shape[1]
+        groups = self._calls(output.logits, size)
+        sizes = [group.models * size for group in groups]
+        index = (batch.index.view(-1, size) - self.first_places).view(-1)
+        features = [None] * len(sizes) if output.features is None else output.features.split_with_sizes(sizes)
         parts = []
-        for group in self.groups:
-            rows = slice(group.first * size, (group.first + group.models) * size)
-            parts.append(
-                _checked(group.method.loss(self._step(group, batch, output, epoch, rows)), batch.target[rows])
-            )
+        for group, inputs, target, places, logits, penultimate in zip(
+            groups,
+            batch.inputs.flatten(0, 1).split_with_sizes(sizes),
+            batch.target.split_with_sizes(sizes),
+            index.split_with_sizes(sizes),
+            output.logits.split_with_sizes(sizes),
+            features,
+            strict=True,
+        ):
+            own = Output(logits, penultimate)
+            step = Step(inputs, target, places, own, epoch, self._forward_of(group))
+            parts.append(_checked(group.method.loss(step), target))
         return torch.cat(parts)
 
-    def _step(self, group: _Group, batch: Batch, output: Output, epoch: int, rows: slice) -> Step:
-        def forward(inputs: Tensor) -> Output:
-            return self.learner.forward_again(inputs, group.first)
+    def _calls(self, logits: Tensor, size: int) -> list[_Group]:
+        """Who shares a call of the loss.
 
-        return Step(
-            batch.inputs[group.first : group.first + group.models].flatten(0, 1),
-            batch.target[rows],
-            batch.index[rows] - group.first * self.num_samples,
-            Output(output.logits[rows], None),
-            epoch,
-            forward,
-        )
+        On the CPU no more models than make a small batch, and none where logits are far apart: both decide in
+        which form a loss is computed, whose last bits would then depend on a model's neighbours.
+        """
+        if len(self.groups) == self.learner.models or logits.device.type != "cpu":
+            return self.groups
+        most = max(1, LIMIT // (size * logits.shape[1]))
+        if not float(np.ptp(logits.detach().numpy(), axis=1).max()) < _FAR_APART:
+            most = 1
+        if most not in self.calls:
+            self.calls[most] = [
+                _Group(group.method, group.first + start, min(most, group.models - start), group.generator)
+                for group in self.groups
+                for start in range(0, group.models, most)
+            ]
+        return self.calls[most]
+
+    def _forward_of(self, group: _Group) -> Callable[[Tensor], Output]:
+        return lambda inputs: self.learner.forward_again(inputs, group.first)
 
     def state(self) -> list[dict[str, Any]]:
         """What a checkpoint keeps of the methods."""

@@ -1,8 +1,8 @@
 """Multilayer perceptrons without overhead: one model, or many of one shape side by side.
 
 All weights of a model are one flat row, each layer a view of it, (in, out), so that a layer is one matrix
-product for one model and one batched product for many. The way back is written out; autograd runs on the
-logits alone, where the method's loss begins.
+product for one model and one batched product for many. The way back is written out, also of the further
+passes a method asks for; autograd runs from the losses to the logits (and features) of each pass.
 
 On the CPU the passes are numpy's, on other devices torch's.
 """
@@ -10,30 +10,21 @@ On the CPU the passes are numpy's, on other devices torch's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from graylearn.methods.base import Output
 from graylearn.training.flat_optimizer import FlatOptimizer
 from graylearn.training.mlp_numpy import NumpyPasses
+from graylearn.training.mlp_passes import Layer, Part, Pass, TorchPasses, Who, add_multiply
 from graylearn.training.optimizers import OptimizerSettings
 
 _engine = torch.autograd.Variable._execution_engine
-
-
-@dataclass(frozen=True)
-class Layer:
-    """One linear layer and what follows it."""
-
-    linear: str
-    """Name of the nn.Linear within its model."""
-    relu: bool
-    dropout: float
-    """Share of outputs dropped in training."""
 
 
 def mlp_layers(model: nn.Module) -> list[Layer] | None:
@@ -90,9 +81,15 @@ def _add(node: fx.Node, modules: dict[str, nn.Module], layers: list[Layer]) -> b
 
 
 class MLPLearner:
-    """Trains the given models, all of one shape, side by side."""
+    """Trains the given models, all of one shape, side by side.
+
+    With `features` a pass also gives what the last layer reads, and weights lie in memory as nn.Linear has
+    them: the numbers are then those of the general learner, which reads features of other networks (on an ARM
+    core to the last bit).
+    """
 
     keeps_outputs = True
+    add_multiply = staticmethod(add_multiply)
 
     def __init__(
         self,
@@ -100,113 +97,112 @@ class MLPLearner:
         layers: Sequence[Layer],
         optimizer: OptimizerSettings,
         device: torch.device,
+        *,
+        features: bool = False,
     ) -> None:
         self.modules = list(models)
         self.models = len(self.modules)
         self.layers = list(layers)
+        self.features = features
         linears = [self.modules[0].get_submodule(layer.linear) for layer in layers]
         self.shapes = [(int(linear.in_features), int(linear.out_features)) for linear in linears]  # type: ignore[arg-type]
         size = sum(inputs * outputs + outputs for inputs, outputs in self.shapes)
         self.flat = torch.zeros(self.models, size, device=device)
         self.gradient = torch.zeros_like(self.flat)
-        self.leaf = self.flat.detach().requires_grad_()  # the same memory, for passes through autograd
-        single = self.models == 1
-        self.add_multiply: Any = torch.addmm if single else torch.baddbmm
-        self.multiply: Any = torch.mm if single else torch.bmm
-        views, gradients = self._views(self.flat, single), self._views(self.gradient, single)
-        self.parts = list(zip(views, gradients, layers, strict=True))
-        self.transposed = [weight.mT for weight, _ in views]
+        self.further = torch.zeros_like(self.flat)  # the gradient of a further pass
+        alone = 0 if self.models == 1 else None
+        self.parts = self._parts(self.gradient, alone)
+        parts: dict[Who, list[Part]] = {"all": self.parts, "all again": self._parts(self.further, alone)}
+        for model in range(self.models):
+            parts[model] = self._parts(self.further, model)
+        on_cpu = device.type == "cpu"
+        self.passes = NumpyPasses(parts, as_torch=features) if on_cpu else TorchPasses(parts)
         self.optimizer = FlatOptimizer(optimizer, self.flat, self.gradient)
-        self.used_leaf = False
-        self.kept: list[tuple[Tensor, float]] = []
-        self.logits: Tensor | None = None
-        self.on_cpu: NumpyPasses | None = None
-        if device.type == "cpu":
-            self.on_cpu = NumpyPasses(
-                views, gradients, [layer.relu for layer in layers], [layer.dropout for layer in layers]
-            )
+        self.done: list[Pass] = []
+        self.leaf: Tensor | None = None
         self.read()
 
-    def _views(self, flat: Tensor, single: bool) -> list[tuple[Tensor, Tensor]]:
-        """Weight (G, in, out) and bias (G, 1, out) of each layer; without G for a single model."""
+    def _views(self, flat: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Weight (models, in, out) and bias (models, 1, out) of each layer."""
         views, start = [], 0
         for inputs, outputs in self.shapes:
-            weight = flat[:, start : start + inputs * outputs].view(-1, inputs, outputs)
+            weight = flat[:, start : start + inputs * outputs]
             start += inputs * outputs
             bias = flat[:, start : start + outputs].view(-1, 1, outputs)
             start += outputs
-            views.append((weight[0], bias[0, 0]) if single else (weight, bias))
+            if self.features:
+                views.append((weight.view(-1, outputs, inputs).mT, bias))
+            else:
+                views.append((weight.view(-1, inputs, outputs), bias))
         return views
+
+    def _parts(self, gradient: Tensor, model: int | None) -> list[Part]:
+        """The layers of all models, or of one, with their places in `gradient`."""
+        parts = []
+        for values, slopes, layer in zip(
+            self._views(self.flat), self._views(gradient), self.layers, strict=True
+        ):
+            if model is not None:
+                values, slopes = ((weight[model], bias[model, 0]) for weight, bias in (values, slopes))
+            parts.append((values, slopes, layer))
+        return parts
 
     def forward(self, inputs: Tensor) -> Output:
         """Logits (models * N, K) of inputs (N, D) or (models, N, D); keeps what the way back needs."""
-        self.used_leaf = False
-        if self.on_cpu is not None:
-            self.logits = self.on_cpu.forward(inputs).requires_grad_()
-            return Output(self.logits, None)
-        hidden = inputs
-        kept = self.kept
-        kept.clear()
-        for (weight, bias), _, layer in self.parts:
-            kept.append((hidden, layer.dropout))
-            hidden = self.add_multiply(bias, hidden, weight)
-            if layer.relu:
-                hidden = hidden.relu_()
-            if layer.dropout:
-                hidden = torch.native_dropout(hidden, layer.dropout, True)[0]
-        logits = hidden if self.models == 1 else hidden.view(-1, hidden.shape[-1])
-        self.logits = logits.requires_grad_()
-        return Output(self.logits, None)
+        self.done.clear()
+        self.leaf = None
+        return self._pass(inputs, "all")
 
     def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
-        """A further pass of one model, through autograd."""
-        self.used_leaf = True
-        hidden = inputs.flatten(1)
-        for (weight, bias), layer in zip(self._views(self.leaf, False), self.layers, strict=True):
-            hidden = torch.addmm(bias[model, 0], hidden, weight[model])
-            if layer.relu:
-                hidden = F.dropout(hidden.relu(), layer.dropout, training=True)
-        return Output(hidden, None)
+        """A further pass of one model."""
+        if inputs.requires_grad:
+            return self._through_autograd(inputs.flatten(1), model)
+        return self._pass(inputs.flatten(1), model)
+
+    def _pass(self, inputs: Tensor, who: Who) -> Output:
+        hidden = self.passes.forward(inputs, who)
+        leaves = [_leaf(hidden[-1])]
+        if self.features:
+            leaves.append(_leaf(hidden[-2]))
+        self.done.append(Pass(who, hidden, leaves, []))
+        return Output(leaves[0], leaves[1] if self.features else None)
+
+    def _through_autograd(self, inputs: Tensor, model: int) -> Output:
+        """A further pass whose inputs have a slope of their own, as those of an adversary."""
+        if self.leaf is None:
+            self.leaf = self.flat.detach().requires_grad_()  # the same memory
+        hidden = [inputs]
+        for (weight, bias), layer in zip(self._views(self.leaf), self.layers, strict=True):
+            read = torch.addmm(bias[model, 0], hidden[-1], weight[model])
+            hidden.append(F.dropout(read.relu(), layer.dropout, training=True) if layer.relu else read)
+        return Output(hidden[-1], hidden[-2] if self.features else None)
 
     def update(self, losses: Tensor, weight: Tensor) -> None:
         """Step the optimizer down the gradient of sum(weight * losses)."""
         if not losses.requires_grad:
             return
-        wanted = (self.logits, self.leaf) if self.used_leaf else (self.logits,)
+        wanted = [leaf for done in self.done for leaf in done.leaves]
+        if self.leaf is not None:
+            wanted.append(self.leaf)
         # what torch.autograd.grad calls, without its checks: a tenth of the step
         found: tuple[Tensor | None, ...] = _engine.run_backward(
-            (losses,), (weight,), False, False, wanted, allow_unreachable=True, accumulate_grad=False
+            (losses,), (weight,), False, False, tuple(wanted), allow_unreachable=True, accumulate_grad=False
         )
-        if found[0] is None:
-            self.gradient.zero_()
-        elif self.on_cpu is not None:
-            self.on_cpu.backward(found[0])
-        else:
-            self._backward(found[0])
-        if self.used_leaf and found[1] is not None:
-            self.gradient += found[1]
+        slopes = iter(found)
+        for done in self.done:
+            # of a loss that does not look at all of them, some slopes are None
+            pairs = zip(done.leaves, slopes, strict=False)
+            done.slopes = [torch.zeros_like(leaf) if slope is None else slope for leaf, slope in pairs]
+        first, *further = self.done
+        self.passes.backward(first)
+        for done in self.passes.together(further):
+            self.passes.backward(done)
+            own = done.who if isinstance(done.who, int) else slice(None)
+            self.gradient[own] += self.further[own]
+        rest = next(slopes, None)
+        if rest is not None:
+            self.gradient += rest
         self.optimizer.step()
-
-    def _backward(self, slope: Tensor) -> None:
-        """Fill `gradient` from the gradient of the logits."""
-        multiply, single = self.multiply, self.models == 1
-        if not single:
-            slope = slope.view(self.models, -1, slope.shape[-1])
-        for place in range(len(self.parts) - 1, -1, -1):
-            weight_gradient, bias_gradient = self.parts[place][1]
-            hidden = self.kept[place][0]
-            multiply(hidden.mT, slope, out=weight_gradient)
-            if single:
-                torch.sum(slope, 0, out=bias_gradient)
-            else:
-                torch.sum(slope, 1, keepdim=True, out=bias_gradient)
-            if place == 0:
-                break
-            # hidden is 0 where ReLU or dropout closed a unit, else positive
-            slope = multiply(slope, self.transposed[place]).mul_(hidden.sign())
-            dropout = self.kept[place - 1][1]
-            if dropout:
-                slope = slope.mul_(1 / (1 - dropout))
 
     def set_learning_rates(self, rates: Sequence[float]) -> None:
         """The rate of each model."""
@@ -216,7 +212,7 @@ class MLPLearner:
     def sync(self) -> None:
         """Write the weights into the modules."""
         for model, module in enumerate(self.modules):
-            for (weight, bias), layer in zip(self._views(self.flat, False), self.layers, strict=True):
+            for (weight, bias), layer in zip(self._views(self.flat), self.layers, strict=True):
                 module.get_parameter(f"{layer.linear}.weight").copy_(weight[model].T)
                 module.get_parameter(f"{layer.linear}.bias").copy_(bias[model, 0])
 
@@ -224,7 +220,7 @@ class MLPLearner:
     def read(self) -> None:
         """Take the weights from the modules."""
         for model, module in enumerate(self.modules):
-            for (weight, bias), layer in zip(self._views(self.flat, False), self.layers, strict=True):
+            for (weight, bias), layer in zip(self._views(self.flat), self.layers, strict=True):
                 weight[model].copy_(module.get_parameter(f"{layer.linear}.weight").T)
                 bias[model, 0].copy_(module.get_parameter(f"{layer.linear}.bias"))
 
@@ -258,3 +254,9 @@ class MLPLearner:
     def load_optimizer_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `optimizer_state` gave."""
         self.optimizer.load_state(saved)
+
+
+def _leaf(values: Tensor | NDArray[np.float32]) -> Tensor:
+    """(rows, values) of one model or of several end to end, where autograd begins."""
+    tensor = values.detach() if isinstance(values, Tensor) else torch.from_numpy(values)
+    return tensor.view(-1, tensor.shape[-1]).requires_grad_()

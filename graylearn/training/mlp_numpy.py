@@ -1,4 +1,4 @@
-"""The passes of a multilayer perceptron on the CPU, in numpy on the memory of the tensors.
+"""The passes of multilayer perceptrons on the CPU, in numpy on the memory of the tensors.
 
 For batches of 16 and layers of 128 a call costs as much as its arithmetic, and a call of numpy costs a third
 of one of torch. Measured on an ARM core, for one model: forward 42 us instead of 70, backward 70 instead
@@ -7,7 +7,7 @@ of 180.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,63 +15,78 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.training.mlp_passes import Part, Pass, TorchPasses, Who
+
 Floats = NDArray[np.float32]
 _quiet = np.errstate(all="ignore")  # as torch: an overflow shows in the loss, which the loop looks at
 
 
-class NumpyPasses:
-    """Forward and backward of one model (weights (in, out)) or of several (weights (models, in, out))."""
+class NumpyPasses(TorchPasses):
+    """As TorchPasses, but `hidden` are arrays.
 
-    def __init__(
-        self,
-        weights: Sequence[tuple[Tensor, Tensor]],
-        gradients: Sequence[tuple[Tensor, Tensor]],
-        relu: Sequence[bool],
-        dropout: Sequence[float],
-    ) -> None:
-        self.weights = [(weight.numpy(), bias.numpy()) for weight, bias in weights]
-        self.gradients = [(weight.numpy(), bias.numpy()) for weight, bias in gradients]
-        self.transposed = [weight.swapaxes(-1, -2) for weight, _ in self.weights]
-        self.relu, self.dropout = list(relu), list(dropout)
-        self.single = self.weights[0][0].ndim == 2
-        self.multiply: Any = np.dot if self.single else np.matmul
-        self.kept: list[Floats] = []
+    With `as_torch` the way there is torch's and sums are in its order: where weights lie in memory as
+    nn.Linear has them, the numbers are those of autograd through nn.Linear.
+    """
+
+    def __init__(self, parts: Mapping[Who, Sequence[Part]], *, as_torch: bool = False) -> None:
+        super().__init__(parts)
+        self.as_torch = as_torch
+        self.arrays = {
+            who: [(weight.numpy(), bias.numpy(), slope.numpy()) for (weight, bias), (slope, _), _ in layers]
+            for who, layers in parts.items()
+        }
 
     @_quiet
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Logits (models * N, K); keeps what the way back needs."""
-        hidden: Floats = inputs.numpy()
-        multiply, kept = self.multiply, self.kept
-        kept.clear()
-        for (weight, bias), relu, dropout in zip(self.weights, self.relu, self.dropout, strict=True):
-            kept.append(hidden)
-            hidden = multiply(hidden, weight)
-            hidden += bias
-            if relu:
-                np.maximum(hidden, 0, out=hidden)
-            if dropout:
+    def forward(self, inputs: Tensor, who: Who) -> list[Any]:
+        """What each layer reads and, last, the logits."""
+        if self.as_torch:
+            return self._forward_as_torch(inputs, who)
+        hidden: list[Floats] = [inputs.numpy()]
+        multiply: Any = np.matmul if inputs.ndim == 3 else np.dot
+        for (weight, bias, _), (_, _, layer) in zip(self.arrays[who], self.parts[who], strict=True):
+            read = multiply(hidden[-1], weight)
+            read += bias
+            if layer.relu:
+                np.maximum(read, 0, out=read)
+            if layer.dropout:
                 # from torch's generator, as nn.Dropout draws it, so that one seed decides all
-                mask = torch.empty(hidden.shape).bernoulli_(1 - dropout).div_(1 - dropout)
-                hidden *= mask.numpy()
-        logits = torch.from_numpy(hidden)
-        return logits if self.single else logits.view(-1, hidden.shape[-1])
+                mask = torch.empty(read.shape).bernoulli_(1 - layer.dropout).div_(1 - layer.dropout)
+                read *= mask.numpy()
+            hidden.append(read)
+        return hidden
+
+    def _forward_as_torch(self, inputs: Tensor, who: Who) -> list[Any]:
+        if inputs.ndim == 2:
+            return [read.numpy() for read in super().forward(inputs, who)]
+        # one by one: what a batched product of torch rounds to may depend on how many share it
+        each = [super(NumpyPasses, self).forward(own, model) for model, own in enumerate(inputs)]
+        return [torch.stack(read).numpy() for read in zip(*each, strict=True)]
 
     @_quiet
-    def backward(self, slope_of_logits: Tensor) -> None:
-        """Fill the gradients from the gradient of the logits."""
-        multiply, single = self.multiply, self.single
-        slope: Floats = slope_of_logits.numpy()
-        if not single:
-            slope = slope.reshape(len(self.weights[0][0]), -1, slope.shape[-1])
-        for place in range(len(self.weights) - 1, -1, -1):
-            weight_gradient, bias_gradient = self.gradients[place]
-            hidden = self.kept[place]
-            multiply(hidden.swapaxes(-1, -2), slope, out=weight_gradient)
-            np.add.reduce(slope, axis=-2, out=bias_gradient, keepdims=not single)
+    def backward(self, done: Pass) -> None:
+        """Fill the gradients from the slopes of the logits and, where they were read, of the features."""
+        parts, arrays, hidden = self.parts[done.who], self.arrays[done.who], done.hidden
+        rows: Floats = done.slopes[0].numpy().reshape(hidden[-1].shape)
+        stacked = rows.ndim == 3
+        sums_as_torch = self.as_torch or done.who != "all"
+        for place in range(len(parts) - 1, -1, -1):
+            weight, _, weight_gradient = arrays[place]
+            bias_gradient = parts[place][1][1]
+            np.matmul(hidden[place].swapaxes(-1, -2), rows, out=weight_gradient)
+            if sums_as_torch:
+                torch.sum(torch.from_numpy(rows), -2, keepdim=stacked, out=bias_gradient)
+            else:
+                np.add.reduce(rows, axis=-2, keepdims=stacked, out=bias_gradient.numpy())
             if place == 0:
                 break
-            slope = multiply(slope, self.transposed[place])
-            # hidden is 0 where ReLU or dropout closed a unit, else positive
-            slope *= np.sign(hidden)
-            if self.dropout[place - 1]:
-                slope *= np.float32(1 / (1 - self.dropout[place - 1]))
+            rows = np.matmul(rows, weight.swapaxes(-1, -2))
+            if len(done.slopes) == 2 and place == len(parts) - 1:
+                rows += done.slopes[1].numpy().reshape(rows.shape)
+            rows *= np.sign(hidden[place])  # 0 where ReLU or dropout closed a unit, else positive
+            dropout = parts[place - 1][2].dropout
+            if dropout:
+                rows *= np.float32(1 / (1 - dropout))
+
+    def stack(self, read: Sequence[Any]) -> Any:
+        """(models, N, D) of what a layer read of each model."""
+        return np.stack(read)

@@ -50,7 +50,8 @@ def train_stack(
     the seed of a model decides its order of samples, as it does in `train`. `data` is (x, y), x of shape
     (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or
     (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet
-    its confidence is in the history: held-out folds at no extra pass.
+    its confidence is in the history: held-out folds at no extra pass. Methods that read features are given
+    what the last linear layer reads.
     """
     began = time.perf_counter()
     chosen = resolve(
@@ -119,7 +120,8 @@ def _train(
         )
     for model in models:
         model.to(device)
-    learner = MLPLearner(models, layers[0], settings.optimizer, device)
+    features = any(method.needs_features for method in methods)
+    learner = MLPLearner(models, layers[0], settings.optimizer, device, features=features)
     history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
     assignment = Assignment(
         methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
@@ -196,10 +198,9 @@ def _teachers(methods: str | Method | Sequence[str | Method], count: int) -> lis
     listed = [methods] * count if isinstance(methods, str | Method) else list(methods)
     teachers = [make_method(item) if isinstance(item, str) else copy.deepcopy(item) for item in listed]
     for teacher in teachers:
-        if teacher.networks != 1 or teacher.needs_features:
+        if teacher.networks != 1:
             raise SettingsError(
-                f"{type(teacher).__name__} trains two networks or reads features, which a stack cannot give:"
-                " train it alone"
+                f"{type(teacher).__name__} trains two networks, which a stack cannot give: train it alone"
             )
     return teachers
 

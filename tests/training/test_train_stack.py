@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 from training_helpers import (
     HalfRate,
+    Opaque,
     assert_same_weights,
     blobs,
     cnn,
@@ -16,24 +17,57 @@ from training_helpers import (
 )
 
 from graylearn.errors import SettingsError
+from graylearn.losses.small import LIMIT
+from graylearn.methods import Method, make_method
 from graylearn.training import OptimizerSettings, train, train_stack
 from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp_numpy import NumpyPasses
+from graylearn.training.mlp_passes import TorchPasses
 
 
 def test_a_stack_trains_each_model_as_alone():
     x, y = blobs()
-    methods = ["standard", "gl", "gl", "spl", "lcvd", "nlnl"]
-    nets = [mlp(seed=place) for place in range(6)]
+    methods = ["standard", "gl", "gl", "spl", "lcvd", "nlnl", "srcc", make_method("il", first=1)]
+    nets = [mlp(seed=place) for place in range(len(methods))]
     alone = [
-        train(copy.deepcopy(net), (x, y), method=method, epochs=2, seed=place, log="none")
+        train(copy.deepcopy(net), (x, y), method=copy.deepcopy(method), epochs=2, seed=place, log="none")
         for place, (net, method) in enumerate(zip(nets, methods, strict=True))
     ]
-    stacked = train_stack(nets, (x, y), methods=methods, seeds=range(6), epochs=2, log="none")
+    stacked = train_stack(nets, (x, y), methods=methods, seeds=range(len(nets)), epochs=2, log="none")
     for net, one, other in zip(nets, alone, stacked, strict=True):
         assert other.model is net
         assert_same_weights(other.model, one.model)
         assert other.log[-1]["loss"] == pytest.approx(one.log[-1]["loss"], rel=1e-4)
         np.testing.assert_allclose(other.history.label_confidence, one.history.label_confidence, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "name", ["standard", "gl", "gl-label", "nl", "mae", "bt", "sl", "lcvd", "srcc", "il"]
+)
+def test_neighbours_do_not_change_a_single_bit(name):
+    # the second model's logits lie so far apart that losses underflow, and its batches are the same size
+    x, y = blobs()
+    x = torch.stack([x, 3e5 * x, x + 1])
+    method = make_method(name, **({"first": 1} if name == "il" else {}))
+    nets = [mlp(seed=seed) for seed in range(3)]
+    alone = [
+        train_stack([copy.deepcopy(net)], (x[g], y), methods=method, seeds=[g], epochs=3, log="none")[0]
+        for g, net in enumerate(nets)
+    ]
+    stacked = train_stack(nets, (x, y), methods=method, seeds=range(3), epochs=3, log="none")
+    for one, other in zip(alone, stacked, strict=True):
+        assert_same_weights(other.model, one.model, tolerance=0)
+        assert other.log[-1]["accuracy"] == one.log[-1]["accuracy"]
+
+
+def test_a_batch_that_is_small_for_one_model_and_large_for_several_changes_no_bit():
+    x, y = blobs(samples=700, classes=5)
+    assert 700 * 5 < LIMIT < 3 * 700 * 5
+    nets = [mlp(classes=5, seed=seed) for seed in range(3)]
+    options = {"methods": "gl", "epochs": 3, "batch_size": 700, "log": "none"}
+    alone = [train_stack([copy.deepcopy(net)], (x, y), seeds=[1], **options)[0] for net in nets]
+    for one, other in zip(alone, train_stack(nets, (x, y), seeds=1, **options), strict=True):
+        assert_same_weights(other.model, one.model, tolerance=0)
 
 
 def test_a_stack_takes_data_labels_and_weights_of_each_model():
@@ -95,19 +129,61 @@ def test_what_a_stack_cannot_do_is_refused(models, options, message):
 
 
 @pytest.mark.parametrize("models", [1, 3])
-def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autograd(models):
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("again", ["no", "each", "twice", "unequal"])
+def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autograd(models, features, again):
     nets = [mlp(seed=seed) for seed in range(models)]
     x, y = blobs(samples=12)
-    inputs, target = (x, y) if models == 1 else (x.expand(models, -1, -1).contiguous(), y.repeat(models))
+    inputs = x if models == 1 else x.expand(models, -1, -1).contiguous()
+    target = y.repeat(models)
+    further = {  # (model, inputs) of each further pass
+        "no": [],
+        "each": [(model, x * 2) for model in range(models)],
+        "twice": [(0, x * 2), (0, x - 1)],
+        "unequal": [(model, x[: 4 + model]) for model in range(models)],
+    }[again]
+
+    def own_loss(logits, seen):
+        return logits.square().mean(1) + (seen.square().mean(1) if features else 0)
+
     loss = sum(F.cross_entropy(net(x), y) for net in nets)
+    for model, own in [(model, x) for model in range(models)] * features + further:
+        loss = loss + own_loss(nets[model](own), nets[model][:-1](own)).sum() / 12
     loss.backward()
-    expected = [torch.cat([p.grad.t().flatten() for p in net.parameters()]) for net in nets]
-    for numpy in (True, False):
-        learner = MLPLearner(nets, mlp_layers(nets[0]), OptimizerSettings("sgd", 0.1), torch.device("cpu"))
-        if not numpy:
-            learner.on_cpu = None  # what runs on a GPU, here
+    expected = [[value.grad.clone() for value in net.parameters()] for net in nets]
+    for passes in (NumpyPasses, TorchPasses):
+        settings = OptimizerSettings("sgd", 0.1)
+        learner = MLPLearner(nets, mlp_layers(nets[0]), settings, torch.device("cpu"), features=features)
+        if passes is TorchPasses:
+            learner.passes = TorchPasses(learner.passes.parts)  # what runs on a GPU, here
         output = learner.forward(inputs)
-        learner.update(
-            F.cross_entropy(output.logits, target, reduction="none"), torch.full(target.shape, 1 / 12)
-        )
-        torch.testing.assert_close(learner.gradient, torch.stack(expected), atol=1e-6, rtol=1e-5)
+        losses = [F.cross_entropy(output.logits, target, reduction="none")]
+        if features:
+            losses.append(own_loss(*output))
+        losses += [own_loss(*learner.forward_again(own, model)) for model, own in further]
+        before = [[value.detach().clone() for value in net.parameters()] for net in nets]
+        together = torch.cat(losses)
+        learner.update(together, torch.full(together.shape, 1 / 12))
+        learner.sync()
+        for net, olds, slopes in zip(nets, before, expected, strict=True):
+            for value, old, slope in zip(net.parameters(), olds, slopes, strict=True):
+                torch.testing.assert_close(value.detach(), old - 0.1 * slope, atol=1e-6, rtol=1e-5)
+                value.data.copy_(old)
+
+
+def test_a_further_pass_gives_the_slope_of_its_inputs_to_a_method_that_asks():
+    class Adversary(Method):
+        per_sample = False
+
+        def loss(self, step):
+            inputs = step.inputs.clone().requires_grad_()
+            cost = F.cross_entropy(step.forward(inputs).logits, step.target)
+            (slope,) = torch.autograd.grad(cost, inputs)
+            worse = (step.inputs + 0.1 * slope.sign()).requires_grad_()
+            return F.cross_entropy(step.forward(worse).logits, step.target, reduction="none")
+
+    nets, opaque = [mlp(seed=1), mlp(seed=2)], [Opaque(mlp(seed=1)), Opaque(mlp(seed=2))]
+    results = train_stack(nets, blobs(), methods=Adversary(), seeds=5, epochs=2, log="none")
+    for result, module in zip(results, opaque, strict=True):
+        train(module, blobs(), method=Adversary(), seed=5, epochs=2, log="none")
+        assert_same_weights(result.model, module.model)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from graylearn.methods import checks
 from graylearn.methods.base import Method, Step
-from graylearn.methods.blend import blendable
+from graylearn.methods.blend import blendable, sum_with_shuffles
 
 
 @dataclass
@@ -50,15 +50,20 @@ class CrossClassVicinity(Method):
         return epoch == self.task.epochs - 1
 
     def _vicinity_loss(self, step: Step) -> Tensor:
-        blend = inputs = blendable(step.inputs, "lcvd")
-        took_part = torch.zeros_like(step.logits, dtype=torch.bool).scatter_(1, step.target[:, None], True)
-        for _ in range(self.blended - 1):
-            other = torch.randperm(len(inputs), generator=self.task.generator, device=inputs.device)
-            blend = blend + inputs[other]
-            took_part.scatter_(1, step.target[other, None], True)
+        inputs, target = blendable(step.inputs, "lcvd"), step.target
+        others = self._shuffles(len(target), inputs.device)
+        took_part = torch.zeros_like(step.logits, dtype=torch.bool).scatter_(1, target[:, None], True)
+        took_part.scatter_(1, target[others].T, True)
+        blend = sum_with_shuffles(inputs, others)
         logits = step.forward((blend / self.blended).to(step.inputs.dtype)).logits
         rejected = -log_rejection(logits.to(step.logits.dtype))
         return torch.where(took_part, rejected, 0.0).sum(1) / took_part.sum(1)
+
+    def _shuffles(self, size: int, device: torch.device) -> Tensor:
+        """(blended - 1, size) orders of the batch."""
+        generator = self.task.generator
+        orders = [torch.randperm(size, generator=generator, device=device) for _ in range(self.blended - 1)]
+        return torch.stack(orders)
 
 
 def log_rejection(logits: Tensor) -> Tensor:

@@ -113,15 +113,14 @@ def contrastive_loss(features: Tensor, target: Tensor, suspected: Tensor, margin
     suspected one, at least `margin` apart (max(margin - d, 0)^2); two suspects are no pair. d is the
     distance of features scaled to length 1, because only then a margin means the same in every network.
     """
-    clean = ~suspected
-    both_clean = clean[:, None] & clean[None, :]
-    same = target[:, None] == target[None, :]
-    near = (both_clean & same).fill_diagonal_(False)
-    apart = (both_clean & ~same) | (clean[:, None] ^ clean[None, :])
+    kind = torch.where(suspected, -1, target)  # two of one kind are near, unless both are suspects
+    apart = kind[:, None] != kind
+    near = (kind >= 0)[:, None] & ~apart
+    near.fill_diagonal_(False)
     with torch.autocast(features.device.type, enabled=False):  # bfloat16 cannot tell near features apart
         unit = F.normalize(features.flatten(1), dim=1)
         squared = (2 - 2 * unit @ unit.T).clamp(min=1e-12)  # the root has no gradient at 0
     pushed = (margin - squared.sqrt()).clamp(min=0).square()
-    pair_loss = torch.where(near, squared, 0.0) + torch.where(apart, pushed, 0.0)
+    pair_loss = torch.where(apart, pushed, torch.where(near, squared, 0.0))
     pairs = (near | apart).sum(dtype=pair_loss.dtype).clamp(min=1)
     return pair_loss.sum(1) * (len(target) / pairs)

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from graylearn.methods.base import Output
-from graylearn.training.networks import as_output
+from graylearn.training.networks import as_output, batch_norms
 from graylearn.training.optimizers import OptimizerSettings
 
 _RECOMPILE_LIMIT = 64
@@ -83,7 +82,7 @@ class ModuleLearner:
         # a user's optimizer may give its groups rates of their own: the schedule scales each
         self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
         self.base_rate = base_rate if base_rate is not None else self.group_rates[0]
-        self.norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
+        self.norms = batch_norms(network)
         self.compiled: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
         self.keeps_outputs = True

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
@@ -88,6 +89,11 @@ def network_for(model: nn.Module, *, networks: int, needs_features: bool) -> nn.
             raise SettingsError("a method may train two networks or read features, not both")
         return Pair(model)
     return FeatureTap(model) if needs_features else model
+
+
+def batch_norms(model: nn.Module) -> list[nn.Module]:
+    """The layers that measure each batch in training."""
+    return [module for module in model.modules() if isinstance(module, _BatchNorm)]
 
 
 def as_output(result: Any) -> Output:

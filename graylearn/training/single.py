@@ -25,7 +25,7 @@ from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner, mlp_layers
-from graylearn.training.networks import network_for
+from graylearn.training.networks import batch_norms, network_for
 from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings, make_optimizer
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
@@ -149,7 +149,8 @@ def _train(
 ) -> Result:
     saved = _saved(settings)
     bfloat16 = devices.use_bfloat16(settings.precision, device, data)
-    training = make_training(data, settings, device, torch.bfloat16 if bfloat16 else torch.float32)
+    dtype = torch.bfloat16 if bfloat16 else torch.float32
+    training = make_training(data, settings, device, dtype, even_tail=bool(batch_norms(model)))
     source = training.source
     model.to(device)
     num_classes = _probe(model, training.example, bfloat16)
@@ -205,6 +206,7 @@ def _train(
     with devices.threads_for(learner, settings.batch_size, device):
         loop.run()
     model.eval()
+    model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
     return Result(
         model,
         loop.logs[0].rows,

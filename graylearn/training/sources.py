@@ -40,23 +40,28 @@ class Training:
     """Changes where the data does, so that a run is not resumed on other data."""
 
 
-def make_training(data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype) -> Training:
+def make_training(
+    data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype, even_tail: bool = False
+) -> Training:
     """The source for (x, y) arrays, Samples, Datasets, DataLoaders and other iterables of batches.
 
-    `dtype_images` is the type of float images on their way into the network.
+    `dtype_images` is the type of float images on their way into the network. With `even_tail` the last two
+    batches of an epoch are alike in size; a DataLoader's batches stay as they are.
     """
+    options: dict[str, Any] = {"settings": settings, "device": device, "dtype_images": dtype_images}
     if isinstance(data, TensorDataset) and len(data.tensors) == 2:
         data = data.tensors
     if hasattr(data, "x") and hasattr(data, "y") and hasattr(data, "ids"):  # Samples
-        return _from_arrays(data.x, data.y, data.ids, data.kind == "image", settings, device, dtype_images)
+        images = data.kind == "image"
+        return _from_arrays(data.x, data.y, data.ids, images, even_tail=even_tail, **options)
     if isinstance(data, tuple) and len(data) == 2:
-        return _from_arrays(data[0], data[1], None, False, settings, device, dtype_images)
+        return _from_arrays(data[0], data[1], None, False, even_tail=even_tail, **options)
     if isinstance(data, DataLoader | IterableDataset):
-        return _from_loader(data, settings, device, dtype_images)
+        return _from_loader(data, **options)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
-        return _from_dataset(data, settings, device, dtype_images)
+        return _from_dataset(data, even_tail=even_tail, **options)
     if isinstance(data, Iterable):
-        return _from_loader(data, settings, device, dtype_images)
+        return _from_loader(data, **options)
     raise DataError(
         f"data is {type(data).__name__}, expected (x, y) arrays, Samples, a Dataset, a DataLoader"
         " or an iterable of (x, y) batches"
@@ -68,9 +73,11 @@ def _from_arrays(
     y: Any,
     ids: Any,
     images: bool,
+    *,
     settings: Settings,
     device: torch.device,
     dtype_images: torch.dtype,
+    even_tail: bool,
 ) -> Training:
     samples, labels = as_tensor(x), as_tensor(y, "y")
     if samples.ndim < 2:
@@ -99,6 +106,7 @@ def _from_arrays(
             device=device,
             preparation=preparation,
             workers=settings.workers,
+            even_tail=even_tail,
         )
     else:
         source = ArrayBatches(
@@ -108,6 +116,7 @@ def _from_arrays(
             order=order,
             device=device,
             preparation=preparation,
+            even_tail=even_tail,
         )
     example = preparation.finish(preparation.stored(samples[:2].to(device)))
     return Training(
@@ -122,7 +131,9 @@ def _fits(samples: Tensor, pixels: bool, device: torch.device) -> bool:
     return needed < _DEVICE_SHARE * torch.cuda.mem_get_info(device)[0]
 
 
-def _from_dataset(data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype) -> Training:
+def _from_dataset(
+    data: Any, *, settings: Settings, device: torch.device, dtype_images: torch.dtype, even_tail: bool
+) -> Training:
     if len(data) == 0:
         raise DataError("there are no samples to train on")
     first = torch.as_tensor(split_item(data[0])[0])
@@ -134,12 +145,15 @@ def _from_dataset(data: Any, settings: Settings, device: torch.device, dtype_ima
         device=device,
         preparation=preparation,
         workers=settings.workers,
+        even_tail=even_tail,
     )
     example = _example(preparation, first[None].to(device))
     return Training(source, preparation, example, None, _fingerprint(first[None], source.targets.cpu()))
 
 
-def _from_loader(data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype) -> Training:
+def _from_loader(
+    data: Any, *, settings: Settings, device: torch.device, dtype_images: torch.dtype
+) -> Training:
     if isinstance(data, IterableDataset):
         data = DataLoader(data, batch_size=settings.batch_size, num_workers=settings.workers)
     if iter(data) is data:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
 from training_helpers import (
     OPTIMIZERS,
     HalfRate,
@@ -214,7 +215,8 @@ def test_features_are_what_the_last_linear_layer_reads():
 def test_a_last_batch_of_one_sample_passes_batch_norm():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
-    result = train(model, blobs(samples=33), epochs=2, batch_size=16, log="none")
+    loader = DataLoader(TensorDataset(*blobs(samples=33)), batch_size=16)  # whose batches stay as they are
+    result = train(model, loader, epochs=2, log="none")
     assert (result.history.count == 2).all()
     assert int(model[1].num_batches_tracked) == 4  # the lone sample adds nothing to the statistics
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import torch
@@ -114,6 +115,20 @@ def check_lengths(x: Tensor, y: Tensor) -> None:
         raise DataError(f"label {int(y.min())} is negative, expected classes 0, 1, 2, ...")
 
 
+def batch_ends(num_samples: int, batch_size: int, even_tail: bool = False) -> list[int]:
+    """Where each batch of an epoch ends: all are full but the last, which takes what is left.
+
+    With `even_tail` the last two share what they have. Batch norm measures each batch and every batch is a
+    step of the same rate, so a last batch of four samples, the end of every epoch, undoes more than it
+    teaches.
+    """
+    ends = [*range(batch_size, num_samples, batch_size), num_samples]
+    if even_tail and len(ends) > 1:
+        left = ends[-1] - ends[-2]
+        ends[-2] -= (batch_size - left) // 2
+    return ends
+
+
 class ArrayBatches:
     """Batches of samples that live on the device as a whole."""
 
@@ -126,6 +141,7 @@ class ArrayBatches:
         order: Order,
         device: torch.device,
         preparation: Preparation | None = None,
+        even_tail: bool = False,
     ) -> None:
         check_lengths(x, y)
         self.preparation = preparation or Preparation()
@@ -133,26 +149,29 @@ class ArrayBatches:
         self.targets = y.to(device=device, dtype=torch.int64)
         self.batch_size = batch_size
         self.order = order
+        self.ends = batch_ends(len(self.targets), batch_size, even_tail)
         sample_bytes = max(1, self.x[0].numel() * 4)
-        self.window = max(1, WINDOW_BYTES // sample_bytes // batch_size) * batch_size
+        self.window = max(1, WINDOW_BYTES // sample_bytes // batch_size)  # batches
 
     @property
     def steps(self) -> int:
         """Batches in an epoch; the last may be smaller."""
-        return -(-len(self.targets) // self.batch_size)
+        return len(self.ends)
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on."""
         order = self.order(epoch).to(self.x.device, non_blocking=True)
         if resumed is not None:
             resumed()
-        for first in range(start * self.batch_size, len(order), self.window):
-            index = order[first : first + self.window]
+        bounds = [0, *self.ends]
+        for step in range(start, self.steps, self.window):
+            cuts = bounds[step : step + self.window + 1]
+            index = order[cuts[0] : cuts[-1]]
             inputs = self.preparation.train(self.x, index, index, epoch)
             target = self.targets.index_select(0, index)
-            size = self.batch_size
+            sizes = [end - begin for begin, end in pairwise(cuts)]
             yield from map(
-                Batch, torch.split(inputs, size), torch.split(target, size), torch.split(index, size)
+                Batch, torch.split(inputs, sizes), torch.split(target, sizes), torch.split(index, sizes)
             )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate
 
 from graylearn.data.batches.augment import as_nhwc
-from graylearn.data.batches.base import Batch, Order, Preparation, Resumed, check_lengths
+from graylearn.data.batches.base import Batch, Order, Preparation, Resumed, batch_ends, check_lengths
 from graylearn.errors import DataError
 
 
@@ -81,15 +82,15 @@ class _WorkerStart:
 class _OrderedBatches:
     """A batch sampler that gives one epoch's order from a step on."""
 
-    def __init__(self, order: Tensor, batch_size: int, start: int) -> None:
-        self.order, self.batch_size, self.start = order, batch_size, start
+    def __init__(self, order: Tensor, ends: list[int], start: int) -> None:
+        self.order, self.bounds = order, [0, *ends][start:]
 
     def __iter__(self) -> Iterator[list[int]]:
-        for first in range(self.start * self.batch_size, len(self.order), self.batch_size):
-            yield self.order[first : first + self.batch_size].tolist()
+        for begin, end in pairwise(self.bounds):
+            yield self.order[begin:end].tolist()
 
     def __len__(self) -> int:
-        return -(-len(self.order) // self.batch_size) - self.start
+        return len(self.bounds) - 1
 
 
 def split_item(item: Any) -> tuple[Any, Any, Any]:
@@ -136,10 +137,12 @@ class StreamBatches(_Streamed):
         preparation: Preparation | None = None,
         workers: int = 0,
         targets: Tensor | None = None,
+        even_tail: bool = False,
     ) -> None:
         super().__init__(device, preparation)
         self.dataset, self.batch_size, self.order, self.workers = dataset, batch_size, order, workers
         self.targets = (targets if targets is not None else read_targets(dataset, workers)).to(device).long()
+        self.ends = batch_ends(len(self.targets), batch_size, even_tail)
 
     @classmethod
     def from_arrays(cls, x: Any, y: Tensor, **options: Any) -> StreamBatches:
@@ -150,14 +153,14 @@ class StreamBatches(_Streamed):
     @property
     def steps(self) -> int:
         """Batches in an epoch; the last may be smaller."""
-        return -(-len(self.targets) // self.batch_size)
+        return len(self.ends)
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on; samples before it are not read."""
         direct = isinstance(self.dataset, _Rows)
         loader: DataLoader[Any] = DataLoader(
             self.dataset if direct else _Indexed(self.dataset),
-            batch_sampler=_OrderedBatches(self.order(epoch), self.batch_size, start),
+            batch_sampler=_OrderedBatches(self.order(epoch), self.ends, start),
             num_workers=self.workers,
             collate_fn=_as_is if direct else _IndexedCollate(default_collate),
             pin_memory=self.device.type == "cuda",

@@ -11,8 +11,9 @@ from typing import Any, Literal, Self
 from graylearn.errors import SettingsError
 from graylearn.methods import METHODS
 
-REVISION = 1
-"""Raised whenever the measuring code changes what a cell's numbers mean: older results are then run anew."""
+REVISIONS = {"table": 1, "image": 2}
+"""By kind; raised whenever the code changes what a cell's numbers mean: older results are then run anew.
+Images: 2 since the last two batches of an epoch share what is left."""
 
 OWN_METHODS = ("oracle", "gl+refine")
 """What a cell may name beside METHODS: standard training on the in-distribution samples alone, and Gray
@@ -50,12 +51,14 @@ class Cell:
     """Samples a step."""
     train_size: int | None = None
     """How many in-distribution training samples, a stratified part of them; None is all."""
-    revision: int = REVISION
-    """Of the measuring code."""
+    revision: int = 0
+    """Of the measuring code; 0 becomes that of the kind as it is now."""
 
     def __post_init__(self) -> None:
         if self.kind not in ("table", "image"):
             raise SettingsError(f"kind is {self.kind!r}; choose 'table' or 'image'")
+        if self.revision == 0:
+            self._set(revision=REVISIONS[self.kind])
         if self.method not in METHODS and self.method not in OWN_METHODS:
             known = ", ".join([*METHODS, *OWN_METHODS])
             raise SettingsError(f"there is no method {self.method!r}; choose from {known}")

@@ -101,6 +101,8 @@ class Grid:
             ways = [{"protocol": name, **TABLE_SETTINGS[name]} for name in options.protocol]
         else:
             ways = [{"net": net, **schedule._asdict()} for net in self.nets for schedule in self.schedules]
+            for way in ways:
+                way["preset"] = options.preset or way["preset"]
         for way in ways:
             way["epochs"] = options.scaled(way["epochs"])
             way["batch_size"] = options.batch_size or way["batch_size"]

@@ -12,6 +12,7 @@ from graylearn.methods import METHODS
 
 Backend = Literal["processes", "dask", "ray"]
 PROTOCOLS = ("paper", "released", "tuned")
+IMAGE_PRESETS = ("paper", "fast")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Options:
     """A factor on all epochs, rounded, at least one; schedules scale along."""
     epochs: int | None = None
     """Epochs of every cell, instead of a factor."""
+    preset: str | None = None
+    """How images are trained: `paper`, or `fast`, one cycle of a high rate, which needs fewer epochs."""
     batch_size: int | None = None
     """Samples a step."""
     train_size: int | None = None
@@ -72,6 +75,8 @@ class Options:
         for name in self.protocol:
             if name not in PROTOCOLS:
                 raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")
+        if self.preset is not None and self.preset not in IMAGE_PRESETS:
+            raise SettingsError(f"preset is {self.preset!r}; choose from {', '.join(IMAGE_PRESETS)}")
         if self.backend not in ("processes", "dask", "ray"):
             raise SettingsError(f"backend is {self.backend!r}; choose 'processes', 'dask' or 'ray'")
         if self.only and not self.methods:

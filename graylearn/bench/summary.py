@@ -299,10 +299,17 @@ def _how(made: Sequence[Group]) -> str:
     if not made:
         return ""
     first = made[0].cell
-    same = [name for name in ("net", "epochs", "preset", "batch_size", "alpha") if name not in varying(made)]
+    fields = ("net", "epochs", "preset", "batch_size", "train_size", "alpha")
+    same = [name for name in fields if name not in varying(made)]
     if first.get("protocol") == "released":
         same.remove("alpha")  # all samples of a class are OOD there, whatever share that gives
-    words = {"epochs": "epochs {}", "preset": "preset {}", "batch_size": "batch {}", "alpha": "alpha {}"}
+    words = {
+        "epochs": "epochs {}",
+        "preset": "preset {}",
+        "batch_size": "batch {}",
+        "train_size": "{} in-distribution samples",
+        "alpha": "alpha {}",
+    }
     parts = [words.get(name, "{}").format(first[name]) for name in same if first.get(name) is not None]
     return "All columns: " + ", ".join(parts) + "." if parts else ""
 

@@ -69,6 +69,10 @@ def bench(
         float, _option("--epochs-scale", panel=_WHAT, default=True, help="A factor on all epochs.")
     ] = 1.0,
     epochs: Annotated[int | None, _option("--epochs", panel=_WHAT, help="Epochs of every cell.")] = None,
+    preset: Annotated[
+        str | None,
+        _option("--preset", panel=_WHAT, help="How images are trained: paper, or fast (one cycle)."),
+    ] = None,
     batch_size: Annotated[int | None, _option("--batch-size", panel=_WHAT, help="Samples a step.")] = None,
     train_size: Annotated[
         int | None,
@@ -152,6 +156,7 @@ def bench(
         protocol=_listed(protocol) or (),
         epochs_scale=epochs_scale,
         epochs=epochs,
+        preset=preset,
         batch_size=batch_size,
         train_size=train_size,
         quick=quick,

@@ -148,13 +148,24 @@ def test_shares_falling_and_stable():
     assert judged("alpha-gl", alpha=swapped).verdict == "does not hold"
 
 
-def test_sources_matter_where_they_spread_by_more_than_a_point():
+def test_two_shares_make_no_trend():
+    made = rows_of("alpha", lambda cell: 0.94 - 0.1 * cell.alpha, Options(alphas=(0.1, 0.3), epochs=4))
+    assert judged("alpha-standard", alpha=made).verdict == "not measured"
+    assert judged("alpha-gl", alpha=made).verdict == "not measured"
+
+
+def test_sources_matter_where_they_differ_by_more_than_seeds_do():
     def spread_by(step):
-        return lambda cell: 0.9 + step * int(cell.ood.partition("/")[2] or 0)
+        return lambda cell: 0.9 + step * int(cell.ood.partition("/")[2] or 0) + 0.004 * cell.seed
 
     for step, verdict in ((0.0015, "holds"), (0.0005, "does not hold")):
-        made = rows_of("sources", spread_by(step), Options(seeds=(0,), epochs=4))
-        assert judged("sources-matter", sources=made).verdict == verdict
+        made = rows_of("sources", spread_by(step), Options(seeds=(0, 1, 2), epochs=4))
+        found = judged("sources-matter", sources=made)
+        assert found.verdict == verdict
+        assert found.parts[0].numbers.startswith(f"standard from 90.4 to {90.4 + 900 * step:.1f} over 10")
+    alone = judged("sources-matter", sources=rows_of("sources", spread_by(0.01), Options(epochs=4)))
+    assert alone.verdict == "does not hold"
+    assert {part.state for part in alone.parts} == {"open"}
 
 
 def test_residual_networks_on_top_or_not():
@@ -269,6 +280,12 @@ def test_the_factor_that_matters_is_named(tmp_path):
             "graylearn bench regimes --epochs-scale 0.2 --batch-size 512",
         ),
         ("alpha", Options(seeds=(0, 1, 2)), "graylearn bench alpha --seeds 0-2"),
+        ("alpha", Options(train_size=900), "graylearn bench alpha --train-size 900"),
+        (
+            "sources",
+            Options(preset="fast", epochs=15, batch_size=512),
+            "graylearn bench sources --preset fast --epochs-scale 0.075 --batch-size 512",
+        ),
         ("table2", Options(protocol=("tuned",)), "graylearn bench table2 --protocol tuned"),
     ],
 )
@@ -308,7 +325,27 @@ def test_earlier_image_runs_are_a_source_of_regimes():
     found = Evidence.read(results).images
     assert {record.get("dataset") for record in found} == {"cifar10/8", "tiny-imagenet/100"}
     lines = [json.loads(line) for line in (results / "images.jsonl").read_text().splitlines()]
-    assert [record.accuracy for record in found] == pytest.approx([100 * line["accuracy"] for line in lines])
+    fair = [line for line in lines if line["samples"] % line["batch_size"] >= line["batch_size"] / 2]
+    assert 0 < len(fair) < len(lines)
+    assert [record.accuracy for record in found] == pytest.approx([100 * line["accuracy"] for line in fair])
+
+
+def test_runs_that_ended_their_epochs_on_a_handful_of_samples_judge_nothing(tmp_path):
+    def made(samples, **settings):
+        cell = Cell("image", "cifar10", "gl", 0, ood="svhn", batch_size=256, **settings)
+        return row(cell, 0.9, samples=samples)
+
+    def counted(*rows):
+        return len(Evidence.read(write_stores(tmp_path, table1=rows)).records("table1"))
+
+    assert counted(made(55_556, revision=1)) == 0  # 217 batches and 4 samples
+    assert counted(made(55_552 + 127, revision=1)) == 0
+    assert counted(made(55_552 + 128, revision=1)) == 1
+    assert counted(made(55_552, revision=1)) == 1
+    assert counted(made(55_556)) == 1  # the last two share what is left
+    table = Cell("table", "iris", "gl", 0)
+    assert counted(row(table, 0.9, samples=89)) == 1  # 5 batches of 16 and 9 samples
+    assert counted(row(table.but(batch_size=64), 0.9, samples=65)) == 1
 
 
 def test_the_relative_gain_counts_as_the_papers_text_does():

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS
-from graylearn.bench.grids import TABLE_SETTINGS
-from graylearn.bench.options import Options
+from graylearn.bench.grids import TABLE_SETTINGS, Schedule
+from graylearn.bench.options import IMAGE_PRESETS, Options
 from graylearn.bench.records import Group, Record
+
+WAY = ("kind", "protocol", "preset", "epochs", "batch_size", "train_size")
+"""The settings that one command gives to all its cells."""
 
 
 def commands(experiment: str, found: Sequence[Record]) -> list[str]:
@@ -17,7 +21,7 @@ def commands(experiment: str, found: Sequence[Record]) -> list[str]:
     by_way: dict[tuple[object, ...], list[Record]] = {}
     for record in found:
         if record.get("measured_by") is None:
-            way = tuple(record.get(name) for name in ("kind", "protocol", "preset", "epochs", "batch_size"))
+            way = tuple(record.get(name) for name in WAY)
             by_way.setdefault(way, []).append(record)
     made = [_command(experiment, members) for members in by_way.values()]
     if any(record.get("measured_by") for record in found):
@@ -34,12 +38,17 @@ def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
 
 
 def _command(experiment: str, members: Sequence[Record]) -> str:
-    keys = {record.row["key"] for record in members}
+    keys = {_key(record) for record in members}
     first = members[0]
     seeds = tuple(sorted({record.seed for record in members}))
     every = list(_candidates(experiment, first, seeds))
     fitting = (words for words, options in every if keys <= _keys(experiment, options))
     return f"graylearn bench {experiment}{next(fitting, every[-1][0])}"
+
+
+def _key(record: Record) -> str:
+    """Of the cell as it would be run now."""
+    return Cell.from_dict({**record.row["cell"], "revision": 0}).key
 
 
 @cache
@@ -53,27 +62,42 @@ def _candidates(experiment: str, like: Record, seeds: tuple[int, ...]) -> Iterat
     protocol = str(like.get("protocol"))
     spoken = "" if protocol == "paper" else f" --protocol {protocol}"
     lengths: list[tuple[str, dict[str, float]]] = [("", {})]
-    for declared in _declared(experiment):
-        if declared != epochs:
-            scale = float(f"{epochs / declared:.6g}")
+    for whole in _epochs(experiment):
+        if whole != epochs:
+            scale = float(f"{epochs / whole:.6g}")
             lengths.append((f" --epochs-scale {scale:g}", {"epochs_scale": scale}))
     lengths.append((f" --epochs {epochs}", {"epochs": epochs}))
     sizes: list[tuple[str, dict[str, int]]] = [("", {}), (f" --batch-size {batch}", {"batch_size": batch})]
-    whole = len(seeds) > 2 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
-    listed = f" --seeds {seeds[0]}-{seeds[-1]}" if whole else " --seeds " + ",".join(map(str, seeds))
+    preset, part = like.get("preset"), like.get("train_size")
+    always: dict[str, Any] = {"protocol": (protocol,)}
+    declared = {way.preset for way in _schedules(experiment)}
+    if like.get("kind") == "image" and preset in IMAGE_PRESETS and preset not in declared:
+        spoken += f" --preset {preset}"
+        always["preset"] = preset
+    if like.get("kind") == "image" and part is not None:
+        spoken += f" --train-size {part}"
+        always["train_size"] = int(part)
+    in_a_row = len(seeds) > 2 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
+    listed = f" --seeds {seeds[0]}-{seeds[-1]}" if in_a_row else " --seeds " + ",".join(map(str, seeds))
     for seed_words, seed_options in (("", {}), (listed, {"seeds": seeds})):
         for size_words, size_options in sizes:
             for length_words, length_options in lengths:
                 chosen: dict[str, Any] = {**length_options, **size_options, **seed_options}
                 words = f"{spoken}{length_words}{size_words}{seed_words}"
-                yield words, Options(protocol=(protocol,), **chosen)
+                yield words, Options(**always, **chosen)
 
 
-def _declared(experiment: str) -> list[int]:
+def _epochs(experiment: str) -> list[int]:
     """The epochs that an experiment's grids are written with."""
     grids = EXPERIMENTS[experiment].grids
-    images = [schedule.epochs for grid in grids if grid.kind == "image" for schedule in grid.schedules]
+    images = [schedule.epochs for schedule in _schedules(experiment)]
     tables = (
         [way["epochs"] for way in TABLE_SETTINGS.values()] if any(g.kind == "table" for g in grids) else []
     )
     return sorted({*images, *tables})
+
+
+def _schedules(experiment: str) -> list[Schedule]:
+    """How an experiment's images are trained."""
+    grids = EXPERIMENTS[experiment].grids
+    return [schedule for grid in grids if grid.kind == "image" for schedule in grid.schedules]

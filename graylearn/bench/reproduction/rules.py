@@ -25,7 +25,7 @@ from graylearn.bench.reproduction.judgement import (
     state_for,
     versus,
 )
-from graylearn.bench.statistics import LEVEL, MARGIN, Comparison, compare, from_differences, spread
+from graylearn.bench.statistics import LEVEL, MARGIN, Comparison, compare, from_differences, p_text, spread
 
 # --- images -----------------------------------------------------------------------------------------------
 
@@ -139,21 +139,21 @@ class Trend:
 
     change: float
     """Fitted accuracy at the largest alpha minus that at the smallest, points."""
-    p: float | None
-    """That there is no slope; None of fewer than three points."""
+    p: float
+    """That there is no slope."""
     text: str
     """In words."""
 
 
 def trend(found: Sequence[Group], method: str) -> Trend | None:
-    """The line through a method's mean accuracies; None with fewer than two shares."""
+    """The line through a method's mean accuracies; None with fewer than three shares, which test no slope."""
     points = sorted((float(g.get("alpha")), s.mean) for g in found if (s := spread(g.values(method))))
-    if len({alpha for alpha, _ in points}) < 2:
+    if len({alpha for alpha, _ in points}) < 3:
         return None
     alphas, values = (np.array(part) for part in zip(*points, strict=True))
     slope = float(np.polyfit(alphas, values, 1)[0])
     change = slope * float(alphas.max() - alphas.min())
-    p = float(stats.linregress(alphas, values).pvalue) if len(points) > 2 and np.ptp(values) > 0 else None
+    p = float(stats.linregress(alphas, values).pvalue) if np.ptp(values) > 0 else 1.0
     text = (
         f"{names.method_title(method)} {values[0]:.1f} at {alphas[0]:g}, {values[-1]:.1f} at "
         f"{alphas[-1]:g}; fitted change {change:+.1f} points"
@@ -167,8 +167,8 @@ def alpha_standard(evidence: Evidence) -> Judgement:
     parts = []
     for labels, members in labelled(found):
         if (line := trend(members, "standard")) is not None:
-            falls = line.change < -MARGIN and (line.p is None or line.p < LEVEL)
-            rises = line.change > MARGIN and (line.p is None or line.p < LEVEL)
+            falls = line.change < -MARGIN and line.p < LEVEL
+            rises = line.change > MARGIN and line.p < LEVEL
             parts.append(Part(f"{labels} labels", "yes" if falls else "no" if rises else "open", line.text))
     rule = (
         f"The line through its accuracies falls by more than {MARGIN} points over the range, slope p < .05."
@@ -192,14 +192,20 @@ def sources_matter(evidence: Evidence) -> Judgement:
     found = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
     parts = []
     for labels, members in labelled(found):
-        means = {str(g.get("ood")): s.mean for g in members if (s := spread(g.values("standard")))}
-        if len(means) >= 3:
-            low, high = min(means.values()), max(means.values())
-            state: State = "yes" if high - low > 2 * MARGIN else "open"
-            text = f"standard from {low:.1f} to {high:.1f} over {len(means)} sources"
+        runs = [list(values.values()) for g in members if (values := g.values("standard"))]
+        if len(runs) >= 3:
+            means = [fmean(values) for values in runs]
+            text = f"standard from {min(means):.1f} to {max(means):.1f} over {len(runs)} sources"
+            state: State = "open"
+            if all(len(values) > 1 for values in runs):
+                p = float(stats.f_oneway(*runs).pvalue)
+                state = "yes" if p < LEVEL else "open"
+                text += f", {p_text(p)}"
+            else:
+                text += "; with one seed a source and a seed cannot be told apart"
             parts.append(Part(f"{labels} labels", state, text))
     rule = (
-        f"Standard training differs by more than {2 * MARGIN:g} point between the best and the worst source."
+        "Standard training differs more between sources than between seeds (analysis of variance, p < .05)."
     )
     return Judgement(
         rule,

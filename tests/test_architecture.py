@@ -1,6 +1,7 @@
 """Imports point one way: a room may import only the rooms below it."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,16 @@ def test_imports_point_down(path: Path):
 def test_no_file_outgrows_its_subject():
     long = {str(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > 500}
     assert not long, f"over 500 lines: what second thing moved in? {long}"
+
+
+def test_every_extra_that_an_error_tells_to_install_is_there():
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require":
+                extra = node.args[1]
+                if isinstance(extra, ast.Constant):
+                    named.add(extra.value)
+    assert {"images", "plots", "dask", "ray"} <= named
+    assert named <= set(project["optional-dependencies"])

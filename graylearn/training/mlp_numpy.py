@@ -58,7 +58,7 @@ class NumpyPasses(TorchPasses):
     def _forward_as_torch(self, inputs: Tensor, who: Who) -> list[Any]:
         if inputs.ndim == 2:
             return [read.numpy() for read in super().forward(inputs, who)]
-        # one by one: what a batched product of torch rounds to may depend on how many share it
+        # one by one: torch's batched product rounds some shapes otherwise than its product of two matrices
         each = [super(NumpyPasses, self).forward(own, model) for model, own in enumerate(inputs)]
         return [torch.stack(read).numpy() for read in zip(*each, strict=True)]
 

@@ -32,7 +32,11 @@ def _option(*names: str, panel: str, help: str, default: str | bool = False) -> 
 def bench(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help=f"{', '.join(NAMES)}; or docs.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help=f"{', '.join(NAMES)}; several with commas, or all; or docs.",
+            show_default=False,
+        ),
     ],
     methods: Annotated[
         str | None,
@@ -136,6 +140,8 @@ def bench(
 
       graylearn bench alpha --data ~/data --backend dask --address tcp://10.0.0.1:8786 --workers 8
 
+      graylearn bench all --data ~/data --device cuda --out paper
+
       graylearn bench docs --check
     """  # fmt: skip
     if name == "docs":
@@ -169,16 +175,19 @@ def bench(
         time_limit=time_limit,
         refresh=refresh,
     )
-    outcome = sweeping.run(sweeping.experiment(name), options)
-    rows = outcome.rows()
-    if as_json:
-        for row in rows:
-            typer.echo(json.dumps(row))
-    else:
-        sweeping.show(name, rows)
-    if out is not None:
-        sweeping.write(name, rows, out)
-    sweeping.close(outcome)
+    asked = [sweeping.experiment(each) for each in (NAMES if name == "all" else _listed(name) or (name,))]
+    outcomes = []
+    for experiment, outcome in sweeping.run_all(asked, options):
+        rows = outcome.rows()
+        if as_json:
+            for row in rows:
+                typer.echo(json.dumps(row))
+        else:
+            sweeping.show(experiment.name, rows)
+        if out is not None and (rows or len(asked) == 1):
+            sweeping.write(experiment.name, rows, out)
+        outcomes.append(outcome)
+    sweeping.close(outcomes)
 
 
 def _listed(text: str | None) -> tuple[str, ...] | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,19 @@ from graylearn.errors import DataError, DivergedError, SettingsError
 def experiment(name: str) -> Experiment:
     """The experiment of this name."""
     if name not in EXPERIMENTS:
-        raise SettingsError(f"there is no experiment {name!r}; choose from {', '.join(EXPERIMENTS)}, or docs")
+        known = f"{', '.join(EXPERIMENTS)}, all or docs"
+        raise SettingsError(f"there is no experiment {name!r}; choose from {known}")
     return EXPERIMENTS[name]
+
+
+def run_all(experiments: Sequence[Experiment], options: Options) -> Iterator[tuple[Experiment, Outcome]]:
+    """One sweep after the other, each handed out when it is done; a time limit is that of all together."""
+    began = time.monotonic()
+    for experiment in experiments:
+        own = options
+        if options.time_limit is not None:
+            own = replace(options, time_limit=max(0.0, options.time_limit - (time.monotonic() - began)))
+        yield experiment, run(experiment, own)
 
 
 def run(experiment: Experiment, options: Options) -> Outcome:
@@ -86,10 +99,9 @@ def write(name: str, rows: Sequence[dict[str, Any]], folder: Path) -> None:
         typer.echo(str(path), err=True)
 
 
-def close(outcome: Outcome) -> None:
+def close(outcomes: Sequence[Outcome]) -> None:
     """Say what is left; a cell that failed makes the command fail."""
-    if outcome.left:
-        typer.echo(f"{outcome.left} cells are left for the next run of this command", err=True)
-    if outcome.failed:
-        first = outcome.failed[0]
-        raise DivergedError(f"{len(outcome.failed)} cells failed, the first {first.cell}: {first.reason}")
+    if left := sum(outcome.left for outcome in outcomes):
+        typer.echo(f"{left} cells are left for the next run of this command", err=True)
+    if failed := [failure for outcome in outcomes for failure in outcome.failed]:
+        raise DivergedError(f"{len(failed)} cells failed, the first {failed[0].cell}: {failed[0].reason}")

@@ -71,6 +71,31 @@ def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
     assert "1 cells are left for the next run of this command" in done.stderr
 
 
+def test_several_experiments_run_one_after_the_other_and_share_their_cells(tmp_path):
+    store = tmp_path / "both.jsonl"
+    words = [QUICK[0], "ablation,table2", *QUICK[2:], "--store", str(store)]
+    done = invoke(*words, "--out", str(tmp_path / "out"))
+    assert done.exit_code == 0
+    assert "ablation: 1 cells to run" in done.stderr
+    assert "table2: 0 cells to run, 1 in" in done.stderr  # the same cell, measured once
+    assert {"ablation.md", "table2.md"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    wrong = invoke("bench", "ablation,table9", "--store", str(tmp_path / "none.jsonl"))
+    assert "there is no experiment 'table9'" in wrong.stderr
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_all_of_them_share_a_time_limit(tmp_path):
+    store = ["--store", str(tmp_path / "a.jsonl")]
+    done = invoke(
+        "bench", "all", "--quick", "--seeds", "0", "--time-limit", "0", *store, "--out", str(tmp_path)
+    )
+    assert done.exit_code == 0
+    asked = {line.split(":")[0]: line for line in done.stderr.splitlines() if "cells to run" in line}
+    assert list(asked) == list(EXPERIMENTS)
+    pending = sum(int(line.split(": ")[1].split()[0]) for line in asked.values())
+    assert f"{pending} cells are left for the next run of this command" in done.stderr
+
+
 def test_what_is_not_at_hand_is_named(tmp_path):
     words = ["--data", str(tmp_path), "--seeds", "0", "--store", str(tmp_path / "t.jsonl"), "--epochs", "1"]
     done = invoke("bench", "table2", "--datasets", "gene", *words)

@@ -25,7 +25,8 @@ class Settings:
     epochs: int = 10
     """Passes over the training set."""
     batch_size: int = 16
-    """Samples a step; the last batch of an epoch holds what is left. A DataLoader brings its own."""
+    """Samples a step; the last batch of an epoch holds what is left, which for a network with batch norm
+    the last two share. A DataLoader brings its own."""
     optimizer: OptimizerSettings | OptimizerFactory = field(default_factory=OptimizerSettings)
     """Settings, or a function from parameters to a torch optimizer."""
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -61,7 +62,10 @@ def run(job):
         arrays["mean"] = result.history.mean_label_confidence()
         arrays["interrupted"] = np.array(result.interrupted)
         arrays["rows"] = np.array([row["loss"] for row in result.log])
-        np.savez(job["out"], **arrays)
+        whole = Path(job["out"])
+        part = whole.with_name(f"part-{whole.name}")
+        np.savez(part, **arrays)
+        part.replace(whole)  # a kill while it is written leaves no half of it
 
 
 def import_what_torch_imports_late():

@@ -31,7 +31,10 @@ def can_stand_side_by_side(network: nn.Module, settings: Settings) -> bool:
 
 
 def can_share_a_stack(method: str | Method) -> bool:
-    """Whether a stack can train by this method: it has one network and does not read its features."""
+    """Whether a stack with held-out samples can train by this method: it has one network and reads no features.
+
+    Those that read features learn from all samples of a batch, also from those whose loss counts nothing.
+    """
     made = make_method(method) if isinstance(method, str) else method
     return made.networks == 1 and not made.needs_features
 

@@ -31,7 +31,7 @@ def can_stand_side_by_side(network: nn.Module, settings: Settings) -> bool:
 
 
 def can_share_a_stack(method: str | Method) -> bool:
-    """Whether a stack with held-out samples can train by this method: it has one network and reads no features.
+    """Whether a stack with held-out samples can train by this method: one network, whose features it leaves.
 
     Those that read features learn from all samples of a batch, also from those whose loss counts nothing.
     """

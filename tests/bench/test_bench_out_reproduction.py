@@ -387,3 +387,14 @@ def test_networks_that_were_not_trained_to_the_end_judge_nothing(tmp_path):
     # CIFAR-10's standard training has 93.7 in print: within ten points of it the same numbers count
     enough = rows_of("sources", lambda cell: 0.85 if cell.method == "gl" else 0.70, SMALL)
     assert judged("sources-gl", sources=enough).verdict == "holds"
+
+
+def test_figures_show_what_was_trained_to_the_end():
+    rows = rows_of("architectures", lambda cell: 0.70 if cell.net == "vgg19" else 0.92, SMALL)
+    found = evidence(architectures=rows)
+    drawn = found.drawn("architectures")
+    assert "vgg19" in {record.get("net") for record in found.records("architectures")}
+    assert {record.get("net") for record in drawn} == {
+        record.get("net") for record in found.records("architectures")
+    } - {"vgg19"}
+    assert len({record.row["key"] for record in drawn}) == len(drawn)

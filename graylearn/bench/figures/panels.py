@@ -182,7 +182,8 @@ def ablation_bars(found: Sequence[Group]) -> Any:
         protocols = sorted({str(g.get("protocol")) for g in found if g.get("kind") == kind})
         for protocol in protocols:
             members = [g for g in found if (g.get("kind"), str(g.get("protocol"))) == (kind, protocol)]
-            title = f"{len({g.get('dataset') for g in members})} {kind} sets"
+            sets = len({g.get("dataset") for g in members})
+            title = f"{sets} {kind} set{'' if sets == 1 else 's'}"
             panels.append((title if kind == "image" else f"{title}, protocol {protocol}", members))
     drawn = figure(3.2 * len(panels), 3.4)
     axes = drawn.subplots(1, len(panels), squeeze=False)[0]

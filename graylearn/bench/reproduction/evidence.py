@@ -67,6 +67,16 @@ class Evidence:
         """Their finished groups; a cell that several experiments share is in one group once."""
         return in_order([g for g in groups(self.records(*experiments)) if is_finished(g)], ORDER)
 
+    def drawn(self, experiment: str) -> list[Record]:
+        """The records of its finished groups, which figures show."""
+        every = (
+            record
+            for group in self.groups(experiment)
+            for seeds in group.by_method.values()
+            for record in seeds.values()
+        )
+        return list({id(record): record for record in every}.values())  # an oracle serves several groups
+
     def unfinished(self, *experiments: str) -> list[Group]:
         """Their groups that were not trained to the end."""
         return in_order([g for g in groups(self.records(*experiments)) if not is_finished(g)], ORDER)

@@ -178,7 +178,7 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
 
 def figures_of(name: str, evidence: Evidence, folder: Path) -> list[str]:
     """The figures in a folder that were drawn from these very records."""
-    drawn = fingerprint(name, evidence.records(name))
+    drawn = fingerprint(name, evidence.drawn(name))
     every = sorted(folder.glob(f"{name}*.svg"))
     return [path.name for path in every if recorded_fingerprint(path) == drawn]
 

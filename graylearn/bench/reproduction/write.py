@@ -19,7 +19,7 @@ def stale_figures(results: Path, figures: Path) -> list[str]:
     evidence = Evidence.read(results)
     stale = []
     for name in DRAWERS:
-        found = evidence.records(name)
+        found = evidence.drawn(name)
         committed = [path for path in figures.glob("*.svg") if path.stem.split("-")[0] == name]
         wanted = fingerprint(name, found) if found else None
         stale += [path.name for path in committed if recorded_fingerprint(path) != wanted]
@@ -30,7 +30,7 @@ def stale_figures(results: Path, figures: Path) -> list[str]:
 
 def _can_draw(name: str, evidence: Evidence) -> bool:
     with TemporaryDirectory() as folder:
-        return bool(draw(name, evidence.records(name), folder))
+        return bool(draw(name, evidence.drawn(name), folder))
 
 
 def update(results: Path = RESULTS, page: Path = PAGE, figures: Path = FIGURES) -> list[Path]:
@@ -38,7 +38,7 @@ def update(results: Path = RESULTS, page: Path = PAGE, figures: Path = FIGURES) 
     evidence = Evidence.read(results)
     written = []
     for name in DRAWERS:
-        found = evidence.records(name)
+        found = evidence.drawn(name)
         old = [path for path in figures.glob("*.svg") if path.stem.split("-")[0] == name]
         if found and old and all(recorded_fingerprint(path) == fingerprint(name, found) for path in old):
             continue

@@ -109,6 +109,26 @@ def percent(cell: list[Row], name: str) -> str:
     return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
 
 
+def last_batch() -> str:
+    """Small last batches: accuracy with the last batch as it is left, and shared between the last two."""
+    rows = results("last_batch", "last batch")
+    body = []
+    for preset in ("paper", "fast"):
+        for left in sorted({r["left"] for r in rows}):
+            cell = [r for r in rows if (r["preset"], r["left"]) == (preset, left)]
+            ways = [[r for r in cell if r["last"] == way] for way in ("as left", "shared")]
+            gains = [
+                100 * (b["accuracy"] - a["accuracy"])
+                for a in ways[0]
+                for b in ways[1]
+                if a["seed"] == b["seed"]
+            ]
+            body.append([f"`{preset}`, {left} of 256 left", str(len(gains))])
+            body[-1] += [percent(way, "accuracy") for way in ways]
+            body[-1].append(f"{mean(gains):+.1f} ± {stdev(gains):.1f}")
+    return markdown(["preset and last batch", "seeds", "as left, %", "shared, %", "difference"], body)
+
+
 def data() -> str:
     """Reading against the bare library."""
     body = []
@@ -132,6 +152,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "data": data,
     "images, tiny-imagenet": lambda: images("tiny-imagenet"),
     "images, cifar10": lambda: images("cifar10"),
+    "last batch": last_batch,
 }
 
 

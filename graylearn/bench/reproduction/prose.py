@@ -29,8 +29,9 @@ same OOD samples. The tests speak of other seeds on the same data, not of other 
 Image settings whose best method stays more than {SHORT_OF_THE_PAPER:g} points below what the paper prints
 for standard training on that set were not trained to the end: a schedule cut to the time there was. Their
 numbers stand in the tables, marked, and judge no claim. Earlier image runs whose epochs ended on a batch of
-less than half the size are left out altogether, because [that alone costs accuracy](measurements.md); where a
-line lacks its oracle, this is why.
+less than a quarter of the size are left out altogether, because
+[that alone costs up to ten points](measurements.md#the-last-batch-of-an-epoch); where a line lacks its oracle,
+this is why.
 
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as
 the authors' code trains it; `gl-label` has the C = Q(y | x) of their text; `gl+refine` is `gl`, an audit of

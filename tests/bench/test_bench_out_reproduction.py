@@ -57,7 +57,7 @@ def test_without_results_nothing_is_claimed(tmp_path):
         f"Of {len(paper.CLAIMS)} claims that experiments can judge: 0 hold, 0 hold in part, 0 do not hold"
         in page
     )
-    assert page.count("**Not measured.**") == len(paper.CLAIMS)
+    assert page.count("**Not measured**.") == len(paper.CLAIMS)
     assert "needs cifar-100-python/" in page
     for name in EXPERIMENTS:
         assert f"`graylearn bench {name}` measures it" in page
@@ -94,7 +94,7 @@ def test_any_store_alone_makes_a_page(name, tmp_path):
     ],
 )
 def test_the_verdict_follows_from_the_parts(states, verdict):
-    assert Judgement("", tuple(Part("", state, "") for state in states), (), "table1").verdict == verdict
+    assert Judgement("", tuple(Part("", state, "", 3) for state in states), (), "table1").verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,19 @@ def test_a_verdict_turns_with_the_numbers(name, experiment, supporting, contradi
     }
     assert judged(name, **{experiment: made["for"]}).verdict == "holds"
     assert judged(name, **{experiment: made["against"]}).verdict == "does not hold"
+
+
+def test_a_verdict_says_where_it_rests_on_one_seed(tmp_path):
+    measure = levels(gl=0.93)
+    alone = rows_of("table1", measure, Options(seeds=(0,), epochs=4), without=ABSENT)
+    assert judged("images-standard", table1=alone).spoken == "**holds** (one seed)"
+    more = [row for row in rows_of("table1", measure, SMALL, without=ABSENT) if row["cell"]["seed"] < 2]
+    kept = [row for row in more if row["cell"]["seed"] == 0 or row["cell"]["dataset"] == "svhn"]
+    assert judged("images-standard", table1=kept).spoken == "**holds**"  # one set of several has two
+    page = generate(write_stores(tmp_path, table1=alone))
+    found = re.search(r"(\d+) of these verdicts rest on one seed", page)
+    assert int(found[1]) == len(re.findall(r"^\| \[.*\*\* \(one seed\) \|", page, re.MULTILINE)) > 0
+    assert "rest on one seed" not in generate(tmp_path / "nothing")
 
 
 def test_better_on_one_set_is_in_part():

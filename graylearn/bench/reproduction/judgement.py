@@ -30,6 +30,8 @@ class Part:
     """Whether the numbers show the claim there."""
     numbers: str
     """The numbers."""
+    pairs: int
+    """How many runs a side they rest on."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,16 @@ class Judgement:
             return "holds"
         shown, contradicted = states.count("yes"), states.count("no")
         return "holds in part" if shown > 0 and shown >= contradicted else "does not hold"
+
+    @property
+    def one_seed(self) -> bool:
+        """Whether no part of it rests on more than one run a side."""
+        return bool(self.parts) and all(part.pairs <= 1 for part in self.parts)
+
+    @property
+    def spoken(self) -> str:
+        """The verdict as the page has it."""
+        return f"**{self.verdict}**" + (" (one seed)" if self.one_seed else "")
 
     def count(self, state: State) -> int:
         """How many parts are in a state."""
@@ -104,7 +116,7 @@ def pairwise(
 ) -> list[Part]:
     """One part a group: is the first method's measure higher (or lower) than the second's?"""
     return [
-        Part(group_title(group, *shown), state_for(pair[1], wanted), pair[0])
+        Part(group_title(group, *shown), state_for(pair[1], wanted), pair[0], pair[1].n)
         for group in found
         if (pair := versus(group, first, second, measure)) is not None
     ]
@@ -127,7 +139,7 @@ def against_best(found: Sequence[Group], *shown: str) -> list[Part]:
         pair = versus(group, "gl", best)
         if pair is not None:
             text = f"{pair[0]}; best of {len(rivals)} others"
-            parts.append(Part(group_title(group, *shown), state_for(pair[1]), text))
+            parts.append(Part(group_title(group, *shown), state_for(pair[1]), text, pair[1].n))
     return parts
 
 

@@ -64,13 +64,15 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
 def _in_short(judged: dict[str, Judgement], evidence: Evidence) -> str:
     counts: Counter[str] = Counter(judgement.verdict for judgement in judged.values())
     listed = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in VERDICTS)
-    lines = ["## In short", "", f"Of {len(judged)} claims that experiments can judge: {listed}.", ""]
+    weak = sum(judgement.one_seed for judgement in judged.values())
+    resting = f" {weak} of these verdicts rest on one seed." if weak else ""
+    lines = ["## In short", "", f"Of {len(judged)} claims that experiments can judge: {listed}.{resting}", ""]
     for name in ("images-standard", "tables-standard", "ood-hurts", "calibration-gl", "formula"):
         judgement = judged[name]
         claim = next(claim for claim in paper.CLAIMS if claim.name == name)
         if judgement.parts:
             measured = f": {judgement.headline}" if judgement.headline else ""
-            lines.append(f"- *{claim.text}* **{_capital(judgement.verdict)}**{measured}.")
+            lines.append(f"- *{claim.text}* {_capital(judgement.spoken)}{measured}.")
     found = regimes.regimes([g for g in evidence.every_group if g.get("kind") == "image"])
     if found:
         hurt = sum(regime.hurts for regime in found)
@@ -87,8 +89,9 @@ def _plural(verdict: str, count: int) -> str:
     return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}[verdict]
 
 
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+def _capital(verdict: str) -> str:
+    """The first letter large, behind its stars."""
+    return verdict[:2] + verdict[2:3].upper() + verdict[3:]
 
 
 def _overview(judged: dict[str, Judgement]) -> str:
@@ -99,7 +102,7 @@ def _overview(judged: dict[str, Judgement]) -> str:
         body.append(
             [
                 f"[{escape(claim.text)}](#{claim.name})",
-                f"**{judgement.verdict}**",
+                judgement.spoken,
                 states if judgement.parts else "-",
                 escape(judgement.headline) or "-",
                 escape(claim.printed) or "-",
@@ -116,7 +119,7 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
         f'<a id="{claim.name}"></a>',
         f"### {claim.text}",
         "",
-        f"{claim.place}. **{_capital(judgement.verdict)}.**"
+        f"{claim.place}. {_capital(judgement.spoken)}."
         + (f" The paper: {claim.printed}." if claim.printed else "")
         + (f" Ours: {judgement.headline}." if judgement.headline else ""),
         "",

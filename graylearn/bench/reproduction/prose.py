@@ -23,15 +23,16 @@ that it can never be.
 A difference is *shown* where its paired test over seeds is below 5 % (two-sided; Wilcoxon's signed-rank test
 from {WILCOXON_FROM} pairs, the t test with 2 to {WILCOXON_FROM - 1}), or where fewer pairs all point one way
 and their mean is more than {MARGIN} points. With one seed the second is all there is: such parts are the
-weaker ones, and the number of pairs is always given. Under one seed all methods saw the same split and the
+weaker ones, the number of pairs is always given, and a verdict that has nothing better says *one seed*: take
+it as a first look. Under one seed all methods saw the same split and the
 same OOD samples. The tests speak of other seeds on the same data, not of other data.
 
 Image settings whose best method stays more than {SHORT_OF_THE_PAPER:g} points below what the paper prints
 for standard training on that set were not trained to the end: a schedule cut to the time there was. Their
 numbers stand in the tables, marked, and judge no claim. Earlier image runs whose epochs ended on a batch of
 less than a quarter of the size are left out altogether, because
-[that alone costs up to ten points](measurements.md#the-last-batch-of-an-epoch); where a line lacks its oracle,
-this is why.
+[that alone costs up to ten points](measurements.md#the-last-batch-of-an-epoch); where a line lacks its
+oracle, this is why.
 
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as
 the authors' code trains it; `gl-label` has the C = Q(y | x) of their text; `gl+refine` is `gl`, an audit of

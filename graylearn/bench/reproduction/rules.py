@@ -70,7 +70,8 @@ def spl_worst(evidence: Evidence) -> Judgement:
         lowest = min(others, key=lambda method: others[method].mean)
         pair = versus(group, "spl", lowest)
         if pair is not None:
-            parts.append(Part(group_title(group, "labels", "epochs"), state_for(pair[1], "lower"), pair[0]))
+            state = state_for(pair[1], "lower")
+            parts.append(Part(group_title(group, "labels", "epochs"), state, pair[0], pair[1].n))
     rule = "SPL is shown to be below the lowest of the other methods measured there."
     return Judgement(rule, tuple(parts), tuple(found), "table1", gain_headline(found, "spl", "standard"))
 
@@ -96,7 +97,8 @@ def nl_mae(evidence: Evidence) -> Judgement:
     parts = []
     if gain is not None:
         state: State = "yes" if 0 < gain <= 2 else "no"
-        parts.append(Part("mean over the image sets", state, f"NL - MAE: {gain:+.1f} points"))
+        pairs = max(len(g.values("nl").keys() & g.values("mae").keys()) for g in found)
+        parts.append(Part("mean over the image sets", state, f"NL - MAE: {gain:+.1f} points", pairs))
     rule = "The mean of NL - MAE over the image sets lies between 0 and 2 points."
     return Judgement(rule, tuple(parts), tuple(found), "table1", gain_headline(found, "nl", "mae"))
 
@@ -126,6 +128,11 @@ def tables_standard(evidence: Evidence) -> Judgement:
 
 
 # --- shares, sources, networks ----------------------------------------------------------------------------
+
+
+def most_seeds(found: Sequence[Group], method: str) -> int:
+    """The most seeds that a method has in one group."""
+    return max(len(group.values(method)) for group in found)
 
 
 def _told(parts: Sequence[Part]) -> str:
@@ -169,7 +176,8 @@ def alpha_standard(evidence: Evidence) -> Judgement:
         if (line := trend(members, "standard")) is not None:
             falls = line.change < -MARGIN and line.p < LEVEL
             rises = line.change > MARGIN and line.p < LEVEL
-            parts.append(Part(f"{labels} labels", "yes" if falls else "no" if rises else "open", line.text))
+            state: State = "yes" if falls else "no" if rises else "open"
+            parts.append(Part(f"{labels} labels", state, line.text, most_seeds(members, "standard")))
     rule = (
         f"The line through its accuracies falls by more than {MARGIN} points over the range, slope p < .05."
     )
@@ -182,7 +190,8 @@ def alpha_gl(evidence: Evidence) -> Judgement:
     parts = []
     for labels, members in labelled(found):
         if (line := trend(members, "gl")) is not None:
-            parts.append(Part(f"{labels} labels", "yes" if line.change >= -MARGIN else "no", line.text))
+            state: State = "yes" if line.change >= -MARGIN else "no"
+            parts.append(Part(f"{labels} labels", state, line.text, most_seeds(members, "gl")))
     rule = f"The line through GL's accuracies falls by at most {MARGIN} points over the range."
     return Judgement(rule, tuple(parts), tuple(found), "alpha", _told(parts))
 
@@ -203,7 +212,7 @@ def sources_matter(evidence: Evidence) -> Judgement:
                 text += f", {p_text(p)}"
             else:
                 text += "; with one seed a source and a seed cannot be told apart"
-            parts.append(Part(f"{labels} labels", state, text))
+            parts.append(Part(f"{labels} labels", state, text, most_seeds(members, "standard")))
     rule = (
         "Standard training differs more between sources than between seeds (analysis of variance, p < .05)."
     )
@@ -233,11 +242,13 @@ def everywhere(found: Sequence[Group], field: str, plural: str) -> list[Part]:
             continue
         above = sum(gain > 0 for gain in gains.values())
         parts.append(
-            Part(f"mean over {plural}, {labels} labels", state_for(pooled), f"GL - Standard {pooled}")
+            Part(
+                f"mean over {plural}, {labels} labels", state_for(pooled), f"GL - Standard {pooled}", pooled.n
+            )
         )
         state: State = "yes" if above == len(gains) else "no" if above <= len(gains) / 2 else "open"
         text = f"GL's mean is above in {above} of {len(gains)}"
-        parts.append(Part(f"each of the {plural}, {labels} labels", state, text))
+        parts.append(Part(f"each of the {plural}, {labels} labels", state, text, most_seeds(members, "gl")))
     return parts
 
 
@@ -259,7 +270,7 @@ def architectures_residual(evidence: Evidence) -> Judgement:
             order = sorted(means, key=lambda net: -means[net])
             state: State = "yes" if set(order[:2]) == {"resnet18", "densenet121"} else "no"
             text = ", ".join(f"{net} {means[net]:.1f}" for net in order)
-            parts.append(Part(f"{labels} labels", state, text))
+            parts.append(Part(f"{labels} labels", state, text, most_seeds(members, "standard")))
     rule = "ResNet18 and DenseNet121 are the two most accurate under standard training."
     headline = "; ".join(f"{part.what}, best: {part.numbers.split(',')[0]}" for part in parts)
     return Judgement(rule, tuple(parts), tuple(found), "architectures", headline)
@@ -317,7 +328,7 @@ def calibration_perfect(evidence: Evidence) -> Judgement:
     for group in found:
         if (error := spread(group.values("gl", "ece"))) is not None:
             state: State = "yes" if error.mean <= NEAR_PERFECT else "no"
-            parts.append(Part(group_title(group, "labels"), state, f"GL {error.mean:.2f} %"))
+            parts.append(Part(group_title(group, "labels"), state, f"GL {error.mean:.2f} %", error.n))
     rule = f"GL's calibration error is at most {NEAR_PERFECT:g} %, what the paper calls near perfect."
     return Judgement(rule, tuple(parts), tuple(found), name, _told(parts))
 
@@ -345,7 +356,7 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
         if standard is not None and gray is not None:
             state: State = "yes" if standard > 0 and gray < standard else "no"
             text = f"confidence - accuracy: Standard {standard:+.1f}, GL {gray:+.1f} points"
-            parts.append(Part(group_title(group, "labels"), state, text))
+            parts.append(Part(group_title(group, "labels"), state, text, most_seeds([group], "gl")))
     rule = "Standard's mean confidence is above its accuracy, and GL's excess is smaller."
     return Judgement(rule, tuple(parts), tuple(found), name, _told(parts))
 
@@ -366,9 +377,8 @@ def ablation(evidence: Evidence, kind: str) -> Judgement:
         relative = 100 * (means[0] / means[1] - 1)
         gains.append(f"{relative:+.1f}")
         text = f"{means[0]:.1f} against {means[1]:.1f}, {relative:+.1f} % relative; {pooled}"
-        parts.append(
-            Part(f"over {names.method_title(other)}, mean of {len(both)} settings", state_for(pooled), text)
-        )
+        what = f"over {names.method_title(other)}, mean of {len(both)} settings"
+        parts.append(Part(what, state_for(pooled), text, pooled.n))
     what = "tables (pairs: seeds)" if kind == "table" else "images (pairs: setting and seed)"
     rule = f"GL's mean accuracy over the {what} is shown to be above that of each part."
     headline = f"{', '.join(gains)} %" if gains else ""

@@ -193,6 +193,12 @@ def groups(found: Sequence[Record]) -> list[Group]:
     return made
 
 
+def every_record(found: Iterable[Group]) -> list[Record]:
+    """All records of some groups, each once: an oracle serves several."""
+    every = (record for group in found for by_seed in group.by_method.values() for record in by_seed.values())
+    return list({id(record): record for record in every}.values())
+
+
 def _oracles_for(
     settings: tuple[tuple[str, str], ...],
     member: Record,

@@ -10,7 +10,7 @@ from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.grids import TABLE_SETTINGS, Schedule
 from graylearn.bench.options import IMAGE_PRESETS, Options
-from graylearn.bench.records import Group, Record
+from graylearn.bench.records import Group, Record, every_record
 
 WAY = ("kind", "protocol", "preset", "epochs", "batch_size", "train_size")
 """The settings that one command gives to all its cells."""
@@ -33,8 +33,7 @@ def commands(experiment: str, found: Sequence[Record]) -> list[str]:
 
 def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
     """The commands of all records in some groups."""
-    every = [record for group in found for seeds in group.by_method.values() for record in seeds.values()]
-    return commands(experiment, every)
+    return commands(experiment, every_record(found))
 
 
 def _command(experiment: str, members: Sequence[Record]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graylearn.bench import paper
 from graylearn.bench.experiments import EXPERIMENTS
-from graylearn.bench.records import Group, Record, groups, read, read_images
+from graylearn.bench.records import Group, Record, every_record, groups, read, read_images
 from graylearn.bench.statistics import spread
 from graylearn.bench.summary import in_order
 
@@ -70,13 +70,7 @@ class Evidence:
 
     def drawn(self, experiment: str) -> list[Record]:
         """The records of its finished groups, which figures show."""
-        every = (
-            record
-            for group in self.groups(experiment)
-            for seeds in group.by_method.values()
-            for record in seeds.values()
-        )
-        return list({id(record): record for record in every}.values())  # an oracle serves several groups
+        return every_record(self.groups(experiment))
 
     def unfinished(self, *experiments: str) -> list[Group]:
         """Their groups that were not trained to the end."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from graylearn.bench import paper
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.figures import fingerprint, recorded_fingerprint
+from graylearn.bench.records import every_record
 from graylearn.bench.render import markdown, markdown_grid
 from graylearn.bench.render.markdown import escape
 from graylearn.bench.reproduction import prose, regimes, tabular, text
@@ -132,7 +133,7 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
     lines += [
         "",
         f"Settings: {text.settings(measured)}; {text.seeds(measured)}; "
-        f"{text.hardware(text.every_record(measured))}.",
+        f"{text.hardware(every_record(measured))}.",
         "",
         "Again: " + ", ".join(f"`{command}`" for command in _again(judgement)) + ".",
         "",
@@ -153,11 +154,11 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
 def _again(judgement: Judgement) -> list[str]:
     """Commands by experiment: a claim may draw on several."""
     by_experiment: dict[str, list[str]] = {}
-    for record in text.every_record(judgement.groups):
+    for record in every_record(judgement.groups):
         by_experiment.setdefault(record.experiment, [])
     found = []
     for name in by_experiment:
-        members = [r for r in text.every_record(judgement.groups) if r.experiment == name]
+        members = [r for r in every_record(judgement.groups) if r.experiment == name]
         found += commands(name, members)
     return list(dict.fromkeys(found)) or of_groups(judgement.experiment, judgement.groups)
 

@@ -70,8 +70,3 @@ def cut_short(found: Sequence[Group]) -> str:
         f"**Not trained to the end** on {joined(sets)} ({settings(found)}): too few steps to tell methods "
         "apart by what they make of OOD samples. These numbers judge no claim."
     )
-
-
-def every_record(found: Iterable[Group]) -> list[Record]:
-    """All records of some groups."""
-    return [record for group in found for by_seed in group.by_method.values() for record in by_seed.values()]

@@ -18,6 +18,7 @@ from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
 from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp_passes import add_multiply
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,6 +114,6 @@ def held_out_probabilities(
 def _probabilities(learner: MLPLearner, x: Tensor) -> Tensor:
     """Class probabilities (M, N, K) of inputs (M, N, D), without dropout."""
     for (kernel, bias), _, layer in learner.parts:
-        x = learner.add_multiply(bias, x, kernel)
+        x = add_multiply(bias, x, kernel)
         x = x.relu_() if layer.relu else x
     return x.softmax(dim=-1)

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from graylearn.methods.base import Output
 from graylearn.training.flat_optimizer import FlatOptimizer
 from graylearn.training.mlp_numpy import NumpyPasses
-from graylearn.training.mlp_passes import Layer, Part, Pass, TorchPasses, Who, add_multiply
+from graylearn.training.mlp_passes import Layer, Part, Pass, TorchPasses, Who
 from graylearn.training.optimizers import OptimizerSettings
 
 _engine = torch.autograd.Variable._execution_engine
@@ -89,7 +89,6 @@ class MLPLearner:
     """
 
     keeps_outputs = True
-    add_multiply = staticmethod(add_multiply)
 
     def __init__(
         self,

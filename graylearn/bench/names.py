@@ -29,6 +29,7 @@ METHOD_TITLES: dict[str, str] = {
 
 SHAPES: dict[str, str] = {
     "paper": "rate x0.1 at 1/2 and 3/4",
+    "paper-warm": "warm-up, rate x0.1 at 1/2 and 3/4",
     "fast": "one cycle",
     "table": "constant rate",
 }

@@ -12,7 +12,7 @@ from graylearn.methods import METHODS
 
 Backend = Literal["processes", "dask", "ray"]
 PROTOCOLS = ("paper", "released", "tuned")
-IMAGE_PRESETS = ("paper", "fast")
+IMAGE_PRESETS = ("paper", "paper-warm", "fast")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Options:
     epochs: int | None = None
     """Epochs of every cell, instead of a factor."""
     preset: str | None = None
-    """How images are trained: `paper`, or `fast`, one cycle of a high rate, which needs fewer epochs."""
+    """How images are trained: `paper`; `paper-warm`, which begins with a low rate, for runs of few epochs; or
+    `fast`, one cycle of a high rate, which needs the fewest."""
     batch_size: int | None = None
     """Samples a step."""
     train_size: int | None = None

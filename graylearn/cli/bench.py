@@ -75,7 +75,7 @@ def bench(
     epochs: Annotated[int | None, _option("--epochs", panel=_WHAT, help="Epochs of every cell.")] = None,
     preset: Annotated[
         str | None,
-        _option("--preset", panel=_WHAT, help="How images are trained: paper, or fast (one cycle)."),
+        _option("--preset", panel=_WHAT, help="How images are trained: paper, paper-warm or fast."),
     ] = None,
     batch_size: Annotated[int | None, _option("--batch-size", panel=_WHAT, help="Samples a step.")] = None,
     train_size: Annotated[

@@ -17,15 +17,15 @@ class ScheduleSettings:
 
     name: ScheduleName = "constant"
     """`constant`; `step` (times `gamma` at each milestone); `one-cycle` (a line up, a line down);
-    `cosine` (half a cosine down to `final`, after `warmup`)."""
+    `cosine` (half a cosine down to `final`). Each may begin with a `warmup`."""
     milestones: tuple[float, ...] = (0.5, 0.75)
     """Of `step`: below 1 a fraction of all epochs, from 1 on a number of epochs."""
     gamma: float = 0.1
     """Of `step`: the factor at each milestone."""
     warmup: float = 0.0
-    """Of `one-cycle` and `cosine`: the fraction of the run in which the rate rises to its peak."""
+    """The fraction of the run in which the rate rises to its peak, in a line."""
     initial: float = 0.1
-    """Of `one-cycle` and `cosine` with warmup: the factor at the first step."""
+    """With warmup: the factor at the first step."""
     final: float = 0.0
     """Of `one-cycle` and `cosine`: the factor after the last step."""
 
@@ -42,19 +42,19 @@ class ScheduleSettings:
     @property
     def per_step(self) -> bool:
         """Whether the rate changes within an epoch."""
-        return self.name in ("one-cycle", "cosine")
+        return self.warmup > 0 or self.name in ("one-cycle", "cosine")
 
 
 def schedule_factor(schedule: ScheduleSettings, epoch: int, step: int, steps: int, epochs: int) -> float:
     """The factor on the base learning rate at `step` of the `steps` of `epoch`, of `epochs` in all."""
+    done = (epoch + step / steps) / epochs
+    if done < schedule.warmup:
+        return schedule.initial + (1 - schedule.initial) * done / schedule.warmup
     if schedule.name == "constant":
         return 1.0
     if schedule.name == "step":
         passed = sum(epoch >= _milestone_epoch(milestone, epochs) for milestone in schedule.milestones)
         return float(schedule.gamma**passed)
-    done = (epoch + step / steps) / epochs
-    if done < schedule.warmup:
-        return schedule.initial + (1 - schedule.initial) * done / schedule.warmup
     fall = (done - schedule.warmup) / (1 - schedule.warmup)
     if schedule.name == "cosine":
         fall = (1 - math.cos(math.pi * fall)) / 2

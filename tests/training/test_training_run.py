@@ -5,6 +5,7 @@ import json
 import math
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from training_helpers import Opaque, blobs, mlp
 
 from graylearn.errors import DivergedError, SettingsError
 from graylearn.methods import make_method
-from graylearn.training import ScheduleSettings, train
+from graylearn.training import PRESETS, ScheduleSettings, train
 from graylearn.training.progress import make_reporter
 from graylearn.training.schedules import schedule_factor
 from graylearn.training.seeding import epoch_order
@@ -34,6 +35,20 @@ def test_step_milestones_are_fractions_or_epochs():
     assert fractions == pytest.approx(expected)
     assert epochs == pytest.approx(expected)
     assert factors(ScheduleSettings("step", milestones=(0.3,), gamma=0.5), 10) == [1.0] * 3 + [0.5] * 7
+
+
+def test_step_and_constant_rates_may_begin_with_a_warmup():
+    found = factors(ScheduleSettings("step", milestones=(0.5,), warmup=0.25, initial=0.2), 4, 2)
+    assert found == pytest.approx([0.2, 0.6, 1.0, 1.0, 0.1, 0.1, 0.1, 0.1])
+    assert factors(ScheduleSettings(warmup=0.5, initial=0.0), 2, 2) == pytest.approx([0.0, 0.5, 1.0, 1.0])
+
+
+def test_paper_warm_differs_from_paper_in_its_warmup_alone():
+    paper, warm = PRESETS["paper"], PRESETS["paper-warm"]
+    assert replace(warm, schedule=paper.schedule) == paper
+    cold, gentle = factors(paper.schedule, 20, 3), factors(warm.schedule, 20, 3)
+    assert gentle[:3] == pytest.approx([0.01, 0.34, 0.67])
+    assert gentle[3:] == cold[3:]
 
 
 def test_cosine_falls_as_half_a_cosine_after_a_warmup():

@@ -129,6 +129,21 @@ def last_batch() -> str:
     return markdown(["preset and last batch", "seeds", "as left, %", "shared, %", "difference"], body)
 
 
+def first_steps() -> str:
+    """The paper's schedule cut short, from the full rate and after a warm-up."""
+    rows = results("first_steps", "first steps")
+    body = []
+    for method in ("standard", "gl"):
+        line = [f"`{method}`"]
+        for preset in ("paper", "paper-warm"):
+            runs = sorted(
+                (r for r in rows if (r["method"], r["preset"]) == (method, preset)), key=lambda r: r["seed"]
+            )
+            line += [", ".join(f"{100 * r['accuracy']:.1f}" for r in runs), percent(runs, "accuracy")]
+        body.append(line)
+    return markdown(["method", "`paper`, by seed, %", "mean", "`paper-warm`, by seed, %", "mean"], body)
+
+
 def data() -> str:
     """Reading against the bare library."""
     body = []
@@ -153,6 +168,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "images, tiny-imagenet": lambda: images("tiny-imagenet"),
     "images, cifar10": lambda: images("cifar10"),
     "last batch": last_batch,
+    "first steps": first_steps,
 }
 
 

@@ -78,6 +78,12 @@ def schedule_text(cell: Mapping[str, Any]) -> str:
     return f"{cell.get('net')}, {trained}"
 
 
+def length(cell: Mapping[str, Any]) -> str:
+    """How long a cell was trained, and how where that is not the paper's way."""
+    way = {"paper-warm": ", warm-up", "fast": ", one cycle"}.get(str(cell.get("preset")), "")
+    return f"{cell.get('epochs')} epochs{way}"
+
+
 def shape(cell: Mapping[str, Any]) -> str:
     """What the learning rate does."""
     preset = str(cell.get("preset"))

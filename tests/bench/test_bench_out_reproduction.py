@@ -205,8 +205,11 @@ def test_calibration_better_worse_and_how_sure():
     for name in ("calibration-gl", "calibration-perfect", "calibration-overconfident"):
         assert judged(name, calibration=good).verdict == "holds", name
         assert judged(name, calibration=bad).verdict == "does not hold", name
-    told = judged("calibration-overconfident", calibration=good).parts[0].numbers
-    assert told == "confidence - accuracy: Standard +3.1, GL +1.9 points"
+    told = judged("calibration-overconfident", calibration=good)
+    assert told.parts[0].numbers == "confidence - accuracy: GL +1.9, Standard +3.1: -1.2 (1 pair)"
+    assert told.headline.endswith("Standard +3.1, GL +1.9 points in the mean of 2 settings")
+    hardly = calibration_rows((0.031, 0.95, 0.919), (0.029, 0.95, 0.921))
+    assert {part.state for part in judged("calibration-overconfident", calibration=hardly).parts} == {"open"}
 
 
 def test_separation_is_the_auroc_of_the_history():

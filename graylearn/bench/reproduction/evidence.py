@@ -82,13 +82,6 @@ class Evidence:
         every = groups([*self.records(*EXPERIMENTS), *self.images])
         return in_order([g for g in every if is_finished(g)], ORDER)
 
-    def first(self, *experiments: str) -> tuple[str, list[Group]]:
-        """The first of several experiments that has records, and its groups."""
-        for name in experiments:
-            if found := self.groups(name):
-                return name, found
-        return experiments[0], []
-
 
 def where(found: Iterable[Group], **settings: object) -> list[Group]:
     """Groups with these settings; a tuple of values means any of them."""

@@ -87,7 +87,7 @@ def group_title(group: Group, *shown: str) -> str:
     words = {
         "labels": lambda v: f"{v} labels",
         "ood": lambda v: f"OOD {names.ood_title(v)}",
-        "epochs": lambda v: f"{v} epochs",
+        "epochs": lambda v: names.length(group.cell),
         "alpha": lambda v: f"alpha {v:g}",
         "protocol": lambda v: f"protocol {v}",
     }

@@ -79,7 +79,7 @@ def spl_worst(evidence: Evidence) -> Judgement:
 def bt_il(evidence: Evidence) -> Judgement:
     """Are BT and IL above self-paced learning?"""
     found = where(evidence.groups("table1"), net="resnet18", dataset=("cifar10", "svhn"))
-    parts = [*pairwise(found, "bt", "spl", "labels"), *pairwise(found, "il", "spl", "labels")]
+    parts = [part for m in ("bt", "il") for part in pairwise(found, m, "spl", "labels", "epochs")]
     gains = [g for m in ("bt", "il") if (g := mean_gain(found, m, "spl")) is not None]
     headline = f"{fmean(gains):+.1f} points over SPL in the mean" if gains else ""
     rule = "BT, and IL, is shown to be above SPL."
@@ -294,27 +294,30 @@ def architectures_gl(evidence: Evidence) -> Judgement:
 # --- calibration ------------------------------------------------------------------------------------------
 
 
-def calibrated(evidence: Evidence) -> tuple[str, list[Group]]:
-    """The groups on CIFAR-10 that calibration is judged by: its own, else those of the first table."""
-    name, found = evidence.first("calibration", "table1")
-    return name, where(found, dataset="cifar10", net="resnet18")
+def calibrated(evidence: Evidence) -> list[Group]:
+    """The groups on CIFAR-10, where the paper measured it: of its own experiment and of the first table."""
+    return where(evidence.groups("calibration", "table1"), dataset="cifar10", net="resnet18")
 
 
 def calibration_gl(evidence: Evidence) -> Judgement:
     """Is GL better calibrated?"""
     found = where(evidence.groups("calibration", "table1"), kind="image", net="resnet18")
-    parts = pairwise(found, "gl", "standard", "ood", "labels", wanted="lower", measure="ece")
+    parts = pairwise(found, "gl", "standard", "ood", "labels", "epochs", wanted="lower", measure="ece")
     rule = "GL's calibration error (20 bins) is shown to be lower than that of standard training."
     return Judgement(rule, tuple(parts), tuple(found), "calibration", _errors(found))
 
 
 def _errors(found: Sequence[Group]) -> str:
-    texts = []
+    pairs = []
     for group in found:
-        pair = [s for m in ("standard", "gl") if (s := spread(group.values(m, "ece")))]
+        pair = [s.mean for m in ("standard", "gl") if (s := spread(group.values(m, "ece")))]
         if len(pair) == 2:
-            texts.append(f"{group_title(group, 'labels')}: {pair[0].mean:.2f} -> {pair[1].mean:.2f} %")
-    return "; ".join(texts)
+            pairs.append(pair)
+    if not pairs:
+        return ""
+    before, after = (fmean(side) for side in zip(*pairs, strict=True))
+    over_what = f"in the mean of {len(pairs)} settings" if len(pairs) > 1 else "in one setting"
+    return f"{before:.2f} -> {after:.2f} % {over_what}"
 
 
 NEAR_PERFECT = 2.0
@@ -323,42 +326,57 @@ NEAR_PERFECT = 2.0
 
 def calibration_perfect(evidence: Evidence) -> Judgement:
     """Is GL close to perfectly calibrated?"""
-    name, found = calibrated(evidence)
-    parts = []
+    found = calibrated(evidence)
+    parts, errors = [], []
     for group in found:
         if (error := spread(group.values("gl", "ece"))) is not None:
             state: State = "yes" if error.mean <= NEAR_PERFECT else "no"
-            parts.append(Part(group_title(group, "labels"), state, f"GL {error.mean:.2f} %", error.n))
+            errors.append(error.mean)
+            what = group_title(group, "labels", "epochs")
+            parts.append(Part(what, state, f"GL {error.mean:.2f} %", error.n))
     rule = f"GL's calibration error is at most {NEAR_PERFECT:g} %, what the paper calls near perfect."
-    return Judgement(rule, tuple(parts), tuple(found), name, _told(parts))
+    headline = f"GL {min(errors):.2f} to {max(errors):.2f} % in {len(errors)} settings" if errors else ""
+    return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)
 
 
-def overconfidence(group: Group, method: str) -> float | None:
-    """Mean confidence minus accuracy, points, all seeds together; None where no bins were kept."""
-    total, samples = 0.0, 0
-    for record in group.by_method.get(method, {}).values():
+def overconfidence(group: Group, method: str) -> dict[int, float]:
+    """Seed -> mean confidence minus accuracy, points; without the runs that kept no bins."""
+    excess = {}
+    for seed, record in group.by_method.get(method, {}).items():
         bins: Mapping[str, Sequence[float | None]] = record.measured.get("reliability") or {}
-        for count, right, sure in zip(
-            bins.get("count", ()), bins.get("accuracy", ()), bins.get("confidence", ()), strict=True
-        ):
-            if count and right is not None and sure is not None:
-                total += count * (sure - right)
-                samples += int(count)
-    return 100 * total / samples if samples else None
+        filled = [
+            (count, sure - right)
+            for count, right, sure in zip(
+                bins.get("count", ()), bins.get("accuracy", ()), bins.get("confidence", ()), strict=True
+            )
+            if count and right is not None and sure is not None
+        ]
+        if filled:
+            excess[seed] = 100 * sum(n * gap for n, gap in filled) / sum(n for n, _ in filled)
+    return excess
 
 
 def calibration_overconfident(evidence: Evidence) -> Judgement:
     """Is standard training over-confident, and GL less so?"""
-    name, found = calibrated(evidence)
-    parts = []
+    found = calibrated(evidence)
+    parts, means = [], []
     for group in found:
         standard, gray = overconfidence(group, "standard"), overconfidence(group, "gl")
-        if standard is not None and gray is not None:
-            state: State = "yes" if standard > 0 and gray < standard else "no"
-            text = f"confidence - accuracy: Standard {standard:+.1f}, GL {gray:+.1f} points"
-            parts.append(Part(group_title(group, "labels"), state, text, most_seeds([group], "gl")))
-    rule = "Standard's mean confidence is above its accuracy, and GL's excess is smaller."
-    return Judgement(rule, tuple(parts), tuple(found), name, _told(parts))
+        if (pair := compare(gray, standard)) is None:
+            continue
+        means.append((fmean(standard.values()), fmean(gray.values())))
+        state = state_for(pair, "lower") if means[-1][0] > 0 else "no"
+        text = f"confidence - accuracy: GL {means[-1][1]:+.1f}, Standard {means[-1][0]:+.1f}: {pair}"
+        parts.append(Part(group_title(group, "labels", "epochs"), state, text, pair.n))
+    headline = ""
+    if means:
+        before, after = (fmean(side) for side in zip(*means, strict=True))
+        headline = (
+            f"confidence - accuracy: Standard {before:+.1f}, GL {after:+.1f} points in the mean of "
+            f"{len(means)} settings"
+        )
+    rule = "Standard's mean confidence is above its accuracy, and GL's excess is shown to be smaller."
+    return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)
 
 
 # --- the parts of the loss --------------------------------------------------------------------------------

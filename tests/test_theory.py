@@ -47,6 +47,15 @@ def exact_pieces(logits, label):
     return -probs[label].ln(), rejected, probs
 
 
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+def test_the_first_gradient_of_the_gray_loss_is_2_over_k_of_cross_entropys(classes):
+    logits = torch.zeros(3, classes, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 1, classes - 1])
+    (gray,) = torch.autograd.grad(gray_loss(logits, target), logits)
+    (standard,) = torch.autograd.grad(F.cross_entropy(logits, target), logits)
+    torch.testing.assert_close(gray, standard * 2 / classes, rtol=1e-12, atol=1e-15)
+
+
 @quick
 @given(labelled_logits())
 def test_gray_loss_is_cross_entropy_plus_the_remainder_and_the_remainder_is_never_positive(case):

@@ -107,9 +107,17 @@ def test_sample_weights_scale_the_losses_and_zero_leaves_a_sample_out(opaque):
     assert_same_weights(model, reference)
 
 
-def test_a_schedule_changes_the_rate_at_every_step():
+@pytest.mark.parametrize(
+    ("schedule", "after_warmup"),
+    [
+        (ScheduleSettings("one-cycle", warmup=0.25), [1 - step / 12 for step in range(12)]),
+        (ScheduleSettings("step", milestones=(0.5,), warmup=0.25), [1.0] * 4 + [0.1] * 8),
+        (ScheduleSettings("constant", warmup=0.25), [1.0] * 12),
+    ],
+    ids=["one-cycle", "step", "constant"],
+)
+def test_a_schedule_changes_the_rate_at_every_step(schedule, after_warmup):
     x, y = blobs()
-    schedule = ScheduleSettings("one-cycle", warmup=0.25, initial=0.1, final=0.0)
     settings, kind, options = OPTIMIZERS["sgd"]
     model = mlp()
     reference = copy.deepcopy(model)
@@ -123,8 +131,8 @@ def test_a_schedule_changes_the_rate_at_every_step():
         schedule=schedule,
         log="none",
     )
-    # 16 steps: a line from .1 up to 1 over the first 4, then a line down to 0 over the other 12
-    factors = [0.1 + 0.9 * step / 4 for step in range(4)] + [1 - step / 12 for step in range(12)]
+    # 16 steps: a line from .1 up to 1 over the first 4, then what the schedule does over the other 12
+    factors = [0.1 + 0.9 * step / 4 for step in range(4)] + after_warmup
     hand_loop(
         reference,
         x,

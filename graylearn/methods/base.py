@@ -129,4 +129,6 @@ class Method:
         """Go on from what a checkpoint kept; called after `start`."""
         for name in self.state:
             value = saved[name]
-            setattr(self, name, value.to(self.task.device) if isinstance(value, Tensor) else value)
+            # a copy, because a method may change its tensors in place and what was saved is loaded twice
+            own = value.to(self.task.device, copy=True) if isinstance(value, Tensor) else value
+            setattr(self, name, own)

@@ -113,7 +113,8 @@ class Loop:
         reported = self.epoch_began
         steps, per_step = source.steps, settings.schedule.per_step
         scales = assignment.rate_scales(epoch)
-        self._set_rates(scales, epoch, self.step, steps)
+        # an epoch stopped after its last step has no step to come, and its row tells the rate of the last
+        self._set_rates(scales, epoch, min(self.step, steps - 1), steps)
         every = settings.checkpoint_steps
         for batch in source.epoch(epoch, self.step, resumed):
             if per_step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ def train(
 
     `data` is (x, y) arrays or tensors, Samples, a Dataset, a DataLoader, or an iterable of (x, y) or
     (x, y, index) batches. `method` is a name in METHODS or a Method. Every setting left None is that of
-    `settings`, or of `preset` (`table`, `paper` or `fast`); the fields of Settings say what each means.
+    `settings`, or of `preset` (a name in PRESETS); the fields of Settings say what each means.
     `sample_weight` weights the losses (scaled to mean 1), `validation` = (x, y) is evaluated after each
     epoch, and each of `callbacks` is called with an EpochEnd after it.
     """
@@ -171,13 +172,14 @@ def _train(
         num_classes=num_classes,
         seeds=[settings.seed],
     )
+    weights = weights_for(sample_weight, source.targets)
     identity = {
         **settings.describe(),
         "method": f"{type(method).__name__} {_options(method)}",
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
         "learner": type(learner).__name__,
-        "sample_weight": sample_weight is not None,
+        "sample_weight": weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest(),
     }
     rows: list[Row] = []
     if saved is not None:
@@ -192,7 +194,7 @@ def _train(
         history=history,
         settings=settings,
         base_rate=rate,
-        weights=weights_for(sample_weight, source.targets),
+        weights=weights,
         logs=[RunLog(settings.checkpoint, rows)],
         reporter=reporter,
         identity=identity,
@@ -299,7 +301,8 @@ def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | Non
 def _check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings) -> None:
     for name, value in mine.items():
         if saved.get(name) != value:
-            old, new = (saved.get(name), value) if name not in ("data", "weights") else ("other", "this one")
+            told = name not in ("data", "weights", "sample_weight")
+            old, new = (saved.get(name), value) if told else ("other", "this one")
             raise CheckpointError(
                 f"the checkpoint in {settings.checkpoint} is of another run: its {name} is {old}, not {new};"
                 " resume with the settings it was started with, or use another folder"

@@ -1,5 +1,6 @@
 """Killed runs go on to the same bits as unbroken ones; damaged and foreign checkpoints are refused."""
 
+import copy
 import json
 import os
 import random
@@ -11,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 from training_helpers import blobs, mlp
 
 from graylearn.errors import CheckpointError
-from graylearn.methods import make_method
-from graylearn.training import train
+from graylearn.methods import Method, make_method
+from graylearn.training import ScheduleSettings, train
 from graylearn.training.checkpoint import load_checkpoint, pack, save_checkpoint, unpack
 
 HERE = Path(__file__).parent
@@ -133,6 +135,66 @@ def test_ctrl_c_ends_with_a_checkpoint_and_the_run_goes_on_from_there(workers, c
 # -- in this process ------------------------------------------------------------------------------------
 
 
+class StopAt(Method):
+    """Cross entropy, and Ctrl-C in the step with this number, counted from 1."""
+
+    per_sample = False
+
+    def __init__(self, step=0):
+        self.wanted, self.steps = step, 0
+
+    def loss(self, step):
+        self.steps += 1
+        if self.steps == self.wanted:
+            signal.raise_signal(signal.SIGINT)
+        return F.cross_entropy(step.logits, step.target, reduction="none")
+
+
+def in_parts(folder, method, stopping_method, **options):
+    """An unbroken run, and one that `stopping_method` interrupts and `method` goes on with."""
+    options = {"epochs": 3, "batch_size": 16, "learning_rate": 0.01, "log": "none", **options}
+    whole = train(mlp(dropout=0.2), blobs(), method=copy.deepcopy(method), **options)
+    broken = train(mlp(dropout=0.2), blobs(), method=stopping_method, checkpoint=folder, **options)
+    assert broken.interrupted
+    again = train(mlp(dropout=0.2), blobs(), method=method, checkpoint=folder, resume=True, **options)
+    return whole, again
+
+
+@pytest.mark.parametrize("stop", [5, 8, 20])  # 3 epochs of 8 steps, the first 8.4 a warm-up
+@pytest.mark.parametrize("name", ["constant", "step", "one-cycle", "cosine"])
+def test_stopped_at_any_place_of_a_schedule_the_rates_go_on_as_unbroken(name, stop, tmp_path):
+    schedule = ScheduleSettings(name, warmup=0.35, initial=0.01)
+    whole, again = in_parts(tmp_path, StopAt(), StopAt(stop), schedule=schedule)
+    assert [row["learning_rate"] for row in again.log] == [row["learning_rate"] for row in whole.log]
+    assert [row["accuracy"] for row in again.log] == [row["accuracy"] for row in whole.log]
+    for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+class Counting(StopAt):
+    """Counts the epochs that began, in place, and scales the loss by the count."""
+
+    state = ("begun",)
+
+    def start(self, task):
+        super().start(task)
+        self.begun = torch.zeros(())
+
+    def start_epoch(self, epoch):
+        self.begun += 1
+
+    def loss(self, step):
+        return super().loss(step) * self.begun
+
+
+def test_what_a_method_changes_in_place_at_the_start_of_an_epoch_is_changed_once(tmp_path):
+    method = Counting()
+    whole, again = in_parts(tmp_path, method, Counting(12))
+    assert method.begun == 3
+    for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
 def fit(folder, **changes):
     options = {"method": "gl", "epochs": 2, "batch_size": 16, "checkpoint": folder, "log": "none", **changes}
     return train(mlp(), blobs(), **options)
@@ -187,6 +249,14 @@ def test_other_settings_are_refused_by_name(changes, named, tmp_path):
     fit(tmp_path)
     with pytest.raises(CheckpointError, match=named):
         fit(tmp_path, resume=True, **changes)
+
+
+def test_other_sample_weights_are_refused(tmp_path):
+    weights = np.linspace(0.5, 1.5, 120)
+    fit(tmp_path, sample_weight=weights)
+    fit(tmp_path, sample_weight=weights, resume=True)
+    with pytest.raises(CheckpointError, match="its sample_weight is other, not this one"):
+        fit(tmp_path, sample_weight=weights[::-1], resume=True)
 
 
 def test_other_data_and_another_network_are_refused(tmp_path):

@@ -16,8 +16,9 @@ class ScheduleSettings:
     """How the learning rate changes during training."""
 
     name: ScheduleName = "constant"
-    """`constant`; `step` (times `gamma` at each milestone); `one-cycle` (a line down to `final`, after a line
-    up where there is a `warmup`); `cosine` (half a cosine down to `final`). Each may begin with a `warmup`."""
+    """`constant`; `step` (times `gamma` at each milestone); `one-cycle` (a line up over
+    `warmup`, a line down to `final`); `cosine` (half a cosine down to `final`). Each may begin with a
+    `warmup`; by default none does."""
     milestones: tuple[float, ...] = (0.5, 0.75)
     """Of `step`: below 1 a fraction of all epochs, from 1 on a number of epochs."""
     gamma: float = 0.1

@@ -173,11 +173,15 @@ class _LogitsAndFeatures(nn.Module):
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
-        self.tap = FeatureTap(copy.deepcopy(network))  # a copy, because the tap may leave hooks behind
+        # a copy, because hooks catch features: two threads that ask at once must not catch each other's
+        self.tap = FeatureTap(copy.deepcopy(network))
+        self.num_classes = 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits first."""
-        return torch.cat([part.float().flatten(1) for part in self.tap(x)], dim=1)
+        """Logits first; `num_classes` then says how many."""
+        logits, features = self.tap(x)
+        self.num_classes = logits.shape[1]
+        return torch.cat([logits.float(), features.float().flatten(1)], dim=1)
 
 
 def logits_of(network: nn.Module, x: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
@@ -201,9 +205,8 @@ def outputs_of(
         both = _LogitsAndFeatures(network)
     except SettingsError:
         return logits_of(network, x, preparation), None
-    logits = logits_of(network, x, preparation)
     found = predict_logits(both, x, preparation=preparation).astype(np.float64)
-    return logits, found[:, logits.shape[1] :]
+    return found[:, : both.num_classes], found[:, both.num_classes :]
 
 
 @torch.no_grad()

@@ -24,31 +24,33 @@ class FeatureTap(nn.Module):
         super().__init__()
         self.model = model
         self.two_steps = hasattr(model, "forward_features") and hasattr(model, "classify")
-        self.caught: Tensor | None = None
-        if not self.two_steps:
-            linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
-            if not linears:
-                raise SettingsError(
-                    f"this method needs penultimate features, but {type(model).__name__} has no nn.Linear:"
-                    " give it forward_features(x) and classify(features)"
-                )
-            # every linear layer writes what it reads: the last one called in a pass has the last word
-            for linear in linears:
-                linear.register_forward_pre_hook(self._catch)
-
-    def _catch(self, _: nn.Module, inputs: tuple[Any, ...]) -> None:
-        self.caught = inputs[0]
+        self.linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
+        if not self.two_steps and not self.linears:
+            raise SettingsError(
+                f"this method needs penultimate features, but {type(model).__name__} has no nn.Linear:"
+                " give it forward_features(x) and classify(features)"
+            )
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (N, K) and features (N, D)."""
         if self.two_steps:
             features: Tensor = self.model.forward_features(x)  # type: ignore[operator]
             return self.model.classify(features), features  # type: ignore[operator]
-        logits = self.model(x)
-        if self.caught is None:
+        read: Tensor | None = None
+
+        def catch(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+            nonlocal read
+            read = inputs[0]  # the last layer called has the last word
+
+        hooks = [linear.register_forward_pre_hook(catch) for linear in self.linears]
+        try:
+            logits = self.model(x)
+        finally:  # the network is the user's, who did not ask for hooks
+            for hook in hooks:
+                hook.remove()
+        if read is None:
             raise SettingsError("the network called none of its linear layers, so there are no features")
-        features, self.caught = self.caught.flatten(1), None
-        return logits, features
+        return logits, read.flatten(1)
 
 
 class Pair(nn.Module):

@@ -1,5 +1,7 @@
 """Settings, presets, callbacks and seeds do what they say."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import torch
@@ -86,6 +88,17 @@ def test_the_callers_random_numbers_are_left_as_they_were():
     train(model, (x, y), epochs=1, log="none")
     assert torch.equal(torch.rand(3), expected[0])
     np.testing.assert_array_equal(np.random.rand(3), expected[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_method_that_reads_features_leaves_no_hook_on_the_network(fails):
+    model = mlp()
+    method = make_method("srcc")
+    if fails:
+        method.loss = lambda step: 1 / 0
+    with pytest.raises(ZeroDivisionError) if fails else contextlib.nullcontext():
+        train(model, blobs(), method=method, epochs=1, log="none")
+    assert not any(module._forward_pre_hooks for module in model.modules())
 
 
 def test_same_seed_same_bits_other_seed_other_bits():

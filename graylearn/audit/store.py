@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pandas as pd
 
 from graylearn.audit.result import Audit, as_unicode
 from graylearn.data.atomic import replacing
+from graylearn.data.npz import read_arrays
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
@@ -71,10 +70,8 @@ def load_audit(folder: Path) -> Audit:
     """Read an audit back; nothing in the folder is ever executed."""
     try:
         meta = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-        content = (folder / "arrays.npz").read_bytes()
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        arrays = read_arrays(folder / "arrays.npz")
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{folder} does not hold a saved audit ({error}): save it again") from error
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise CheckpointError(f"{folder / 'audit.json'} is not of a saved audit: expected format {_FORMAT!r}")
@@ -99,7 +96,7 @@ def load_audit(folder: Path) -> Audit:
             details=dict(meta["details"]),
             **{name: arrays[name] for name in _ARRAYS},
         )
-    except (KeyError, TypeError, DataError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
 
 

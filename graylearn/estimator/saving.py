@@ -15,7 +15,6 @@ import hashlib
 import json
 import shutil
 import warnings
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,8 +115,6 @@ def load_classifier(kind: type[GrayClassifier], path: str | Path, given: dict[st
         ValueError,
         AttributeError,
         OSError,
-        EOFError,
-        zipfile.BadZipFile,
         safetensors.SafetensorError,
     ) as error:
         raise CheckpointError(

@@ -30,6 +30,8 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from graylearn.data.atomic import replacing
+from graylearn.data.npz import read_arrays
 from graylearn.errors import CheckpointError
 
 MANIFEST = "checkpoint.json"
@@ -110,23 +112,14 @@ def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
         if _signature(path) != signature:
             raise CheckpointError(f"{path} is damaged, its bytes are not the ones written: {advice}")
     weights = safetensors.torch.load((where / _FILES[0]).read_bytes())
-    with np.load(where / _FILES[1], allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    state = unpack(json.loads((where / _FILES[2]).read_text()), arrays)
+    state = unpack(json.loads((where / _FILES[2]).read_text()), read_arrays(where / _FILES[1]))
     return weights, state
 
 
 def write_atomic(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with partial.open("w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(text)
     _flush_folder(path.parent)
 
 

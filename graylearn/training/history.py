@@ -15,12 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.data.npz import read_arrays
 from graylearn.errors import CheckpointError, DataError
 
 DEFAULT_BUDGET = 1 << 30
 """Bytes the kept epochs may take: 200 epochs of a million samples with up to 256 classes."""
 
 _SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
+_SAVED = ("ids", "targets", "num_classes", "epochs", "finished_epochs", "label", "max", "predicted", *_SUMS)
 
 
 def _class_dtype(num_classes: int) -> torch.dtype:
@@ -236,13 +238,10 @@ class History:
     def load(cls, path: str | Path) -> History:
         """Read what `save` wrote, onto the CPU."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            arrays = read_arrays(Path(path))
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{path} is not a saved history ({error})") from error
-        missing = {"ids", "targets", "num_classes", "epochs", "label", "max", "predicted", *_SUMS} - set(
-            arrays
-        )
+        missing = set(_SAVED) - set(arrays)
         if missing:
             raise CheckpointError(f"{path} is not a saved history: it lacks {', '.join(sorted(missing))}")
         history = cls.__new__(cls)

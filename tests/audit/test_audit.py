@@ -1,6 +1,7 @@
 """The audit on real sets: clean ones flag nothing, planted faults are found and named."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,12 @@ def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
     (tmp_path / "b" / "audit.json").write_text('{"format": "something else"}')
     with pytest.raises(CheckpointError, match="not of a saved audit"):
         Audit.load(tmp_path / "b")
+    some.save(tmp_path / "d")
+    meta = json.loads((tmp_path / "d" / "audit.json").read_text())
+    for change in ({"temperature": "warm"}, {"num_samples": "many"}, {"notes": 3}, {"details": [1]}):
+        (tmp_path / "d" / "audit.json").write_text(json.dumps(meta | change))
+        with pytest.raises(CheckpointError, match="damaged audit"):
+            Audit.load(tmp_path / "d")
     with pytest.raises(SettingsError, match="use csv or parquet"):
         some.save(tmp_path / "c", format="pickle")
 

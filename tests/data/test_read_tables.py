@@ -306,6 +306,26 @@ def test_npz_that_cannot_be_read(tmp_path, arrays, message):
         read(path)
 
 
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed, lambda path, x, y: np.save(path, x)])
+def test_flipped_bits_in_a_file_of_arrays_never_crash(tmp_path, write):
+    path, rng = tmp_path / "set", np.random.default_rng(0)
+    with path.open("wb") as file:
+        write(file, x=rng.normal(size=(20, 3)), y=np.arange(20) % 2)
+    whole = path.read_bytes()
+    path = path.with_suffix(".npy" if whole.startswith(b"\x93NUMPY") else ".npz")
+    errors = 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for place in rng.integers(0, 120 if path.suffix == ".npy" else len(whole), 3):
+            damaged[place] ^= 1 << rng.integers(0, 8)
+        path.write_bytes(bytes(damaged))
+        try:
+            read(path, label=np.zeros(20) if path.suffix == ".npy" else None)
+        except DataError:
+            errors += 1
+    assert errors > 100
+
+
 def test_npy(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((3, 2)))
     assert read(tmp_path / "x.npy", label=[0, 1, 1]).y.tolist() == [0, 1, 1]

@@ -94,7 +94,18 @@ def test_a_saved_history_comes_back_whole(budget, tmp_path):
 def test_what_is_not_a_history_is_refused(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"not an archive")
     np.savez(tmp_path / "b.npz", ids=np.arange(3))
-    for name in ("a.npz", "b.npz", "missing.npz"):
+    np.save(tmp_path / "c.npz.npy", np.arange(3))
+    (tmp_path / "c.npz.npy").rename(tmp_path / "c.npz")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    filled()[0].save(tmp_path / "whole.npz")
+    whole = (tmp_path / "whole.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "changed.npz").write_bytes(whole[:100] + b"?" + whole[101:])
+    with np.load(tmp_path / "whole.npz") as file:
+        kept = {name: file[name] for name in file.files if name != "finished_epochs"}
+    np.savez(tmp_path / "older.npz", **kept)
+    damaged = ("empty.npz", "cut.npz", "changed.npz", "older.npz")
+    for name in ("a.npz", "b.npz", "c.npz", "missing.npz", *damaged):
         with pytest.raises(CheckpointError, match="not a saved history"):
             History.load(tmp_path / name)
     with pytest.raises(DataError, match="2 ids were given for 3 samples"):

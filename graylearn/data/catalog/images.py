@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import struct
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ import numpy as np
 
 from graylearn.data.catalog.files import Finder
 from graylearn.data.catalog.safe_pickle import load_plain_pickle
+from graylearn.data.npz import read_arrays
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 
@@ -162,12 +162,10 @@ def _read_idx(path: Path) -> np.ndarray:
 
 def _read_npz(path: Path, part: Part) -> Samples:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
-            classes = arrays["class_names"].tolist()
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        x, y, classes = read_arrays(path, (f"{part}_x", f"{part}_y", "class_names")).values()
+    except (OSError, ValueError) as error:
         raise DataError(
             f"{path} is damaged or lacks an array ({error}); "
             "expected train_x, train_y, test_x, test_y and class_names"
         ) from error
-    return image_samples(x, y, classes, path)
+    return image_samples(x, y, classes.tolist(), path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from graylearn.data.npz import read_arrays
 from graylearn.data.samples import Kind, Label, Samples, encode_labels
 from graylearn.errors import DataError
 
@@ -66,13 +66,10 @@ def samples_from_npz(
     x alone. `label` is the name of the array of labels, or the labels themselves.
     """
     try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            is_bare = isinstance(loaded, np.ndarray)
-            arrays = {"x": loaded} if is_bare else {key: loaded[key] for key in loaded.files}
+        arrays = read_arrays(path, bare="x")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError) as error:
         raise DataError(
             f"{path} is damaged or holds Python objects instead of plain arrays ({error})"
         ) from error

@@ -13,6 +13,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from graylearn.data.atomic import replacing
+from graylearn.data.npz import read_arrays
 from graylearn.errors import DataError
 from graylearn.runs.rewrite.change import Change, moved_paths, read_bytes, write_bytes
 from graylearn.runs.source import Source
@@ -81,8 +82,7 @@ def rewrite_json(data: Path, source: Source, out: Path, change: Change) -> None:
 
 def rewrite_npz(data: Path, source: Source, out: Path, change: Change) -> None:
     """Arrays of the same names; those that hold one entry a sample are cut."""
-    with np.load(data, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    arrays = read_arrays(data)
     n, prefix = len(change.keep), "" if source.split is None else f"{source.split}_"
     if not prefix and not any(name in arrays for name in _Y_NAMES):
         prefix = next((name.removesuffix("y") for name in arrays if name.endswith("_y")), "")
@@ -97,4 +97,4 @@ def rewrite_npz(data: Path, source: Source, out: Path, change: Change) -> None:
         ):
             arrays[name] = values[change.places]
     with replacing(out) as partial, partial.open("wb") as opened:
-        np.savez_compressed(opened, **arrays)
+        np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit.heldout import DROPOUT, schedule_for
 from graylearn.nets.mlp import MLP
-from graylearn.training import History, OptimizerSettings, train
+from graylearn.training import History, OptimizerSettings, devices, seeding, train
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,8 +68,9 @@ def train_for_history(
     batch, rate, _ = schedule_for(len(label), epochs)
     rate *= 3
     epochs = max(epochs, math.ceil(MIN_STEPS / math.ceil(max(len(label), 1) / batch)))
-    torch.manual_seed(seed)
-    model = MLP(num_classes, (features.shape[1],), dropout=DROPOUT)
+    with seeding.seeded(seed, devices.choose(device)):  # the caller's random numbers stay as they were
+        torch.manual_seed(seed)
+        model = MLP(num_classes, (features.shape[1],), dropout=DROPOUT)
     result = train(
         model,
         (features, label),

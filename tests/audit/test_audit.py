@@ -193,6 +193,16 @@ def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["held-out", "history"])
+def test_the_callers_random_numbers_are_left_as_they_were(mode):
+    x, y = load_wine(return_X_y=True)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    audit(x, y, mode=mode, epochs=2)
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("mode", ["held-out", "history"])
 @pytest.mark.parametrize(
     "counts",
     [(1,), (2,), (1, 1), (3, 2), (25, 1), (40, 40), (60, 1), (200, 6, 1), (30, 0, 30), (5,) * 20],

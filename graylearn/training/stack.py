@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -149,7 +150,7 @@ def _train(
                 model,
                 loop.logs[place].rows,
                 history.part(place * samples, (place + 1) * samples),
-                settings,
+                dataclasses.replace(settings, seed=seeds[place]),
                 Preparation(),
                 loop.interrupted,
                 time.perf_counter() - began,

@@ -36,6 +36,7 @@ def test_a_stack_trains_each_model_as_alone():
     stacked = train_stack(nets, (x, y), methods=methods, seeds=range(len(nets)), epochs=2, log="none")
     for net, one, other in zip(nets, alone, stacked, strict=True):
         assert other.model is net
+        assert other.settings == one.settings
         assert_same_weights(other.model, one.model)
         assert other.log[-1]["loss"] == pytest.approx(one.log[-1]["loss"], rel=1e-4)
         np.testing.assert_allclose(other.history.label_confidence, one.history.label_confidence, atol=1e-3)

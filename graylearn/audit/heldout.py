@@ -61,15 +61,14 @@ def held_out_probabilities(
     folds: int = 2,
     repeats: int = 3,
     epochs: int = EPOCHS,
-    weight: Floats | None = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
 ) -> Floats:
     """(N, K) class probabilities from `repeats` x `folds` networks, each asked about what it did not see.
 
-    features: (N, D), standardised. weight: (N,) of each sample in training. Two folds are enough: three
-    repeats of two cost less than one round of five, and their average is better. Small sets get more
-    epochs, so that every network takes at least 160 steps.
+    features: (N, D), standardised. Two folds are enough: three repeats of two cost less than one round of
+    five, and their average is better. Small sets get more epochs, so that every network takes at least 160
+    steps.
     """
     where = devices.choose(device)
     x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=where)
@@ -88,16 +87,13 @@ def held_out_probabilities(
         assert layers is not None  # an MLP is what the learner is made for
         learner = MLPLearner(models, layers, OptimizerSettings("adamw", rate, weight_decay=1e-2), where)
         learner.set_learning_rates([rate] * len(models))
-        of_sample = torch.ones(len(y), device=where)
-        if weight is not None:
-            of_sample = torch.as_tensor(weight, dtype=torch.float32, device=where)
         for epoch in range(epochs):
             shuffled = train_rows.gather(1, torch.rand(train_rows.shape, device=where).argsort(dim=1))
             for start in range(0, n, batch):
                 rows = shuffled[:, start : start + batch]
                 logits = learner.forward(x[rows]).logits
                 loss = gray_loss(logits, y[rows].flatten(), reduction="none")
-                learner.update(loss, of_sample[rows].flatten() / rows.shape[1])
+                learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
             if epoch % 2 == 1 or epoch == epochs - 1:
                 taken += 1
                 for start in range(0, held_rows.shape[1], _CHUNK):

@@ -48,7 +48,7 @@ def history_of(history: History, rows: Ints, y: Ints, ids: NDArray[Any]) -> Hist
 
 
 def held_out_by_folds(
-    run: Callable[[NDArray[np.float64]], History], y: Ints, weight: NDArray[np.float64], seed: int
+    run: Callable[[NDArray[np.float64]], History], y: Ints, seed: int
 ) -> NDArray[np.float64]:
     """(N, K) held-out probabilities from any network, by two runs that each leave half of the samples out.
 
@@ -58,7 +58,7 @@ def held_out_by_folds(
     fold = stratified_folds(y, 2, 1, seed)[0]
     probability: NDArray[np.float64] | None = None
     for held in (0, 1):
-        said = history_probabilities(run(np.where(fold == held, 0.0, weight)))
+        said = history_probabilities(run((fold != held).astype(np.float64)))
         probability = said if probability is None else np.where((fold == held)[:, None], said, probability)
     assert probability is not None
     return probability

@@ -357,7 +357,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             result, _ = self._run(training_set, network, method, seed, None, weight=weight)
             return history_of(result.history, training_set.rows, training_set.given_y, ids)
 
-        said = held_out_by_folds(run, training_set.given_y, np.ones(len(labels)), seed)
+        said = held_out_by_folds(run, training_set.given_y, seed)
         return dataclasses.replace(
             Audit.from_predictions(said, labels, None, ids, classes=classes), mode="held-out"
         )

@@ -69,11 +69,6 @@ class InputEncoder:
         features: NDArray[np.float32] = self.table.transform(_frame(given, self.names))
         return features
 
-    @property
-    def size(self) -> int:
-        """Numbers of one sample as the network reads it."""
-        return math.prod(self.shape)
-
 
 def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a pandas frame, a float array, a sparse matrix or uint8 images (N, H, W, C), checked.

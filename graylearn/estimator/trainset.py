@@ -31,11 +31,6 @@ class TrainingSet:
     given_y: NDArray[np.int64]
     """(N,) places of their labels."""
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether any sample counts more than another."""
-        return bool((self.weight != self.weight[0]).any())
-
 
 def make_training_set(
     given: Any,

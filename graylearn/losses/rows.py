@@ -12,8 +12,6 @@ from torch import Tensor
 
 from graylearn.losses import checks
 
-REDUCTIONS = ("none", "mean", "sum")
-
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype losses are computed in: float32 for the half types, otherwise their own."""

@@ -76,7 +76,7 @@ def threads_for(learner: object, batch_size: int, device: torch.device) -> Itera
     """One thread for networks too small to share a step between several; others as they are."""
     small = isinstance(learner, MLPLearner) and device.type == "cpu"
     if isinstance(learner, MLPLearner):
-        small &= batch_size * max(value.numel() for value in learner.weights().values()) < _WORTH_THREADS
+        small &= batch_size * max(inputs * outputs for inputs, outputs in learner.shapes) < _WORTH_THREADS
     if not small:
         yield
         return

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from graylearn.methods.base import Output
 from graylearn.training.networks import as_output, batch_norms
-from graylearn.training.optimizers import OptimizerSettings
 
 _RECOMPILE_LIMIT = 64
 
@@ -73,7 +72,6 @@ class ModuleLearner:
         *,
         device: torch.device,
         bfloat16: bool = False,
-        base_rate: float | None = None,
     ) -> None:
         self.network = network
         self.optimizer = optimizer
@@ -81,7 +79,7 @@ class ModuleLearner:
         self.bfloat16 = bfloat16
         # a user's optimizer may give its groups rates of their own: the schedule scales each
         self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
-        self.base_rate = base_rate if base_rate is not None else self.group_rates[0]
+        self.base_rate = self.group_rates[0]
         self.norms = batch_norms(network)
         self.compiled: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
@@ -173,10 +171,3 @@ class ModuleLearner:
     def load_optimizer_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `optimizer_state` gave."""
         self.optimizer.load_state_dict(saved)
-
-
-def base_rate(optimizer: torch.optim.Optimizer, settings: Any) -> float:
-    """The base learning rate: of the settings, or of the first group of a user's optimizer."""
-    if isinstance(settings, OptimizerSettings):
-        return settings.learning_rate
-    return float(optimizer.param_groups[0]["lr"])

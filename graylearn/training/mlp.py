@@ -224,26 +224,13 @@ class MLPLearner:
                 bias[model, 0].copy_(module.get_parameter(f"{layer.linear}.bias"))
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights of the module, of a stack's modules with their number before the name."""
+        """The weights of the one module; a stack keeps no checkpoints."""
         self.sync()
-        if self.models == 1:
-            return dict(self.modules[0].state_dict())
-        return {
-            f"{model}.{name}": value
-            for model, module in enumerate(self.modules)
-            for name, value in module.state_dict().items()
-        }
+        return dict(self.modules[0].state_dict())
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Take weights that `weights` gave."""
-        if self.models == 1:
-            self.modules[0].load_state_dict(weights)
-        else:
-            for model, module in enumerate(self.modules):
-                own = f"{model}."
-                module.load_state_dict(
-                    {name.removeprefix(own): v for name, v in weights.items() if name.startswith(own)}
-                )
+        self.modules[0].load_state_dict(weights)
         self.read()
 
     def optimizer_state(self) -> dict[str, Any]:

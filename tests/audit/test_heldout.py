@@ -43,15 +43,6 @@ def test_labels_without_any_pattern_stay_unpredicted():
     assert abs(p[np.arange(120), y].mean() - 0.5) < 0.1
 
 
-def test_samples_of_weight_zero_teach_nothing():
-    x = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
-    y = (x[:, 0] > 0).astype(np.int64)
-    wrong = np.arange(300) < 150
-    given = np.where(wrong, 1 - y, y)
-    p = held_out_probabilities(x, given, 2, repeats=1, weight=np.where(wrong, 0.0, 1.0))
-    assert (p.argmax(axis=1) == y).mean() > 0.85
-
-
 def test_history_becomes_the_mean_of_what_it_recorded():
     torch.manual_seed(0)
     target = torch.tensor([0, 2, 1, 1])

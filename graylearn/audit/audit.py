@@ -113,7 +113,7 @@ def audit_history(
     if y is None:
         label, names = target, tuple(range(history.num_classes)) if classes is None else tuple(classes)
     else:
-        label, names = as_labels(y, classes if classes is not None else None)
+        label, names = as_labels(y, classes)
         if len(names) != history.num_classes and classes is None and np.asarray(y).dtype.kind in "iu":
             label, names = as_labels(y, range(history.num_classes))
     if len(names) != history.num_classes or not np.array_equal(label, target):

@@ -102,9 +102,9 @@ class Audit:
         if not len(self):
             return {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
         ood = self.posterior * np.divide(self.o, self.pi, out=np.zeros_like(self.o), where=self.pi > 0)
-        # One label in K drawn at random is right by chance: such samples are not mislabelled.
-        right_by_chance = 1.0 - self.P[np.arange(len(self)), self.label]
-        wrong = (self.posterior - ood) * right_by_chance
+        # A label drawn at random may be right by chance: such a sample is not mislabelled.
+        is_wrong = 1.0 - self.P[np.arange(len(self)), self.label]
+        wrong = (self.posterior - ood) * is_wrong
         shares = {"ood": float(ood.mean()), "mislabelled": float(wrong.mean())}
         return {**shares, "total": sum(shares.values())}
 

@@ -74,7 +74,7 @@ def apply_decisions(
             "json": rewrite_json,
             "npz": rewrite_npz,
         }
-        writers[source.form](data, source, target, change)
+        writers[source.form](data, source, target, change.with_rows(source.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),

@@ -75,6 +75,8 @@ class Source:
     """Of an .npz file."""
     names: tuple[str, ...] = ()
     """All columns of a table, in order."""
+    left_out: tuple[int, ...] = ()
+    """Rows of a table that are no samples, for their images cannot be read."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -83,7 +85,8 @@ class Source:
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Source:
         """What `to_json` gave."""
-        return cls(**{**saved, "columns": Columns(**saved["columns"]), "names": tuple(saved["names"])})
+        lists = {name: tuple(saved.get(name, ())) for name in ("names", "left_out")}
+        return cls(**{**saved, **lists, "columns": Columns(**saved["columns"])})
 
 
 def form_of(path: Path) -> Form:
@@ -115,6 +118,7 @@ def read_labelled(
     images = ImageOptions(size=size, on_error=settings.unreadable)
     columns = Columns()
     names: tuple[str, ...] = ()
+    left_out: tuple[int, ...] = ()
     if form == "folder":
         if settings.label is not None:
             raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
@@ -127,6 +131,7 @@ def read_labelled(
         table = _without(table, settings.without)
         columns = find_columns(table, settings)
         samples = _of_table(table, path, columns, images, labelled=True, classes=classes)
+        left_out = _left_out(table, columns, samples)
     _check_ids(samples, path)
     source = Source(
         str(path.absolute()),
@@ -137,6 +142,7 @@ def read_labelled(
         settings.encoding,
         split,
         names,
+        left_out,
     )
     return samples, source
 
@@ -213,6 +219,17 @@ def _of_table(
     if columns.path is not None:
         return samples_from_manifest(table, columns.path, path.parent, images, **options)
     return samples_from_table(table, text=columns.text, **options)
+
+
+def _left_out(table: Table, columns: Columns, samples: Samples) -> tuple[int, ...]:
+    """The rows of a table of images that became no samples."""
+    if columns.path is None or len(samples) == len(table.frame):
+        return ()
+    names: Any = table.frame[columns.path]
+    if columns.id is not None:
+        names = samples_from_table(table, id=columns.id, text=columns.path, labelled=False).ids
+    kept = set(map(str, samples.ids))
+    return tuple(row for row, name in enumerate(map(str, names)) if name not in kept)
 
 
 def find_columns(table: Table, settings: RunSettings) -> Columns:

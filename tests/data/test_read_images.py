@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from graylearn.data.encoding.columns import DataWarning
 from graylearn.data.readers.read import read
 from graylearn.errors import DataError
 
@@ -60,7 +61,8 @@ def test_unreadable_images_stop_or_are_skipped(folder, options):
     (folder / "dog" / "b.png").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"1 of 4 images cannot be read: .*dog/b\.png"):
         read(folder, **options)
-    samples = read(folder, on_error="skip", **options)
+    with pytest.warns(DataWarning, match=r"1 of 4 images cannot be read and are left out: .*dog/b\.png"):
+        samples = read(folder, on_error="skip", **options)
     assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/images/a.png"]
     assert samples.y.tolist() == [0, 0, 1]
 

@@ -7,6 +7,7 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
+from graylearn.data.encoding.columns import DataWarning
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
 
@@ -175,6 +176,38 @@ def test_a_manifest_still_finds_its_images(tmp_path, finished, photos):
     assert (tmp_path / "away" / "m.csv").read_text() == text.replace("3.png,dog", "3.png,cat").replace(
         "photos/", "../photos/"
     )
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("named", [False, True])
+def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, ending, named):
+    (photos / "dog" / "0.png").write_bytes(b"broken")
+    paths = [
+        f"photos/{name}" for name in ("cat/1.png", "dog/0.png", "cat/deep/2.png", "dog/1.png", "dog/3.png")
+    ]
+    frame = pd.DataFrame({"path": paths, "label": [path.split("/")[1] for path in paths]})
+    if named:
+        frame["id"] = [5.0, 4.0, 3.0, 2.0, 1.0]
+    write = {
+        "csv": lambda path: frame.to_csv(path, index=False),
+        "jsonl": lambda path: frame.to_json(path, orient="records", lines=True),
+        "parquet": frame.to_parquet,
+    }
+    read = {
+        "csv": pd.read_csv,
+        "jsonl": lambda path: pd.read_json(path, lines=True),
+        "parquet": pd.read_parquet,
+    }
+    data, clean = tmp_path / f"m.{ending}", tmp_path / f"c.{ending}"
+    write[ending](data)
+    with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and are left out: .*0\.png"):
+        run = finished(data, features="pixels", size=8, unreadable="skip")
+    first, third = ("3", "1") if named else (paths[2], paths[4])
+    summary = apply_decisions(run, decide(tmp_path, f"{first},drop,", f"{third},relabel,cat"), clean)
+    found = read[ending](clean)
+    assert found["path"].tolist() == [paths[0], paths[3], paths[4]]
+    assert found["label"].tolist() == ["cat", "dog", "cat"]
+    assert (summary["kept"], summary["dropped"], summary["relabelled"]) == (3, 1, 1)
 
 
 @pytest.fixture

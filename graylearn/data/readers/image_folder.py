@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graylearn.data.encoding.columns import DataWarning
 from graylearn.data.images.cache import cache_images
 from graylearn.data.readers.tables import Table, samples_from_table
 from graylearn.data.samples import Label, Samples
@@ -163,9 +165,18 @@ def _decoded(
 
 
 def _decode(paths: list[Path], options: ImageOptions) -> Any:
-    return cache_images(
+    cached = cache_images(
         paths, size=options.size, folder=options.cache, on_error=options.on_error, workers=options.workers
     )
+    if cached.failed:
+        shown = "; ".join(f"{path} ({reason})" for path, reason in cached.failed[:5])
+        more = f"; and {len(cached.failed) - 5} more" if len(cached.failed) > 5 else ""
+        warnings.warn(
+            f"{len(cached.failed)} of {len(paths)} images cannot be read and are left out: {shown}{more}",
+            DataWarning,
+            stacklevel=2,
+        )
+    return cached
 
 
 def _images_below(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ so that quotes, types and encodings are those of the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,18 @@ class Change:
     def places(self) -> list[int]:
         """The places of those that stay."""
         return [place for place, keep in enumerate(self.keep) if keep]
+
+    def with_rows(self, left_out: Sequence[int]) -> Change:
+        """The same for all rows of a table, of which those at `left_out` are no samples and go."""
+        if not left_out:
+            return self
+        n, gone = len(self.keep) + len(left_out), set(left_out)
+        rows = [row for row in range(n) if row not in gone]  # of each sample
+        whole = Change([""] * n, [""] * n, [False] * n, list(range(n)))
+        for place, row in enumerate(rows):
+            whole.ids[row], whole.labels[row] = self.ids[place], self.labels[place]
+            whole.keep[row], whole.label_of[row] = self.keep[place], rows[self.label_of[place]]
+        return whole
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,6 @@ def needs(dataset: str) -> str:
     return f"{text}; {dataset_title(stand_in)} stands in" if stand_in else text
 
 
-def paper_dataset(name: str) -> str:
-    """The paper's set that a measured one is set beside: itself, or the one it stands in for."""
-    base, _, classes = name.partition("/")
-    return "cifar100" if base == "tiny-imagenet" and classes == "100" else base
-
-
 def schedule_text(cell: Mapping[str, Any]) -> str:
     """Network and schedule of a cell in a few words."""
     trained = f"{cell.get('epochs')} epochs ({shape(cell)}), batch {cell.get('batch_size')}"

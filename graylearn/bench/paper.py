@@ -87,22 +87,6 @@ ARCHITECTURES: tuple[str, ...] = (
 )
 """The networks of its figure on architectures."""
 
-ARCHITECTURE_GAIN: dict[Labels, float] = {"specific": 0.55, "random": 0.64}
-"""Mean gain of GL over standard across the networks, percent."""
-
-ABLATION_GAIN: dict[tuple[str, str], float] = {
-    ("table", "standard"): 17.5,
-    ("table", "nl"): 17.1,
-    ("table", "standard+nl"): 10.7,
-    ("image", "standard"): 5.52,
-    ("image", "nl"): 4.54,
-    ("image", "standard+nl"): 2.28,
-}
-"""GL's relative gain over each part of it, percent, in the mean over the tabular or the image sets."""
-
-TABLE2_MEAN_GAIN = 16.7
-"""The relative gain over its competitors on tables that the text claims, percent."""
-
 STAND_INS: dict[str, str] = {
     "cifar100": "tiny-imagenet",
     "mini-imagenet": "tiny-imagenet",

@@ -9,7 +9,6 @@ seeds on the same data, not of other data.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -147,8 +146,3 @@ def p_text(p: float) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 seed`, `3 seeds`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def relative_gain(mean: float, other: float) -> float:
-    """How much more one accuracy is than another, percent of the other."""
-    return math.nan if other == 0 else 100 * (mean - other) / other

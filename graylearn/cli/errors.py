@@ -25,6 +25,8 @@ ERROR, USAGE, TAKEN, INTERRUPTED = 1, 2, 3, 130
 _FLAGS = {
     "pass id=False to": "pass --no-id to",
     "choose one with split=": "choose one with --split",
+    'pass on_error="skip"': "pass --unreadable skip",
+    "spread it over columns of its own or drop it": "leave it out with --without, or spread it over columns",
     "pass encoding='latin-1'": "pass --encoding latin-1",
     " (or pass labelled=False for images without labels)": "",
     "pass them with label=, or labelled=False for data that has none": "name their array with --label",

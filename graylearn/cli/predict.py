@@ -31,6 +31,10 @@ def predict(
     ] = None,
     top: Annotated[int, typer.Option("--top", help="How many classes to name, the most probable first.")] = 2,
     split: flags.Split = None,
+    separator: flags.Separator = None,
+    encoding: flags.Encoding = None,
+    no_id: flags.NoId = None,
+    unreadable: flags.Unreadable = None,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
 ) -> None:
@@ -46,7 +50,18 @@ def predict(
     from graylearn.runs.predict import check_out, predict, write_predictions
 
     check_out(out, data)
-    table = predict(run, data, reject_at=reject_at, top=top, split=split, news=News(quiet=quiet))
+    table = predict(
+        run,
+        data,
+        reject_at=reject_at,
+        top=top,
+        news=News(quiet=quiet),
+        split=split,
+        separator=separator,
+        encoding=encoding,
+        no_id=no_id,
+        unreadable=unreadable,
+    )
     if out is not None or not as_json:
         write_predictions(table, out)
     if as_json:

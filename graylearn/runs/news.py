@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from graylearn.data.encoding.columns import DataWarning
 from graylearn.runs.folder import open_to_append
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is news
@@ -52,6 +54,14 @@ class News:
             self.say(f"note: {text}")
 
     @contextmanager
+    def of_warnings(self) -> Iterator[None]:
+        """Tell warnings as notes, in the words of settings."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataWarning)  # news are told once, whoever read before
+            warnings.showwarning = lambda message, *_, **__: self.note(_in_settings(str(message)))
+            yield
+
+    @contextmanager
     def working(self, title: str, *, bar: bool = True) -> Iterator[None]:
         """Show that something is being done; without `bar` where it shows a bar of its own."""
         began, was_busy = time.perf_counter(), self._busy
@@ -89,3 +99,8 @@ class News:
             f"{title}: {len(rows)} epochs, loss {last['loss']:.4f}, accuracy {last['accuracy']:.3f} "
             f"({time.perf_counter() - began:.1f} s)"
         )
+
+
+def _in_settings(warning: str) -> str:
+    """A warning of the library in the words of settings."""
+    return warning.replace('pass id_like="drop" to leave it out', "leave it out with --without")

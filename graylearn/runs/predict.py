@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from graylearn.data.atomic import replacing
-from graylearn.data.encoding.columns import as_words
+from graylearn.data.encoding.columns import as_date_parts, as_numbers, as_words
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
@@ -34,28 +34,35 @@ def predict(
     reject_at: float | None = None,
     top: int = 2,
     split: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    no_id: bool | None = None,
+    unreadable: Literal["stop", "skip"] | None = None,
     news: News | None = None,
 ) -> pd.DataFrame:
     """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
 
     With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples
-    score beyond it; their class is left empty.
+    score beyond it; their class is left empty. The settings `separator`,
+    `encoding`, `no_id` and `unreadable` are those of the run where they are left out.
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
     news = news or News()
     folder, path = RunFolder(run), Path(data)
     folder.check_finished()
-    settings = changed(folder.settings(), split=split)
+    reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
+    given = {name: value for name, value in reading.items() if value is not None}
+    settings = changed(folder.settings(), split=split, **given)
     if settings.word == "audit":
         raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
     saved = folder.read_json(folder.data)
     source = Source.from_json(saved["source"])
-    encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
+    way = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
     classifier = GrayClassifier.load(folder.model)
-    with news.working(f"reading {path.name}", bar=False):
-        samples, features = read_new(path, source, encoding, settings)
-    if encoding.way == "columns":
+    with news.working(f"reading {path.name}", bar=False), news.of_warnings():
+        samples, features = read_new(path, source, way, settings)
+    if way.way == "columns":
         features = _with_columns(features, classifier, path, news)
     with news.working(f"predicting {len(samples):,} samples"):
         return _answers(samples, features, classifier, reject_at, top)
@@ -147,4 +154,18 @@ def _with_columns(features: Samples, classifier: GrayClassifier, path: Path, new
             count = int(np.isin(words.astype(object), new).sum())
             shown = ", ".join(new[:5]) + (", ..." if len(new) > 5 else "")
             news.note(f"column {name!r} holds values never seen in training in {count} rows ({shown})")
+    for name, kind in encoder.kinds_.items():
+        if kind in ("number", "date") and (lost := _unreadable_cells(frame[name], name, kind)):
+            news.note(
+                f"column {name!r} holds {len(lost)} values that are no {kind}, such as {lost[0]!r}: "
+                "taken as missing"
+            )
     return Samples(frame.reindex(columns=wanted), features.y, features.classes, features.ids, "table")
+
+
+def _unreadable_cells(values: pd.Series, name: str, kind: str) -> list[str]:
+    """What stands in a column of text where the model expects numbers or dates."""
+    if not (pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)):
+        return []
+    read = as_numbers(values, name) if kind == "number" else as_date_parts(values, name)[:, 0]
+    return [str(value) for value in values[values.notna().to_numpy() & np.isnan(read)]]

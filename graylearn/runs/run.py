@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,8 @@ def run(
     settings = _with_absolute_paths(settings)
     version = importlib.metadata.version("graylearn")
     began = time.perf_counter()
-    with writing(out, settings, version, overwrite=overwrite) as folder, warnings.catch_warnings():
+    with writing(out, settings, version, overwrite=overwrite) as folder, news.of_warnings():
         news.also_to(folder.run_log)
-        warnings.showwarning = lambda message, *_, **__: news.note(_in_settings(str(message)))
         if folder.is_started:
             news.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
@@ -71,8 +69,3 @@ def _with_absolute_paths(settings: RunSettings) -> RunSettings:
     """So that the settings mean the same wherever they are read."""
     test = None if settings.test is None else str(Path(settings.test).absolute())
     return changed(settings, data=str(Path(settings.data).absolute()), test=test)
-
-
-def _in_settings(warning: str) -> str:
-    """A warning of the library in the words of settings."""
-    return warning.replace('pass id_like="drop" to leave it out', "leave it out with --without")

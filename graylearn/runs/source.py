@@ -178,9 +178,8 @@ def _unlabelled(path: Path, source: Source, settings: RunSettings, size: int) ->
                 f"{path} has no column of image paths, which the model reads; name it path, or give a folder"
             )
         path_from = str(found)
-    columns = Columns(
-        was.label if was.label in known else None, was.id if was.id in known else None, was.text, path_from
-    )
+    id_column = was.id if was.id in known and not settings.no_id else None
+    columns = Columns(was.label if was.label in known else None, id_column, was.text, path_from)
     return _of_table(table, path, columns, images, labelled=False, classes=None)
 
 

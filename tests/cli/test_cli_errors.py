@@ -13,6 +13,9 @@ def folder(tmp_path):
     (tmp_path / "junk.parquet").write_bytes(b"PAR1 no PAR1")
     (tmp_path / "empty").mkdir()
     (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    (tmp_path / "photos" / "cat" / "1.png").write_bytes(b"no")
+    (tmp_path / "nested.jsonl").write_text('{"a": [1, 2], "b": 1, "label": "x"}\n' * 3)
     (tmp_path / "bad.toml").write_text("epocs = 3\n")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
@@ -31,6 +34,8 @@ def test_errors_usage_and_help(folder):
         (["audit", "junk.parquet", *out], 1, "damaged or not a Parquet file"),
         (["audit", "empty", *out], 1, "holds no folders"),
         (["audit", "folder.csv", *out], 1, "holds no folders"),
+        (["audit", "photos", *out], 1, "or pass --unreadable skip to leave them out"),
+        (["audit", "nested.jsonl", *out], 1, "leave it out with --without"),
         (["fit", *out], 2, "there is no data"),
         (["fit", "data.csv", "--settings", "bad.toml", *out], 2, "did you mean 'epochs'?"),
         (["fit", "data.csv", "--test-share", "3", *out], 2, "between 0 and 1"),

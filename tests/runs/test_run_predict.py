@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from run_helpers import blobs
 
 from graylearn.errors import DataError, SettingsError
@@ -73,6 +74,53 @@ def test_text_in_a_column_of_numbers_is_an_error(fitted, tmp_path):
     frame.assign(one="many").to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(DataError, match="'one'"):
         predict(fitted, tmp_path / "new.csv", news=QUIET)
+
+
+def test_some_text_among_numbers_is_told(fitted, tmp_path, capsys):
+    frame, _ = frame_of(1)
+    frame["one"] = ["many", "few", *frame["one"].astype(str)[2:]]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    assert len(predict(fitted, tmp_path / "new.csv", news=News())) == 90
+    told = capsys.readouterr().err
+    assert "column 'one' holds 2 values that are no number, such as 'many': taken as missing" in told
+
+
+def test_new_data_may_be_written_otherwise(fitted, tmp_path):
+    frame, _ = frame_of(1)
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    expected = predict(fitted, tmp_path / "plain.csv", news=QUIET)
+    frame.assign(note="b\xeate, brute").to_csv(tmp_path / "new.csv", index=False, sep="~", encoding="latin-1")
+    with pytest.raises(DataError, match="is not utf-8"):
+        predict(fitted, tmp_path / "new.csv", news=QUIET)
+    found = predict(fitted, tmp_path / "new.csv", separator="~", encoding="latin-1", news=QUIET)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_ids_that_occur_twice_can_be_passed_over(tmp_path):
+    frame, y = frame_of(0)
+    frame = frame.assign(id=np.arange(90), label=y)
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    run(RunSettings(data=str(tmp_path / "train.csv"), epochs=1, refine=False), tmp_path / "run", news=QUIET)
+    frame.assign(id=7).to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(DataError, match="make ids unique"):
+        predict(tmp_path / "run", tmp_path / "new.csv", news=QUIET)
+    found = predict(tmp_path / "run", tmp_path / "new.csv", no_id=True, news=QUIET)
+    assert found["id"].tolist() == list(range(2, 92))
+
+
+def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for place in range(12):
+        path = tmp_path / "photos" / f"{place % 2}" / f"{place}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (250 * (place % 2), place, 0)).save(path)
+    settings = RunSettings(data=str(tmp_path / "photos"), features="pixels", size=8, epochs=1, refine=False)
+    run(settings, tmp_path / "run", news=QUIET)
+    (tmp_path / "photos" / "0" / "0.png").write_bytes(b"broken")
+    with pytest.raises(DataError, match="1 of 12 images cannot be read"):
+        predict(tmp_path / "run", tmp_path / "photos", news=QUIET)
+    assert len(predict(tmp_path / "run", tmp_path / "photos", unreadable="skip", news=News())) == 11
+    assert "note: 1 of 12 images cannot be read and are left out" in capsys.readouterr().err
 
 
 def test_another_kind_of_data_is_an_error(fitted, tmp_path):

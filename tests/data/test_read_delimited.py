@@ -58,6 +58,19 @@ def test_blank_lines_are_passed_over_but_counted(csv):
     assert samples.ids.tolist() == [4, 6]
 
 
+@pytest.mark.parametrize("start", ["sep=;\r\n", '"sep=;"\n', "\ufeffSEP=;\n"])
+def test_a_first_line_that_names_the_separator_is_no_row(csv, start):
+    samples = read(csv(start + "a,b;label\n1,5;x\n2,5;y\n"))
+    assert samples.x["a,b"].tolist() == [1.5, 2.5]
+    assert samples.ids.tolist() == [3, 4]
+    with pytest.raises(DataError, match="line 4: 3 fields"):
+        read(csv(start + "a;label\n1;x\n2;y;z\n"))
+
+
+def test_a_column_called_sep_is_a_column(csv):
+    assert read(csv("sep,label\n1,x\n2,y\n")).x["sep"].tolist() == [1, 2]
+
+
 def test_windows_line_ends(csv):
     samples = read(csv("a,label\r\n1,x\r\n2,y\r\n"))
     assert samples.classes == ("x", "y")

@@ -49,6 +49,14 @@ def test_utf16_tabs_and_no_header(tmp_path, finished):
     assert (tmp_path / "c.tsv").read_bytes() == "0.5\tяд\n1.5\tяд\n".encode("utf-16")
 
 
+def test_the_line_that_names_the_separator_stays(tmp_path, finished):
+    data = tmp_path / "sheet.csv"
+    data.write_text("sep=~\na~label\n1~x\n2~y\n3~x\n")
+    run = finished(data)
+    apply_decisions(run, decide(tmp_path, "3,drop,", "5,relabel,y"), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "sep=~\na~label\n2~y\n3~y\n"
+
+
 def test_compressed_in_another_encoding(tmp_path, finished):
     data = tmp_path / "a.csv.gz"
     text = "a,label\n1,chat\n2,b\xeate\n3,chat\n4,b\xeate\n"

@@ -25,6 +25,7 @@ from graylearn.errors import DataError, SettingsError
 MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
 """What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
 
+_SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)
 _SEPARATORS = (",", ";", "\t", "|")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -46,25 +47,33 @@ def read_delimited(
     if separator is not None and len(separator) != 1:
         raise SettingsError(f"separator is {separator!r}; it must be a single character")
     raw = _as_utf8(raw, name, encoding)
-    if not raw.strip():
+    start, told = separator_line(raw[:64].decode("utf-8", "replace"))
+    content = raw[len(start.encode()) :].lstrip(b"\r\n")
+    if not content.strip():
         raise DataError(f"{name} is empty")
-    blank_lines = raw[: len(raw) - len(raw.lstrip(b"\r\n"))].count(b"\n")
-    raw = raw.lstrip(b"\r\n")
-    separator = separator or _guess_separator(raw)
+    lines_before = raw[: len(raw) - len(content)].count(b"\n")
+    raw = content
+    separator = separator or told or _guess_separator(raw)
     first = _first_row(raw, separator)
     has_header = _looks_like_header(first) if header is None else header
     names = [cell.strip() for cell in first] if has_header else [str(place) for place in range(len(first))]
     check_unique_names(names, name)
-    _check_quotes_close(raw, separator, name)
-    arrow = _parse(raw, separator, names, has_header, name)
+    _check_quotes_close(raw, separator, name, lines_before)
+    arrow = _parse(raw, separator, names, has_header, name, lines_before)
     for field in arrow.schema:
         if pa.types.is_binary(field.type):  # cannot be: the bytes were checked above
             raise DataError(f"{name}, column {field.name!r}: holds bytes that are not UTF-8 text")
     if not arrow.num_rows:
         raise DataError(f"{name} has a header ({', '.join(names[:30])}) but no rows")
     table = table_from_arrow(arrow, name)
-    lines = blank_lines + _line_numbers(raw, separator, len(table.frame), has_header)
+    lines = lines_before + _line_numbers(raw, separator, len(table.frame), has_header)
     return Table(table.frame, name, lines, place="line", missing_words=MISSING_WORDS)
+
+
+def separator_line(text: str) -> tuple[str, str | None]:
+    """(the line, the separator it names) where a file begins with a spreadsheet's sep=; else ("", None)."""
+    found = _SEPARATOR_LINE.match(text)
+    return (found[0], found[1]) if found else ("", None)
 
 
 def _as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
@@ -155,23 +164,25 @@ def _is_number(cell: str) -> bool:
     return bool(re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", cell))
 
 
-def _check_quotes_close(raw: bytes, separator: str, name: str) -> None:
+def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int) -> None:
     """A quote that never closes swallows the rest of the file as one cell: say where it opens."""
     if raw.count(b'"') % 2 == 0:
         return
-    begins = 1
+    begins = lines_before + 1
     reader = csv.reader(_lines(raw), delimiter=separator, strict=True)
     with _any_field_size():
         try:
             for _ in reader:
-                begins = reader.line_num + 1
+                begins = lines_before + reader.line_num + 1
         except csv.Error as error:
             if "unexpected end of data" in str(error):
                 raise DataError(f"{name}, line {begins}: a quote opens here and never closes") from error
             # Any other error is a stray quote inside a cell, which pyarrow takes as it is.
 
 
-def _parse(raw: bytes, separator: str, names: list[str], has_header: bool, name: str) -> pa.Table:
+def _parse(
+    raw: bytes, separator: str, names: list[str], has_header: bool, name: str, lines_before: int
+) -> pa.Table:
     block_size = 1 << 20
     quoted = b'"' in raw
     while True:
@@ -191,7 +202,7 @@ def _parse(raw: bytes, separator: str, names: list[str], has_header: bool, name:
             if "straddling" in str(error) and block_size < len(raw):  # a row longer than a block
                 block_size = min(8 * block_size, len(raw) + 1)
                 continue
-            _explain(raw, separator, names, name)
+            _explain(raw, separator, names, name, lines_before)
             raise DataError(f"{name} cannot be read as delimited text: {error}") from error
 
 
@@ -206,14 +217,14 @@ def _decimal_point(raw: bytes, separator: str) -> str:
     return "," if with_comma and not with_point else "."
 
 
-def _explain(raw: bytes, separator: str, names: list[str], name: str) -> None:
+def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_before: int) -> None:
     """Raise for the first row of another length than the first; pyarrow does not know its line."""
     with _any_field_size():
         for line, cells in _rows(raw, separator):
             if len(cells) != len(names):
                 raise DataError(
-                    f"{name}, line {line}: {len(cells)} fields where the first line has {len(names)} "
-                    f"(separator {separator!r}); add or remove fields, or quote those that hold a separator"
+                    f"{name}, line {lines_before + line}: {len(cells)} fields where the first line has "
+                    f"{len(names)} (separator {separator!r}); add or remove fields, or quote those that hold a separator"
                 )
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from graylearn.data.readers.delimited import separator_line
 from graylearn.errors import DataError
 from graylearn.runs.rewrite.change import Change, MovedPaths, moved_paths, read_bytes, write_bytes
 from graylearn.runs.source import Source
@@ -22,7 +23,9 @@ def rewrite_delimited(data: Path, source: Source, out: Path, change: Change) -> 
     codec = _codec(raw, source.encoding)
     text = raw.decode(codec)
     mark = _BOM if text.startswith(_BOM) else ""
-    records = _records(text.removeprefix(mark), source, len(change.keep), data)
+    line, told = separator_line(text.removeprefix(mark))
+    mark += line
+    records = _records(text.removeprefix(mark), source, told, len(change.keep), data)
     if source.columns.label is None:
         raise DataError(f"{data}: it is not known which column is the label; make the run anew")
     column = source.names.index(source.columns.label)
@@ -57,9 +60,9 @@ class _Records:
         return self.texts[self._by_place[place]]
 
 
-def _records(text: str, source: Source, n: int, data: Path) -> _Records:
+def _records(text: str, source: Source, told: str | None, n: int, data: Path) -> _Records:
     """Cut as the reader does: blank lines are no rows, and the first row may be a header."""
-    separator = _separator(text, source)
+    separator = source.separator or told or _separator(text, source)
     lines = list(io.StringIO(text, newline=""))  # ends left on, for a cell may hold some
     reader = csv.reader(iter(lines), delimiter=separator)
     texts: list[str] = []
@@ -88,8 +91,6 @@ def _records(text: str, source: Source, n: int, data: Path) -> _Records:
 
 def _separator(text: str, source: Source) -> str:
     """The separator that cuts the first row into the columns that were read."""
-    if source.separator is not None:
-        return source.separator
     start = text.lstrip("\r\n")
     by_count = sorted(",;\t|", key=lambda each: -start.split("\n", 1)[0].count(each))
     rows = {each: next(csv.reader(io.StringIO(start, newline=""), delimiter=each), []) for each in by_count}

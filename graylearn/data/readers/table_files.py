@@ -91,6 +91,15 @@ def _read_json(raw: bytes, name: str) -> Table:
     if not records:
         raise DataError(f"{name} is empty")
     _check_objects(records, name, "line", lines)
+    if (
+        len(records) == 1
+        and records[0]
+        and all(isinstance(value, dict | list) for value in records[0].values())
+    ):
+        raise DataError(
+            f"{name} holds one object of columns; expected one object a line or a list of objects, as pandas "
+            "writes with to_json(orient='records')"
+        )
     frame = pd.DataFrame.from_records(records)
     return Table(frame, name, np.array(lines, dtype=np.int64), place="line")
 

@@ -254,6 +254,8 @@ def _labels(
 ) -> tuple[np.ndarray, tuple[Label, ...]]:
     called = table.name if column is None else f"{table.name}, column {str(column)!r}"
     if isinstance(raw, pd.Series):
+        if (nested := _first_nested(raw)) is not None:
+            raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
         blank = [value for value in raw.unique() if isinstance(value, str) and not value.strip()]
         missing = raw.isna() | raw.isin(blank)
         rows = np.flatnonzero(missing)
@@ -330,9 +332,17 @@ def _with_missing(x: pd.DataFrame, words: frozenset[str]) -> pd.DataFrame:
 def _check_plain(table: Table, x: pd.DataFrame) -> None:
     """Refuse features that are themselves lists or records, by their first value."""
     for column in [name for name, kind in x.dtypes.items() if pd.api.types.is_object_dtype(kind)]:
-        values = x[column].dropna()
-        if len(values) and isinstance(values.iloc[0], dict | list | set | tuple | np.ndarray | bytes):
+        if (nested := _first_nested(x[column])) is not None:
             raise DataError(
-                f"{table.name}: column {str(column)!r} holds {type(values.iloc[0]).__name__} values; "
+                f"{table.name}: column {str(column)!r} holds {nested} values; "
                 "a feature is a number, text, bool or date: spread it over columns of its own or drop it"
             )
+
+
+def _first_nested(values: pd.Series) -> str | None:
+    """The type of the first value where that is a list, a record or bytes, which are no plain values."""
+    if not pd.api.types.is_object_dtype(values.dtype):
+        return None
+    present = values.dropna()
+    nested = len(present) and isinstance(present.iloc[0], dict | list | set | tuple | np.ndarray | bytes)
+    return type(present.iloc[0]).__name__ if nested else None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.news import News
@@ -102,6 +104,11 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
     )
     _check_classes(samples, path)
+    for alike in alike_labels(samples.classes)[:5]:
+        news.note(
+            f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals or how accents "
+            f"are encoded, and count as {len(alike)} classes; write them alike if they are one"
+        )
     if settings.features == "pixels" and samples.kind != "image":
         raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
     settings = changed(settings, label=source.columns.label or settings.label)
@@ -198,6 +205,16 @@ def _is_large(path: Path) -> bool:
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
     return dataclasses.replace(samples, x=rows, kind="array")
+
+
+def alike_labels(classes: Sequence[Label]) -> list[list[str]]:
+    """Labels that a person would take for one, in groups."""
+    groups: dict[str, list[str]] = {}
+    for label in classes:
+        if isinstance(label, str):
+            folded = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+            groups.setdefault(folded, []).append(label)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _check_classes(samples: Samples, path: Path) -> None:

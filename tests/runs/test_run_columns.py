@@ -1,10 +1,12 @@
-"""Which column means what: as told, or as the names leave no doubt."""
+"""Which column means what: as told, or as the names leave no doubt; and labels that leave some."""
 
 import pandas as pd
 import pytest
 
 from graylearn.data.readers.tables import table_from_pandas
 from graylearn.errors import DataError
+from graylearn.runs.news import News
+from graylearn.runs.prepare import prepare
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import Columns, find_columns
 
@@ -46,3 +48,17 @@ def test_doubt_lists_the_candidates():
 def test_a_column_that_is_not_there():
     with pytest.raises(DataError, match=r"no column 'colour' .*--label is one of: a, b"):
         columns_of({"a": [1, 2], "b": [0, 1]}, label="colour")
+
+
+def test_labels_that_look_alike_are_told(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    labels = ["Yes", "yes ", "no", "caf\u00e9", "cafe\u0301", "7"] * 2
+    path.write_text("a,label\n" + "".join(f"{row},{label}\n" for row, label in enumerate(labels)))
+    prepare(RunSettings(data=str(path)), tmp_path, News())
+    told = " ".join(capsys.readouterr().err.split())
+    assert (
+        "the labels 'Yes' and 'yes ' differ only in blanks, capitals or how accents are encoded, and count as 2"
+        in told
+    )
+    assert told.count("note:") == 2
+    assert "'no'" not in told

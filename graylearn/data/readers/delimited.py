@@ -224,7 +224,8 @@ def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_befo
             if len(cells) != len(names):
                 raise DataError(
                     f"{name}, line {lines_before + line}: {len(cells)} fields where the first line has "
-                    f"{len(names)} (separator {separator!r}); add or remove fields, or quote those that hold a separator"
+                    f"{len(names)} (separator {separator!r}); add or remove fields, or quote those that hold "
+                    "a separator"
                 )
 
 

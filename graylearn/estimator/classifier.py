@@ -205,7 +205,8 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train one epoch on these samples; the first call names all `classes` and fixes the encoding.
 
-        There is no audit; `history_` is that of the last call.
+        There is no audit. `history_`, and what `ood_score` compares with, are those of the last call: give it
+        samples of every class if you ask for scores.
         """
         self._check_parameters()
         first = _check_partial_fit_first_call(self, classes)

@@ -41,6 +41,7 @@ from graylearn.estimator.networks import (
     outputs_of,
     training_settings,
 )
+from graylearn.estimator.parameters import check_numbers
 from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
 from graylearn.estimator.rejection import (
     NONE_OF_THESE,
@@ -174,7 +175,9 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"{classes.tolist()}: set warm_start=False"
             )
         if len(classes) < 2:
-            raise DataError(f"all samples are of one class, {classes[0]!r}: a classifier needs at least 2")
+            raise DataError(
+                f"all samples are of one class, {str(classes[0])!r}: a classifier needs at least 2"
+            )
         training_set, encoder = make_training_set(
             given,
             places,
@@ -250,6 +253,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def _check_parameters(self) -> None:
+        check_numbers(self.epochs, self.batch_size, self.learning_rate)
         if self.audit not in ("auto", "history", "held-out", None):
             raise SettingsError(f"audit is {self.audit!r}: use 'auto', 'history', 'held-out' or None")
         if self.refine and self.audit is None:

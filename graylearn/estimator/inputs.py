@@ -79,7 +79,8 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
     if is_images(rows):
         rows = as_nhwc(torch.from_numpy(np.array(rows))).numpy()
         return _checked_images(estimator, rows, reset)
-    if isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 2 and _has_text(rows):
+    _check_rows(rows)
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "OU" and rows.ndim == 2 and _has_text(rows):
         rows = pd.DataFrame(rows)
     if isinstance(rows, pd.DataFrame):
         if 0 in rows.shape:
@@ -207,6 +208,21 @@ def _plain(X: Any) -> Any:
 
 def _is_sparse(given: Any) -> bool:
     return bool(sparse.issparse(given))
+
+
+def _check_rows(rows: Any) -> None:
+    """Refuse texts and pictures of other than bytes, with what to do about them."""
+    one_axis = isinstance(rows, list | pd.Series) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
+    first = next(iter(rows), None) if one_axis else None
+    if isinstance(first, str):
+        raise DataError("X is text: turn it into features first, with graylearn.data.embed_text(X)")
+    if isinstance(first, list | tuple) and any(isinstance(value, str) for value in first):
+        raise DataError("X is a list of rows with text in them: give them as a pandas DataFrame")
+    if isinstance(rows, np.ndarray) and rows.ndim > 2:
+        raise DataError(
+            f"X is {rows.dtype} of shape {rows.shape}: give images as uint8, 0 to 255, of shape (N, H, W) or "
+            "(N, H, W, C), and rows of numbers with two axes, such as X.reshape(len(X), -1)"
+        )
 
 
 def _has_text(rows: NDArray[Any]) -> bool:

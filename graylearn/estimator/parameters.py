@@ -1,8 +1,12 @@
-"""The parameters of a classifier as JSON, and back; what is code of the user's is named, not saved."""
+"""The parameters of a classifier: the numbers among them checked, and all of them as JSON, and back.
+
+What is code of the user's is named, not saved.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +14,24 @@ import numpy as np
 import torch
 
 from graylearn.data.batches.augment import Augment
-from graylearn.errors import CheckpointError
+from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import METHODS, make_method
 from graylearn.training import OptimizerSettings
 
 
 class _CannotSaveError(Exception):
     """The value is code, or holds some."""
+
+
+def check_numbers(epochs: Any, batch_size: Any, learning_rate: Any) -> None:
+    """Refuse what is no number where one is expected, before anything is computed with it."""
+    for name, count in (("epochs", epochs), ("batch_size", batch_size)):
+        if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
+            raise SettingsError(f"{name} is {count!r}: expected a whole number, 1 or more, or None")
+    if learning_rate is not None and not (
+        isinstance(learning_rate, int | float | np.number) and 0 < learning_rate < math.inf
+    ):
+        raise SettingsError(f"learning_rate is {learning_rate!r}: expected a positive number or None")
 
 
 def to_json(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

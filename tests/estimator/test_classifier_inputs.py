@@ -9,7 +9,7 @@ import torch
 from scipy import sparse
 
 from graylearn.data import Samples
-from graylearn.errors import DataError
+from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 
 
@@ -136,11 +136,42 @@ def test_images_can_be_audited_by_folds():
         (np.eye(4), [0, 1, 0], "inconsistent numbers of samples"),
         (np.zeros((0, 4, 4, 3), dtype=np.uint8), [], "at least one image"),
         (pd.DataFrame({"a": [1, 2], "b": [1j, 2j]}), [0, 1], "Complex data"),
+        (np.eye(4), np.array(["a"] * 4), "one class, 'a'"),
+        (np.zeros((4, 8, 8)), [0, 1, 0, 1], "give images as uint8"),
+        (["good", "bad"], [0, 1], "X is text: turn it into features"),
+        (pd.Series(["good", "bad"]), [0, 1], "X is text: turn it into features"),
+        ([[1.5, "red"], [2.5, "blue"]], [0, 1], "as a pandas DataFrame"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(x, y, words):
     with pytest.raises(ValueError, match=words):
         quick().fit(x, y)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": "5"},
+        {"epochs": 2.5},
+        {"batch_size": 0},
+        {"batch_size": "all"},
+        {"learning_rate": "auto"},
+        {"learning_rate": float("nan")},
+    ],
+)
+def test_numbers_that_are_none_are_refused(wrong):
+    with pytest.raises(SettingsError, match=rf"{next(iter(wrong))} is .*: expected a"):
+        quick(**wrong).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_an_array_of_words_is_a_table():
+    words = np.array([["red", "1"], ["blue", "2"]] * 20)
+    y = np.array(["x", "y"] * 20)
+    classifier = quick(epochs=8).fit(words, y)
+    assert classifier.score(words, y) == 1.0
+    assert np.array_equal(
+        classifier.predict_proba(words), quick(epochs=8).fit(words.astype(object), y).predict_proba(words)
+    )
 
 
 def test_text_is_sent_to_the_embedding():

@@ -134,6 +134,8 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
             )
         if read.kind != samples.kind:
             raise DataError(f"{test_path} holds {read.kind} samples but {path} {samples.kind} samples")
+        if samples.kind == "table":
+            read = _with_columns_of(samples, read, test_path, news)
         test = encoded(read, encoding, settings, stages)
     return Prepared(
         settings,
@@ -205,6 +207,17 @@ def _is_large(path: Path) -> bool:
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
     return dataclasses.replace(samples, x=rows, kind="array")
+
+
+def _with_columns_of(samples: Samples, read: Samples, path: Path, news: News) -> Samples:
+    """The rows to test on with the columns of those to learn from, in their order."""
+    wanted, found = list(samples.x.columns), list(read.x.columns)
+    if missing := [str(name) for name in wanted if name not in found]:
+        shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        raise DataError(f"{path} lacks {len(missing)} of the {len(wanted)} columns to learn from: {shown}")
+    if extra := [str(name) for name in found if name not in wanted]:
+        news.note(f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}")
+    return dataclasses.replace(read, x=read.x[wanted])
 
 
 def alike_labels(classes: Sequence[Label]) -> list[list[str]]:

@@ -60,3 +60,16 @@ def test_labels_that_look_alike_are_told(tmp_path, capsys):
     assert "count as 2 classes" in told
     assert told.count("note:") == 2
     assert "'no'" not in told
+
+
+def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, capsys):
+    rows = pd.DataFrame({"a": range(30), "b": [1.5, 2.5, 3.5] * 10, "label": ["x", "y"] * 15})
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    rows[["label", "b", "a"]].assign(more=1).to_csv(tmp_path / "test.csv", index=False)
+    settings = RunSettings(data=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"))
+    prepared = prepare(settings, tmp_path, News())
+    assert prepared.test.x.equals(prepared.train.x)
+    assert "note: passing over columns of test.csv that are not learned from: more" in capsys.readouterr().err
+    rows.drop(columns="b").to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=r"test\.csv lacks 1 of the 2 columns to learn from: b"):
+        prepare(settings, tmp_path, News())

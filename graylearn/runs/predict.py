@@ -87,7 +87,7 @@ def check_out(out: str | Path | None, data: str | Path) -> None:
 def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
     """CSV, TSV or Parquet by the name of `out`; CSV on standard output without one."""
     if out is None:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n", float_format=_DIGITS)
+        _as_text(table).to_csv(sys.stdout, index=False, lineterminator="\n", float_format=_DIGITS)
         return
     path = Path(out)
     suffix = path.suffix.lower()
@@ -96,7 +96,7 @@ def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
             table.to_parquet(partial, index=False)
         else:
             separator = "\t" if suffix == ".tsv" else ","
-            table.to_csv(
+            _as_text(table).to_csv(
                 partial,
                 index=False,
                 sep=separator,
@@ -104,6 +104,16 @@ def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
                 lineterminator="\n",
                 float_format=_DIGITS,
             )
+
+
+def _as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """With classes that are numbers spelled out, for they are names and not to be rounded."""
+    numbers = [
+        name
+        for name, kind in table.dtypes.items()
+        if str(name).startswith("class") and pd.api.types.is_float_dtype(kind)
+    ]
+    return table.assign(**{str(name): table[name].map(str, na_action="ignore") for name in numbers})
 
 
 def _answers(

@@ -129,6 +129,19 @@ def test_another_kind_of_data_is_an_error(fitted, tmp_path):
         predict(fitted, tmp_path / "new.npz", news=QUIET)
 
 
+def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
+    answers = pd.DataFrame(
+        {"id": [1, 2], "class": pd.array([1234567.5, None]), "probability": [0.123456789, 1]}
+    )
+    expected = "id,class,probability\n1,1234567.5,0.123457\n2,,1\n"
+    write_predictions(answers, tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text() == expected
+    write_predictions(answers, None)
+    assert capsys.readouterr().out == expected
+    write_predictions(answers, tmp_path / "p.parquet")
+    assert pd.read_parquet(tmp_path / "p.parquet")["class"].tolist()[0] == 1234567.5
+
+
 def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame.to_csv(tmp_path / "new.csv", index=False)

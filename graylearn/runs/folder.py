@@ -162,10 +162,10 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
         difference = first_difference(folder.settings(), settings)
     except SettingsError as error:
         raise FolderTakenError(f"{error}; --overwrite makes the run anew") from error
-    state = "finished" if folder.is_finished else "unfinished"
+    state = "a finished" if folder.is_finished else "an unfinished"
     if difference is not None:
         raise FolderTakenError(
-            f"{folder.path} holds a {state} run of other settings ({difference}); "
+            f"{folder.path} holds {state} run of other settings ({difference}); "
             "name another folder with --out, or replace the run with --overwrite"
         )
     if folder.is_finished:

@@ -36,7 +36,7 @@ def test_other_settings_are_refused_by_name(tmp_path):
     start(tmp_path)
     with (
         pytest.raises(
-            FolderTakenError, match=r"unfinished run of other settings \(epochs was 3 and is now 4\)"
+            FolderTakenError, match=r"holds an unfinished run of other settings \(epochs was 3 and is now 4\)"
         ),
         writing(tmp_path, RunSettings(data="/a.csv", epochs=4), "0", overwrite=False),
     ):

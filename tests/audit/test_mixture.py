@@ -99,3 +99,17 @@ def test_a_large_set_is_fitted_on_a_part_and_judged_whole(monkeypatch):
     assert part.posterior.shape == (9000,)
     assert np.abs(part.posterior - all_of_it.posterior).mean() < 0.02
     assert part.posterior.mean() == pytest.approx(at_random.mean(), abs=0.05)
+
+
+@pytest.mark.parametrize(("k", "believed"), [(3, False), (4, True)])
+def test_with_two_or_three_classes_evidence_must_gain_more(k, believed):
+    """Between gains of 13 and 25, twice the log-likelihood."""
+    between = 0
+    for seed in range(12):
+        p, label, u, _, _ = planted(100 + seed, n=400, k=k, wrong=0.1, a=-2.5, b=(1.6,))
+        fit = fit_noise(p, label, u)
+        gained = fit.log_likelihood
+        if 13 < 2 * (gained["full"] - max(gained["none"], gained["constant"])) < 25:
+            between += 1
+            assert (fit.form == "full") == believed
+    assert between > 2

@@ -6,7 +6,6 @@ from audit_clouds import clouds
 
 from graylearn.audit.neighbours import unit_rows
 from graylearn.audit.strangers import _two_bells, find_strangers, foreign_rank, split_labels
-from graylearn.audit.verdict import threshold_of
 
 
 def test_foreign_rank_counts_foreigners():
@@ -28,6 +27,13 @@ def test_strangers_with_one_label_each_are_found_and_counted(share):
     flagged = found.posterior > 0.5
     assert strange[flagged].mean() > 0.8
     assert flagged[strange].mean() > 0.6
+
+
+def test_more_strangers_than_a_quarter_are_taken_for_classes_that_are_no_clouds():
+    x, label, _ = clouds(4, strangers=0.45)
+    found = find_strangers(x, label, 8, np.ones(len(label), dtype=bool))
+    assert not found.posterior.any()
+    assert found.reason == "classes are not clouds here: too many strangers"
 
 
 @pytest.mark.parametrize("spread", [1.0, 2.0, 4.0, 8.0])
@@ -87,17 +93,3 @@ def test_parts_on_opposite_sides_are_a_class_of_two_kinds():
     found = find_strangers((x - x.mean(axis=0)).astype(np.float32), label, 5, np.ones(1500, dtype=bool))
     assert not found.posterior.any()
     assert "not clouds" in found.reason
-
-
-def test_the_threshold_has_the_largest_expected_f1():
-    random = np.random.default_rng(9)
-    posterior = random.beta(0.3, 1.0, size=500)
-    total = posterior.sum()
-
-    def expected(threshold):
-        flagged = posterior > threshold
-        return 2 * posterior[flagged].sum() / (flagged.sum() + total)
-
-    best = max(np.linspace(0.25, 0.5, 251), key=expected)
-    assert expected(threshold_of(posterior)) >= expected(best) - 1e-9
-    assert threshold_of(np.zeros(5)) == 0.5

@@ -97,3 +97,21 @@ def test_pool_is_a_distribution_with_and_without_features(random):
     np.testing.assert_allclose(both.P.sum(axis=1), 1.0)
     assert both.evidence.shape[0] == 50
     assert np.isfinite(both.evidence).all()
+
+
+def test_a_network_that_has_seen_the_labels_gets_an_even_share(random):
+    label = random.integers(4, size=200)
+    knows = np.full((200, 4), 0.01)
+    knows[np.arange(200), label] = 0.97
+    features = random.normal(size=(200, 3)).astype(np.float32)
+    assert pool_views(knows, label, features).weights["network"] > 0.8
+    seen = pool_views(knows, label, features, held_out=False).weights
+    assert seen["network"] == pytest.approx(1 / 4)
+    assert sum(seen.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("n", "columns"), [(49, 3), (50, 5)])
+def test_distances_to_centres_are_evidence_with_ten_samples_a_feature(random, n, columns):
+    p, label = random.dirichlet(np.ones(4), size=n), random.integers(4, size=n)
+    views = pool_views(p, label, random.normal(size=(n, 5)).astype(np.float32))
+    assert views.evidence.shape == (n, columns)

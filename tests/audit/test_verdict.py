@@ -1,0 +1,120 @@
+"""From posteriors to verdicts: who is flagged, as what, and who is left alone."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from graylearn.audit import verdict
+from graylearn.audit.strangers import Strangers
+from graylearn.audit.verdict import judge, threshold_of
+
+
+def planted(n=1500, k=5, wrong=0.3, seed=0):
+    """Probabilities (N, K) that say the truth, and labels of which a share is drawn at random."""
+    random = np.random.default_rng(seed)
+    p = softmax(3 * random.normal(size=(n, k)), axis=1)
+    true = (p.cumsum(axis=1) > random.random((n, 1))).argmax(axis=1)
+    return p, np.where(random.random(n) < wrong, random.integers(k, size=n), true)
+
+
+def judged(p, label, *, features=None, mode="predictions"):
+    return judge(p, label, tuple(range(p.shape[1])), features, np.arange(len(label)), mode)
+
+
+def test_a_label_that_is_clearly_wrong_is_named_with_the_class_it_looks_like():
+    p, label = planted()
+    found = judged(p, label)
+    clear, best = p.max(axis=1) > 0.98, p.argmax(axis=1)
+    wrong = clear & (label != best)
+    assert wrong.sum() > 30
+    np.testing.assert_array_equal(found.suspected[clear], wrong[clear])
+    np.testing.assert_array_equal(found.kind[clear], wrong[clear])  # 1 is mislabelled
+    np.testing.assert_array_equal(found.suggested[clear], best[clear])
+
+
+def test_a_suspect_that_looks_like_its_own_label_is_nobodys():
+    p, label = planted(wrong=0.7)
+    unsure = np.arange(8)
+    p[unsure] = 0.19
+    p[unsure, label[unsure]] = 0.24
+    found = judged(p, label)
+    assert found.form == "constant"
+    assert found.suspected[unsure].all()  # where most labels are random, a weak yes is not believed
+    assert (found.kind[unsure] == 2).all()
+    assert (found.suggested[unsure] == -1).all()
+    relabelled = found.kind == 1
+    assert relabelled.any()
+    assert (found.suggested[relabelled] != label[relabelled]).all()
+
+
+@pytest.mark.parametrize(("size", "flagged"), [(3, 0), (4, 4)])
+def test_classes_of_three_samples_are_not_judged(size, flagged):
+    p, label = planted(k=6)
+    label[label == 5] = 0
+    p = np.concatenate([p, np.tile([0.95, 0.01, 0.01, 0.01, 0.01, 0.01], (size, 1))])
+    found = judged(p, np.concatenate([label, np.full(size, 5)]))  # nothing like their label
+    assert found.suspected[-size:].sum() == flagged
+    told = [note for note in found.notes if note == "not judged: classes with fewer than 4 samples (5)"]
+    assert len(told) == (size == 3)
+
+
+def test_a_network_that_has_seen_the_labels_must_gain_more():
+    """Between gains of 4 and 8, twice the log-likelihood, labels are doubted where they were not seen."""
+    between = 0
+    for seed in range(40):
+        p, label = planted(n=250, wrong=0.03, seed=seed)
+        told = judged(p, label).details
+        gain = 2 * (told["log_likelihood_constant"] - told["log_likelihood_none"])
+        if 4 < gain < 8:
+            between += 1
+            assert judged(p, label).form == "constant"
+            assert judged(p, label, mode="history").form == "none"
+    assert between > 2
+
+
+def strangers(monkeypatch, chance):
+    """Let the view of strangers say this of every sample it is asked about; returns how it was asked."""
+    asked = []
+
+    def say(features, *_, parts):
+        asked.append(parts)
+        return Strangers(np.full(len(features), chance), chance, "")
+
+    monkeypatch.setattr(verdict, "find_strangers", say)
+    return asked
+
+
+def test_the_chance_of_a_stranger_stands_beside_that_of_a_random_label(monkeypatch):
+    p, label = planted()
+    features = np.random.default_rng(1).normal(size=(len(label), 3)).astype(np.float32)
+    strangers(monkeypatch, 0.0)
+    before = judged(p, label, features=features)
+    strangers(monkeypatch, 0.4)
+    after = judged(p, label, features=features)
+    rest = before.posterior <= threshold_of(before.posterior)
+    assert before.posterior[rest].max() > 0.1
+    np.testing.assert_allclose(after.posterior[rest], 1 - (1 - before.posterior[rest]) * (1 - 0.4))
+    np.testing.assert_array_equal(after.posterior[~rest], before.posterior[~rest])
+    assert after.form == f"{before.form}+strangers"
+
+
+def test_labels_are_parted_only_where_none_looks_drawn_at_random(monkeypatch):
+    asked = strangers(monkeypatch, 0.0)
+    features = np.random.default_rng(1).normal(size=(1500, 3)).astype(np.float32)
+    forms = [judged(*planted(wrong=wrong), features=features).form for wrong in (0.0, 0.3)]
+    assert forms == ["none", "constant"]
+    assert asked == [True, False]
+
+
+def test_the_threshold_is_the_best_for_the_f1_that_the_posterior_expects():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        posterior = random.beta(0.3, 1.0, size=200)
+
+        def expected(limit, posterior=posterior):
+            flagged = posterior > limit
+            return 2 * posterior[flagged].sum() / (flagged.sum() + posterior.sum())
+
+        best = max(expected(limit) for limit in np.linspace(0.25, 0.5, 251))
+        assert expected(threshold_of(posterior)) >= best - 1e-9
+    assert threshold_of(np.zeros(5)) == 0.5

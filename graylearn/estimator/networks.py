@@ -80,7 +80,7 @@ def _check_logits(network: nn.Module, num_classes: int, in_shape: tuple[int, ...
     except (RuntimeError, TypeError, ValueError) as error:
         raise SettingsError(
             f"the network cannot read samples of shape {in_shape} ({str(error).splitlines()[0]}): "
-            "give one made for them"
+            "give one made for them, or a function (num_classes, in_shape) that makes it"
         ) from error
     finally:
         network.train(was_training)

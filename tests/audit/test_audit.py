@@ -192,6 +192,20 @@ def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
         some.save(tmp_path / "c", format="pickle")
 
 
+def test_a_save_that_breaks_off_leaves_no_mixture_of_two_audits(some, tmp_path, monkeypatch):
+    some.save(tmp_path)
+    later = dataclasses.replace(some, score=1 - some.score)
+
+    def full(*_, **__):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="no space"):
+        later.save(tmp_path)
+    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
+        Audit.load(tmp_path)
+
+
 @pytest.mark.parametrize("mode", ["held-out", "history"])
 def test_the_callers_random_numbers_are_left_as_they_were(mode):
     x, y = load_wine(return_X_y=True)

@@ -96,3 +96,16 @@ def test_features_of_any_network_are_read_and_no_hook_stays(iris):
     unit = normalize((features - classifier.familiar_["mean"]) / classifier.familiar_["spread"])
     nearest = (unit @ classifier.familiar_["centres"].T).max(axis=1)
     assert scipy.stats.spearmanr(rest, -nearest).statistic > 0.999
+
+
+def test_scores_compare_with_the_training_samples_that_are_not_suspected(dirty):
+    classifier = GrayClassifier(random_state=0, device="cpu", epochs=5).fit(dirty.x, dirty.y)
+    keep = classifier.audit_.keep
+    assert 0.5 < keep.mean() < 0.8
+    with torch.no_grad():
+        encoded = torch.from_numpy(classifier.encoder_.transform(dirty.x[keep]))
+        features = classifier.network_.forward_features(encoded).double().numpy()
+    np.testing.assert_allclose(classifier.familiar_["mean"], features.mean(axis=0), rtol=1e-4, atol=1e-6)
+    # without a validation set, the share is that of these samples
+    refused = [answer is None for answer in classifier.predict(dirty.x[keep], reject_at=0.9)]
+    assert np.mean(refused) == pytest.approx(0.1, abs=0.005)

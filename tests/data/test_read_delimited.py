@@ -131,6 +131,33 @@ def test_id_column_names_the_rows_and_is_no_feature(csv):
     assert read(csv("key,a,label\n7,1,x\n3,2,y\n"), id="key").ids.tolist() == [7, 3]
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["007", "008", "7"],
+        ["100000000000000000001", "100000000000000000002", "100000000000000000003"],
+        ["12e5", "13e5", "14e5"],
+        ["2020-01-31", "2020-02-28", "2020-03-31"],
+        ["08:00:00", "08:30:00", "09:00:00"],
+    ],
+)
+def test_ids_and_labels_that_numbers_cannot_hold_are_as_written(csv, ids):
+    one, two, three = ids
+    assert read(csv(f"id,a,label\n{one},1,x\n{two},2,y\n{three},3,y\n")).ids.tolist() == ids
+    if "e" not in one:
+        rows = f"1,{one}\n2,{two}\n3,{three}\n"
+        assert read(csv("a,label\n" + rows)).classes == tuple(sorted(ids))
+        with pytest.raises(DataError, match=r"1 of 4 labels are missing \(lines 5\)"):
+            read(csv("a,label\n" + rows + "4,\n"))
+
+
+def test_ids_and_labels_that_numbers_can_hold_are_numbers(csv):
+    assert read(csv("id,a,label\n5.0,1,x\n-6.0,2,y\n")).ids.tolist() == [5, -6]
+    assert read(csv("id,a,label\n1234567890123456789,1,x\n2,2,y\n")).ids.tolist() == [1234567890123456789, 2]
+    assert read(csv("a,label\n1,1.0000000000000e+00\n2,1\n3,2.5\n")).classes == (1.0, 2.5)
+    assert read(csv("a;label\n1,5;1,5\n2,5;2,0\n")).classes == (1.5, 2.0)
+
+
 def test_nameless_first_column_is_the_index_that_pandas_wrote(csv, tmp_path):
     frame = pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}, index=["s0", "s1"])
     frame.to_csv(tmp_path / "index.csv")

@@ -67,7 +67,11 @@ def read_delimited(
         raise DataError(f"{name} has a header ({', '.join(names[:30])}) but no rows")
     table = table_from_arrow(arrow, name)
     lines = lines_before + _line_numbers(raw, separator, len(table.frame), has_header)
-    return Table(table.frame, name, lines, place="line", missing_words=MISSING_WORDS)
+
+    def as_written(column: str) -> pa.ChunkedArray:
+        return _parse(raw, separator, names, has_header, name, lines_before, column)[column]
+
+    return Table(table.frame, name, lines, "line", MISSING_WORDS, as_written)
 
 
 def separator_line(text: str) -> tuple[str, str | None]:
@@ -181,8 +185,15 @@ def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int
 
 
 def _parse(
-    raw: bytes, separator: str, names: list[str], has_header: bool, name: str, lines_before: int
+    raw: bytes,
+    separator: str,
+    names: list[str],
+    has_header: bool,
+    name: str,
+    lines_before: int,
+    column: str | None = None,
 ) -> pa.Table:
+    """All columns in the types that their values suggest, or one `column` as text."""
     block_size = 1 << 20
     quoted = b'"' in raw
     while True:
@@ -195,7 +206,10 @@ def _parse(
                 # Looking for newlines inside quotes costs time, which a file without quotes need not spend.
                 parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=quoted),
                 convert_options=pa.csv.ConvertOptions(
-                    null_values=sorted(MISSING_WORDS), decimal_point=_decimal_point(raw, separator)
+                    null_values=sorted(MISSING_WORDS),
+                    decimal_point=_decimal_point(raw, separator),
+                    include_columns=None if column is None else [column],
+                    column_types=None if column is None else {column: pa.string()},
                 ),
             )
         except pa.ArrowInvalid as error:

@@ -5,13 +5,14 @@ A column is guessed only where its name leaves no doubt; otherwise the error lis
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.errors import DataError
@@ -39,6 +40,8 @@ class Table:
     """What an id is, for errors: a line of a file, a row, or what a column of ids says."""
     missing_words: frozenset[str] = frozenset()
     """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
+    as_written: Callable[[str], pa.ChunkedArray] | None = None
+    """A column as text, where the table was read from text: numbers do not tell 007 from 7."""
 
     def columns_text(self, limit: int = 30) -> str:
         """The names of the columns, for an error message."""
@@ -111,7 +114,8 @@ def samples_from_table(
     text_column = _text_column(table, text, rest, labelled and label is None and raw is None)
     if labelled and raw is None:
         label = label if label is not None else _label_column(table, rest, text_column)
-        raw = table.frame[label]
+    if labelled and label is not None:
+        raw = _names(table, label, _LABEL_FRACTION)
     features = [name for name in rest if name != label]
     y, known = _labels(table, raw, label, classes) if labelled else _no_labels(len(table.frame), classes)
     if text_column is not None:
@@ -172,8 +176,29 @@ def _id_column(table: Table, id: Any, label: Hashable | None) -> Hashable | None
     return named[0] if len(named) == 1 else None
 
 
-def _ids_from(table: Table, column: Hashable) -> np.ndarray:
+# What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
+# ids what has no exponent and at most 15 digits, as labels also exponents, for 1e0 and 1.0 are one class.
+_WHOLE = r"^\s*[+-]?(0|[1-9][0-9]*)\s*$"
+_ID_FRACTION = r"^\s*[+-]?(0|[1-9][0-9]{0,14})?([.,][0-9]*)?\s*$"
+_LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+)?|[iI]nf.*)\s*$"
+
+
+def _names(table: Table, column: Hashable, fraction: str) -> pd.Series:
+    """A column of ids or labels: as it was written, where the numbers that were read of it lost something."""
     values = table.frame[column]
+    if table.as_written is None or _is_text_type(values.dtype) or pd.api.types.is_bool_dtype(values.dtype):
+        return values
+    text = table.as_written(str(column))
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        plain = fraction if pd.api.types.is_float_dtype(values.dtype) else _WHOLE
+        present = pc.filter(text, pa.array(values.notna()))
+        if pc.all(pc.match_substring_regex(present, plain)).as_py() is not False:
+            return values
+    return pd.Series(text.to_pylist(), dtype=object).mask(values.isna().to_numpy(), None)
+
+
+def _ids_from(table: Table, column: Hashable) -> np.ndarray:
+    values = _names(table, column, _ID_FRACTION)
     missing = np.flatnonzero(values.isna())
     if len(missing):
         raise DataError(

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 from training_helpers import blobs, cnn, mlp, pictures
 
 from graylearn.data import Samples
+from graylearn.data.batches.streams import read_targets
 from graylearn.errors import DataError
 from graylearn.training import (
     Augment,
@@ -83,6 +84,39 @@ def test_a_loader_may_drop_its_last_batch_and_every_sample_keeps_its_label():
     np.testing.assert_array_equal(result.history.targets, y)
     assert result.history.count.sum() == 6 * 100
     assert np.isnan(result.history.label_confidence).sum() == 6 * 20
+
+
+class Listed(Mapped):
+    """Lists labels beside its items, as the sets of torchvision do, and counts what is read."""
+
+    def __init__(self, x, y, targets):
+        super().__init__(x, y)
+        self.targets, self.reads = targets, 0
+
+    def __getitem__(self, place):
+        self.reads += 1
+        return super().__getitem__(place)
+
+
+@pytest.mark.parametrize(
+    "names", [(0, 1, 2), (0, 4, 7)], ids=["as items bear them", "before they are renamed"]
+)
+@pytest.mark.parametrize("part", [slice(0, 120), slice(1, 90)])
+@pytest.mark.parametrize("load", [lambda data: data, lambda data: DataLoader(data, batch_size=16)])
+def test_a_list_of_labels_is_believed_where_the_items_bear_them(load, part, names):
+    """A target_transform renames what a dataset lists."""
+    x, y = blobs()
+    data = Listed(x, y, [names[label] for label in y])
+    data = data if part == slice(0, 120) else Subset(data, range(120)[part])
+    result = train(mlp(), load(data), method="standard", epochs=1, log="none")
+    np.testing.assert_array_equal(result.history.targets, y[part])
+
+
+def test_labels_that_are_listed_are_not_read_one_by_one():
+    x, y = blobs()
+    data = Listed(x, y, y)
+    np.testing.assert_array_equal(read_targets(data), y)
+    assert data.reads == 3  # one of each class
 
 
 def test_an_index_with_gaps_is_refused():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate
@@ -19,6 +20,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, defau
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.batches.base import Batch, Order, Preparation, Resumed, batch_ends, check_lengths
 from graylearn.errors import DataError
+
+_LABELS_READ = 64
+"""Items read at most to see whether a dataset's list of labels can be believed."""
 
 
 class _Rows(Dataset[Any]):
@@ -294,16 +298,10 @@ class LoaderBatches(_Streamed):
 
 
 def read_targets(dataset: Any, workers: int = 0) -> Tensor:
-    """The labels of a map-style dataset: its `targets` where it has them, else by reading every sample."""
-    known = getattr(dataset, "targets", None)
-    if known is not None and len(known) == len(dataset):
-        targets = torch.as_tensor(known).long()
-        if targets.ndim == 1 and int(split_item(dataset[0])[1]) == int(targets[0]):
-            return targets
-    if isinstance(dataset, Subset):
-        inner = getattr(dataset.dataset, "targets", None)
-        if inner is not None:
-            return torch.as_tensor(inner).long()[torch.as_tensor(list(dataset.indices))]
+    """The labels of a map-style dataset: its `targets` where items bear them, else by reading every sample."""
+    listed = _listed_targets(dataset)
+    if listed is not None and _borne(dataset, listed):
+        return listed
     loader: DataLoader[Any] = DataLoader(
         _LabelsOnly(dataset), batch_size=256, num_workers=workers, collate_fn=default_collate
     )
@@ -311,6 +309,28 @@ def read_targets(dataset: Any, workers: int = 0) -> Tensor:
     if not parts:
         raise DataError("there are no samples to train on")
     return torch.cat(parts)
+
+
+def _listed_targets(dataset: Any) -> Tensor | None:
+    """The `targets` of a dataset, or of those that a Subset takes; None where there is no such list."""
+    if isinstance(dataset, Subset):
+        inner = _listed_targets(dataset.dataset)
+        return None if inner is None else inner[torch.as_tensor(list(dataset.indices))]
+    listed = getattr(dataset, "targets", None)
+    if listed is None or len(listed) != len(dataset):
+        return None
+    targets = torch.as_tensor(listed).long()
+    return targets if targets.ndim == 1 else None
+
+
+def _borne(dataset: Any, listed: Tensor) -> bool:
+    """Whether the items bear the labels listed: a target_transform may have changed some of them.
+
+    One item of each label is read, of many labels some.
+    """
+    _, first = np.unique(listed.numpy(), return_index=True)
+    some = first[:: -(-len(first) // _LABELS_READ)] if len(first) else first
+    return all(int(split_item(dataset[int(place)])[1]) == int(listed[place]) for place in some)
 
 
 class _LabelsOnly(Dataset[Any]):

@@ -298,7 +298,7 @@ class LoaderBatches(_Streamed):
 
 
 def read_targets(dataset: Any, workers: int = 0) -> Tensor:
-    """The labels of a map-style dataset: its `targets` where items bear them, else by reading every sample."""
+    """The labels of a map-style dataset: its `targets` where items bear them, else by reading them all."""
     listed = _listed_targets(dataset)
     if listed is not None and _borne(dataset, listed):
         return listed

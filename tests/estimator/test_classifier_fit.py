@@ -15,7 +15,7 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.methods import METHODS
 from graylearn.methods.gl import Gray
-from graylearn.training import OptimizerSettings
+from graylearn.training import OptimizerSettings, train
 
 
 def quick(**parameters):
@@ -127,6 +127,23 @@ def test_partial_fit_learns_batch_by_batch(iris):
     assert classifier.audit_ is None
     with pytest.raises(DataError, match="not among the classes"):
         classifier.partial_fit(x[:3], [0, 1, 7])
+
+
+def test_each_call_of_partial_fit_goes_through_the_samples_in_an_order_of_its_own(iris, monkeypatch):
+    x, _, y, _ = iris
+    seeds = []
+
+    def spy(*given, settings, **options):
+        seeds.append(settings.seed)
+        return train(*given, settings=settings, **options)
+
+    monkeypatch.setattr("graylearn.estimator.classifier.train", spy)
+    for _ in range(2):
+        classifier = quick()
+        for _ in range(3):
+            classifier.partial_fit(x, y, classes=[0, 1, 2])
+    assert len(set(seeds[:3])) == 3
+    assert seeds[3:] == seeds[:3]
 
 
 def test_partial_fit_keeps_the_moments_of_the_optimizer(iris):

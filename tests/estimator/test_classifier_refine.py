@@ -53,6 +53,14 @@ def test_a_refined_fit_is_better_and_keeps_the_verdicts(fitted, refined, digits)
     assert refined.score(x_test, y_test) > fitted.score(x_test, y_test) - 0.01
 
 
+def test_where_the_views_know_no_more_the_labels_stay(dirty, refined, monkeypatch):
+    monkeypatch.setattr("graylearn.estimator.classifier.know_more", lambda *_: False)
+    classifier = GrayClassifier(random_state=0, device="cpu", refine=True).fit(dirty.x, dirty.y)
+    assert not classifier.refined_
+    assert classifier.members_ == 5
+    np.testing.assert_array_equal(classifier.audit_.posterior, refined.audit_.posterior)
+
+
 def test_on_clean_data_the_labels_stay(digits):
     x, y, _, x_test, y_test, _ = digits
     plain = GrayClassifier(random_state=0, device="cpu").fit(x, y)

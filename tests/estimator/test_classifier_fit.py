@@ -155,6 +155,22 @@ def test_partial_fit_keeps_the_moments_of_the_optimizer(iris):
     assert {int(state["step"]) for state in optimizer.state.values()} == {2}
 
 
+class HalfRate(Gray):
+    """Gray Learning at half the learning rate."""
+
+    def learning_rate_scale(self, epoch):
+        return 0.5
+
+
+def test_a_method_that_scales_the_rate_does_so_once_in_every_partial_fit(iris):
+    x, _, y, _ = iris
+    classifier = quick(method=HalfRate(), learning_rate=0.01)
+    for _ in range(3):
+        classifier.partial_fit(x, y, classes=[0, 1, 2])
+        (group,) = classifier._lasting.optimizer.param_groups
+        assert group["lr"] == pytest.approx(0.005)
+
+
 def test_networks_by_module_and_by_function(iris):
     x, x_test, y, y_test = iris
     torch.manual_seed(0)

@@ -68,8 +68,8 @@ def member_seeds(seed: int, count: int) -> list[int]:
 
 
 def train_committee(
-    make_network: Callable[[int], nn.Module],
-    make_method: Callable[[], str | Method],
+    new_network: Callable[[int], nn.Module],
+    new_method: Callable[[], str | Method],
     training_set: TrainingSet,
     weight: NDArray[np.float64],
     settings: Settings,
@@ -77,9 +77,9 @@ def train_committee(
 ) -> tuple[MLP, int]:
     """Networks that differ in their first weights and the order of samples, joined; and their epochs."""
     results = train_stack(
-        [make_network(seed) for seed in seeds],
+        [new_network(seed) for seed in seeds],
         (training_set.x, training_set.y),
-        methods=[make_method() for _ in seeds],
+        methods=[new_method() for _ in seeds],
         seeds=list(seeds),
         settings=settings,
         sample_weight=weight if (weight != weight[0]).any() else None,
@@ -89,8 +89,8 @@ def train_committee(
 
 
 def fold_probabilities(
-    make_network: Callable[[int], nn.Module],
-    make_method: Callable[[], str | Method],
+    new_network: Callable[[int], nn.Module],
+    new_method: Callable[[], str | Method],
     training_set: TrainingSet,
     x: NDArray[Any],
     settings: Settings,
@@ -107,9 +107,9 @@ def fold_probabilities(
     weight = np.stack([np.where(of_row == held, 0.0, training_set.weight) for held in range(FOLDS)])
     seeds = [seeding.derive(seed, "fold", held) for held in range(FOLDS)]
     results = train_stack(
-        [make_network(each) for each in seeds],
+        [new_network(each) for each in seeds],
         (training_set.x, training_set.y),
-        methods=[make_method() for _ in seeds],
+        methods=[new_method() for _ in seeds],
         seeds=seeds,
         settings=settings,
         sample_weight=weight,

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -169,6 +170,14 @@ def test_stopped_at_any_place_of_a_schedule_the_rates_go_on_as_unbroken(name, st
     assert [row["accuracy"] for row in again.log] == [row["accuracy"] for row in whole.log]
     for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
+
+
+def test_the_seconds_of_an_epoch_count_what_went_before_the_stop(tmp_path):
+    slow = StopAt(2)
+    plain_loss = slow.loss
+    slow.loss = lambda step: (time.sleep(0.3), plain_loss(step))[1]
+    _, again = in_parts(tmp_path, StopAt(), slow)
+    assert again.log[0]["seconds"] > 0.6
 
 
 class Counting(StopAt):

@@ -36,7 +36,7 @@ def _column(values: NDArray[Any]) -> pd.Series[Any]:
         return pd.Series(values, dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What the audit of N samples found. Larger scores = less likely to belong."""
 
@@ -129,6 +129,10 @@ class Audit:
         if hasattr(data, "filter") and hasattr(data, "columns"):  # polars and pyarrow frames
             return data.filter(self.keep)
         return data[self.keep]
+
+    def __repr__(self) -> str:
+        flagged = int(self.suspected.sum())
+        return f"<Audit of {len(self)} samples, {flagged} suspected: see its table and print(summary())>"
 
     def summary(self, top: int = 5) -> str:
         """A few lines for a person: how much is wrong, of which kind, and the strongest suspects."""

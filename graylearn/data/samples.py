@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal["array", "table", "image", "text"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Samples:
     """N samples with their given labels. Row i of `x`, `y` and `ids` is the same sample."""
 
@@ -53,6 +53,10 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __repr__(self) -> str:
+        labels = f"{self.num_classes} classes ({_some(self.classes)})" if self.classes else "no labels"
+        return f"<{len(self)} Samples of kind {self.kind!r}, shape {self.x.shape}, {labels}>"
 
     @property
     def num_classes(self) -> int:

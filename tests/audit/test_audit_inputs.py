@@ -83,3 +83,8 @@ def test_labels_of_arrow_and_polars_are_read():
         place, names = as_labels(y, None)
         assert place.tolist() == [0, 1, 0]
         assert names == ("x", "y")
+
+
+def test_an_audit_is_shown_in_one_line():
+    found = audit(np.eye(8), [0, 1] * 4)
+    assert repr(found) == "<Audit of 8 samples, 0 suspected: see its table and print(summary())>"

@@ -202,3 +202,10 @@ def test_saved_classes_must_be_a_list_of_labels():
         classes_from_json({"a": 1})
     with pytest.raises(DataError, match="is list"):
         classes_from_json([["a"]])
+
+
+def test_samples_are_shown_in_one_line():
+    few = Samples(np.zeros((500, 3)), np.arange(500) % 2, ("a", "b"), np.arange(500), "array")
+    assert repr(few) == "<500 Samples of kind 'array', shape (500, 3), 2 classes (a, b)>"
+    bare = Samples(np.zeros((2, 3)), np.full(2, -1), (), np.arange(2), "array")
+    assert repr(bare) == "<2 Samples of kind 'array', shape (2, 3), no labels>"

@@ -113,11 +113,21 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     labels = _plain(y)
     if isinstance(labels, pd.DataFrame):
         labels = labels.to_numpy()
+    if (
+        isinstance(labels, pd.Series)
+        and not isinstance(labels.dtype, np.dtype)
+        and labels.dtype.kind in "biu"
+    ):
+        # nullable whole numbers and bools, which scikit-learn would turn into floats
+        plain = {"b": np.bool_, "i": np.int64, "u": np.uint64}[labels.dtype.kind]
+        labels = labels.to_numpy(dtype=object if labels.isna().any() else plain)
     labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("Input y contains NaN or infinity: give each sample a label, or leave it out")
     if labels.dtype == object and pd.isna(labels).any():
         raise DataError("Input y contains NaN or None: give each sample a label, or leave it out")
+    if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
+        raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
     check_classification_targets(labels)
     classes, places = np.unique(labels, return_inverse=True)
     return classes, places.astype(np.int64)

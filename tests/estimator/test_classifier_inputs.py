@@ -137,6 +137,8 @@ def test_images_can_be_audited_by_folds():
         (np.zeros((0, 4, 4, 3), dtype=np.uint8), [], "at least one image"),
         (pd.DataFrame({"a": [1, 2], "b": [1j, 2j]}), [0, 1], "Complex data"),
         (np.eye(4), np.array(["a"] * 4), "one class, 'a'"),
+        (np.eye(4), np.array([0, "a", 1, "b"], dtype=object), "mixes text with other values"),
+        (np.eye(4), pd.Series([0, 1, pd.NA, 1], dtype="Int64"), "NaN or None"),
         (np.zeros((4, 8, 8)), [0, 1, 0, 1], "give images as uint8"),
         (["good", "bad"], [0, 1], "X is text: turn it into features"),
         (pd.Series(["good", "bad"]), [0, 1], "X is text: turn it into features"),
@@ -162,6 +164,17 @@ def test_what_cannot_be_fitted_is_refused(x, y, words):
 def test_numbers_that_are_none_are_refused(wrong):
     with pytest.raises(SettingsError, match=rf"{next(iter(wrong))} is .*: expected a"):
         quick(**wrong).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [("Int64", [3, 4]), ("boolean", [False, True]), ("string", ["x", "y"]), ("category", ["x", "y"])],
+)
+def test_labels_of_pandas_types_come_back_as_what_they_are(dtype, values):
+    x = np.array([[0.0, 1.0], [5.0, 2.0]] * 10)
+    classifier = quick(epochs=1).fit(x, pd.Series(values * 10, dtype=dtype))
+    assert classifier.classes_.tolist() == values
+    assert {type(label) for label in classifier.predict(x).tolist()} == {type(values[0])}
 
 
 def test_an_array_of_words_is_a_table():

@@ -109,6 +109,10 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
             f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals or how accents "
             f"are encoded, and count as {len(alike)} classes; write them alike if they are one"
         )
+    if (sentences := _sentences(samples)) is not None:
+        news.note(
+            f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
+        )
     if settings.features == "pixels" and samples.kind != "image":
         raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
     settings = changed(settings, label=source.columns.label or settings.label)
@@ -218,6 +222,16 @@ def _with_columns_of(samples: Samples, read: Samples, path: Path, news: News) ->
     if extra := [str(name) for name in found if name not in wanted]:
         news.note(f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}")
     return dataclasses.replace(read, x=read.x[wanted])
+
+
+def _sentences(samples: Samples) -> str | None:
+    """The only column of a table, where it holds sentences rather than categories."""
+    if samples.kind != "table" or samples.x.shape[1] != 1:
+        return None
+    words = samples.x.iloc[:, 0].dropna()
+    text = words[[isinstance(word, str) for word in words]]
+    holds = len(text) and text.str.count(" ").mean() >= 2 and 2 * text.nunique() > len(text)
+    return str(samples.x.columns[0]) if holds else None
 
 
 def alike_labels(classes: Sequence[Label]) -> list[list[str]]:

@@ -73,3 +73,13 @@ def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, cap
     rows.drop(columns="b").to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(DataError, match=r"test\.csv lacks 1 of the 2 columns to learn from: b"):
         prepare(settings, tmp_path, News())
+
+
+@pytest.mark.parametrize(("kind", "told"), [("sentence", True), ("category", False), ("number", False)])
+def test_a_column_of_sentences_alone_is_told(tmp_path, capsys, kind, told):
+    path = tmp_path / "a.csv"
+    cell = {"sentence": "it broke after {} days", "category": "made of wood", "number": "{}.5"}[kind]
+    rows = "".join(f"{cell.format(row)},{row % 2}\n" for row in range(30))
+    path.write_text("review,label\n" + rows)
+    prepare(RunSettings(data=str(path)), tmp_path, News())
+    assert ("--text review would learn from what they say" in capsys.readouterr().err) == told

@@ -196,6 +196,22 @@ class Counting(StopAt):
         return super().loss(step) * self.begun
 
 
+class Anew(StopAt):
+    """Makes a factor on the loss at the start of each epoch, which no checkpoint keeps."""
+
+    def start_epoch(self, epoch):
+        self.factor = 1 + epoch
+
+    def loss(self, step):
+        return super().loss(step) * self.factor
+
+
+def test_what_a_method_makes_at_the_start_of_an_epoch_is_made_again(tmp_path):
+    whole, again = in_parts(tmp_path, Anew(), Anew(12))
+    for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
 def test_what_a_method_changes_in_place_at_the_start_of_an_epoch_is_changed_once(tmp_path):
     method = Counting()
     whole, again = in_parts(tmp_path, method, Counting(12))
@@ -218,6 +234,15 @@ def test_resuming_a_finished_run_trains_no_more(tmp_path):
     np.testing.assert_array_equal(first.history.label_confidence, second.history.label_confidence)
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [0, 1]
+
+
+def test_resuming_a_run_that_a_callback_ended_trains_no_more(tmp_path):
+    ended = fit(tmp_path, epochs=4, callbacks=[lambda end: end.epoch == 1])
+    again = fit(tmp_path, epochs=4, resume=True)
+    assert again.log == ended.log
+    assert len(again.log) == 2
+    for mine, theirs in zip(ended.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
 
 
 def test_resuming_clears_what_killed_runs_left(tmp_path):

@@ -107,6 +107,20 @@ def test_sample_weights_scale_the_losses_and_zero_leaves_a_sample_out(opaque):
     assert_same_weights(model, reference)
 
 
+def test_the_loss_in_the_log_is_the_weighted_mean():
+    x, y = blobs()
+    weights = torch.rand(len(x), generator=torch.Generator().manual_seed(3)) + 0.1
+    model = mlp()
+    with torch.no_grad():
+        losses = F.cross_entropy(model(x), y, reduction="none")
+    result = train(
+        model, (x, y), method="standard", epochs=1, batch_size=len(x), sample_weight=weights, log="none"
+    )
+    expected = float((losses * weights).sum() / weights.sum())
+    assert result.log[0]["loss"] == pytest.approx(expected, rel=1e-5)
+    assert expected != pytest.approx(float(losses.mean()), rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("schedule", "after_warmup"),
     [

@@ -3,9 +3,9 @@
     python benchmarks/first_steps.py --data FOLDER     # FOLDER has CIFAR-10; two minutes on an H200
 
 ResNet18 on half of CIFAR-10 without a single OOD sample, `paper` against `paper-warm`, standard training and
-gl; runs of one seed differ in nothing else. `grown` is the norm of all convolutions after the first epoch over
-that before it: batch norm makes a layer blind to the scale of its weights, so the more they grow, the less
-every later step turns them.
+gl; runs of one seed differ in nothing else. `grown` is the norm of all convolutions after the first epoch
+over that before it: batch norm makes a layer blind to the scale of its weights, so the more they grow, the
+less every later step turns them.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ for standard training on that set were not trained to the end: a schedule cut to
 numbers stand in the tables, marked, and judge no claim. Earlier image runs whose epochs ended on a batch of
 less than a quarter of the size are left out altogether, because
 [that alone costs up to ten points](measurements.md#the-last-batch-of-an-epoch); where a line lacks its
-oracle, this is why. Where a line does not say *warm-up* or *one cycle*, the rate is .1 from the first step on,
-as in the paper; in a run of few epochs
+oracle, this is why. Where a line does not say *warm-up* or *one cycle*, the rate is .1 from the first step
+on, as in the paper; in a run of few epochs
 [the luck of those first steps](measurements.md#the-first-steps-of-a-run) is worth a point or two to the end.
 
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as

@@ -123,7 +123,8 @@ run, and `fast` a short run of large batches."""
 def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Settings:
     """The preset or the settings, with every change that is not None.
 
-    `optimizer` and `schedule` may also be names, `learning_rate` changes the optimizer's.
+    `optimizer` and `schedule` may also be names: of another kind than there was, at its defaults; of the same
+    kind, as it was. `learning_rate` changes the optimizer's.
     """
     if preset is not None and settings is not None:
         raise SettingsError("give preset or settings, not both")
@@ -133,7 +134,9 @@ def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Se
     known = {name: value for name, value in changes.items() if value is not None}
     rate = known.pop("learning_rate", None)
     optimizer = known.get("optimizer", base.optimizer)
-    if isinstance(optimizer, str):
+    if isinstance(base.optimizer, OptimizerSettings) and optimizer == base.optimizer.name:
+        optimizer = base.optimizer
+    elif isinstance(optimizer, str):
         optimizer = OptimizerSettings(optimizer)  # type: ignore[arg-type]  # checked there
         if rate is None and optimizer.name == "sgd":
             raise SettingsError("sgd has no learning rate that suits all: give learning_rate")
@@ -142,7 +145,9 @@ def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Se
             raise SettingsError("learning_rate cannot reach into an optimizer function: set it there")
         optimizer = dataclasses.replace(optimizer, learning_rate=rate)
     known["optimizer"] = optimizer
-    if isinstance(known.get("schedule"), str):
+    if known.get("schedule") == base.schedule.name:
+        known["schedule"] = base.schedule
+    elif isinstance(known.get("schedule"), str):
         known["schedule"] = ScheduleSettings(known["schedule"])
     if isinstance(known.get("augment"), bool):
         known["augment"] = Augment() if known["augment"] else None

@@ -15,9 +15,11 @@ from training_helpers import Opaque, blobs, mlp
 from graylearn.errors import DivergedError, SettingsError
 from graylearn.methods import make_method
 from graylearn.training import PRESETS, ScheduleSettings, train
+from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.progress import make_reporter
 from graylearn.training.schedules import schedule_factor
 from graylearn.training.seeding import epoch_order
+from graylearn.training.settings import resolve
 
 
 def factors(schedule, epochs, steps=1):
@@ -49,6 +51,19 @@ def test_paper_warm_differs_from_paper_in_its_warmup_alone():
     cold, gentle = factors(paper.schedule, 20, 3), factors(warm.schedule, 20, 3)
     assert gentle[:3] == pytest.approx([0.01, 0.34, 0.67])
     assert gentle[3:] == cold[3:]
+
+
+def test_naming_what_a_preset_has_already_keeps_it_as_it_is():
+    paper = PRESETS["paper"]
+    assert resolve("paper", None, optimizer="sgd", schedule="step") == paper
+    slower = resolve("paper", None, optimizer="sgd", learning_rate=0.05)
+    assert slower.optimizer == replace(paper.optimizer, learning_rate=0.05)
+    warm = resolve("paper-warm", None, schedule="step")
+    assert warm.schedule.warmup == 0.05
+    other = resolve("paper", None, optimizer="adam", schedule="cosine")
+    assert (other.optimizer, other.schedule) == (OptimizerSettings("adam"), ScheduleSettings("cosine"))
+    with pytest.raises(SettingsError, match="give learning_rate"):
+        resolve("table", None, optimizer="sgd")
 
 
 def test_cosine_falls_as_half_a_cosine_after_a_warmup():

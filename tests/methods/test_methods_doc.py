@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from graylearn.methods import METHODS, make_method
 from graylearn.nets.mlp import MLP
-from graylearn.training import train
+from graylearn.training import PRESETS, train
 
 PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
 
@@ -31,11 +31,28 @@ def trimmed(monkeypatch):
     return source
 
 
+def rows_after(heading):
+    """Name -> line of the tables of one section."""
+    section = PAGE.split(heading)[1].split("\n## ")[0]
+    return {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*$", section, re.MULTILINE)}
+
+
+def test_every_preset_is_in_the_table_with_its_length_and_rate():
+    rows = rows_after("## Presets")
+    assert list(rows) == list(PRESETS)
+    for name, row in rows.items():
+        preset = PRESETS[name]
+        assert row.endswith(f"| {preset.epochs}, {preset.batch_size} |"), name
+        rate = f"{preset.optimizer.learning_rate:g}".removeprefix("0")
+        said = f"| {preset.optimizer.name} {rate}"
+        if name == "paper-warm":
+            assert preset.optimizer == PRESETS["paper"].optimizer
+            said = "| as `paper` |"
+        assert said in row.lower(), name
+
+
 def test_every_method_and_every_option_is_in_the_table():
-    rows = {}
-    for line in PAGE.splitlines():
-        if found := re.match(r"\| `([^`]+)` \|", line):
-            rows[found[1]] = line
+    rows = rows_after("## All of them")
     assert list(rows) == list(METHODS)
     for name, row in rows.items():
         inherited = "those of `spl`" in row

@@ -52,7 +52,7 @@ from graylearn.estimator.rejection import (
 )
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import TrainingSet, make_training_set
-from graylearn.methods import Method
+from graylearn.methods import Method, as_method
 from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
 
@@ -254,6 +254,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _check_parameters(self) -> None:
         check_numbers(self.epochs, self.batch_size, self.learning_rate)
+        as_method(self.method)
         if self.audit not in ("auto", "history", "held-out", None):
             raise SettingsError(f"audit is {self.audit!r}: use 'auto', 'history', 'held-out' or None")
         if self.refine and self.audit is None:

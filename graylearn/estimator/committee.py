@@ -17,7 +17,7 @@ from torch import nn
 
 from graylearn.audit.heldout import stratified_folds
 from graylearn.estimator.trainset import TrainingSet
-from graylearn.methods import Method, make_method
+from graylearn.methods import Method, as_method
 from graylearn.nets import MLP
 from graylearn.training import OptimizerSettings, Settings, seeding, train_stack
 
@@ -35,7 +35,7 @@ def can_share_a_stack(method: str | Method) -> bool:
 
     Those that read features learn from all samples of a batch, also from those whose loss counts nothing.
     """
-    made = make_method(method) if isinstance(method, str) else method
+    made = as_method(method)
     return made.networks == 1 and not made.needs_features
 
 

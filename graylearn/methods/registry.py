@@ -67,6 +67,17 @@ def make_method(name: str, **options: Any) -> Method:
     return METHODS[name](**options)
 
 
+def as_method(given: str | Method) -> Method:
+    """The method that a name stands for, or the one that was given."""
+    if isinstance(given, str):
+        return make_method(given)
+    if not isinstance(given, Method):
+        raise SettingsError(
+            f"method is {given!r}: use a name ({', '.join(METHODS)}) or what make_method gives"
+        )
+    return given
+
+
 def _nearest(wrong: str, right: list[str], otherwise: str) -> str:
     """The names close to a mistyped one, or all of them where none is."""
     lower = {name.lower(): name for name in right}

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
-from graylearn.methods import Method, make_method
+from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
 from graylearn.training.assignment import Assignment
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint
@@ -131,7 +131,7 @@ def train(
         history_bytes=history_bytes,
         log=log,
     )
-    teacher = make_method(method) if isinstance(method, str) else method
+    teacher = as_method(method)
     where = devices.choose(chosen.device)
     with seeding.seeded(chosen.seed, where), devices.prepared(where, chosen.deterministic):
         return _train(model, data, teacher, chosen, where, sample_weight, validation, callbacks, began)

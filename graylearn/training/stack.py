@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from graylearn.data.batches.base import Order, Preparation, StackBatches
 from graylearn.errors import DataError, SettingsError
-from graylearn.methods import Method, make_method
+from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
 from graylearn.training.assignment import Assignment
 from graylearn.training.history import History
@@ -197,7 +197,7 @@ def _count(models: Any, methods: Any, seeds: Any) -> int:
 
 def _teachers(methods: str | Method | Sequence[str | Method], count: int) -> list[Method]:
     listed = [methods] * count if isinstance(methods, str | Method) else list(methods)
-    teachers = [make_method(item) if isinstance(item, str) else copy.deepcopy(item) for item in listed]
+    teachers = [as_method(item if isinstance(item, str) else copy.deepcopy(item)) for item in listed]
     for teacher in teachers:
         if teacher.networks != 1:
             raise SettingsError(

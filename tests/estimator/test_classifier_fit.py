@@ -199,6 +199,8 @@ def test_networks_by_module_and_by_function(iris):
         ({"augment": True}, "augment changes images"),
         ({"patience": 0}, "patience"),
         ({"epochs": 0}, "epochs is 0"),
+        ({"method": None}, "method is None: use a name"),
+        ({"method": "gll"}, "did you mean gl"),
         ({"optimizer": lambda p: torch.optim.SGD(p, lr=0.1), "learning_rate": 0.1}, "learning_rate"),
     ],
 )

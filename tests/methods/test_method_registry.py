@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from graylearn.errors import SettingsError
-from graylearn.methods import METHODS, Method, make_method
+from graylearn.methods import METHODS, Method, as_method, make_method
 
 NAMES = [
     *("standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl"),
@@ -45,6 +45,15 @@ def test_defaults_are_those_of_the_definitions():
 def test_options_reach_the_method():
     assert make_method("gce", q=0.5) == METHODS["gce"](q=0.5)
     assert make_method("gce", q=0.5) != make_method("gce")
+
+
+def test_a_method_is_a_name_or_a_method():
+    gray = make_method("gl")
+    assert as_method(gray) is gray
+    assert as_method("gl") == gray
+    for wrong in (None, 3, type(gray)):
+        with pytest.raises(SettingsError, match="use a name .*standard"):
+            as_method(wrong)
 
 
 @pytest.mark.parametrize(

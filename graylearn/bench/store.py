@@ -123,7 +123,7 @@ def _mend(file: int) -> None:
         os.ftruncate(file, end)
 
 
-if os.name == "nt":  # pragma: no cover
+if os.name == "nt":
 
     def _lock(file: int) -> None:
         import msvcrt

@@ -143,7 +143,7 @@ def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Se
     if rate is not None:
         if not isinstance(optimizer, OptimizerSettings):
             raise SettingsError("learning_rate cannot reach into an optimizer function: set it there")
-        optimizer = dataclasses.replace(optimizer, learning_rate=rate)
+        optimizer = replace(optimizer, learning_rate=rate)
     known["optimizer"] = optimizer
     if known.get("schedule") == base.schedule.name:
         known["schedule"] = base.schedule
@@ -153,4 +153,4 @@ def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Se
         known["augment"] = Augment() if known["augment"] else None
     if "checkpoint" in known:
         known["checkpoint"] = Path(known["checkpoint"])
-    return dataclasses.replace(base, **known)
+    return replace(base, **known)

@@ -197,7 +197,7 @@ def _count(models: Any, methods: Any, seeds: Any) -> int:
 
 def _teachers(methods: str | Method | Sequence[str | Method], count: int) -> list[Method]:
     listed = [methods] * count if isinstance(methods, str | Method) else list(methods)
-    teachers = [as_method(item if isinstance(item, str) else copy.deepcopy(item)) for item in listed]
+    teachers = [as_method(copy.deepcopy(item)) for item in listed]
     for teacher in teachers:
         if teacher.networks != 1:
             raise SettingsError(

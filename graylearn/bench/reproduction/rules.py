@@ -25,7 +25,16 @@ from graylearn.bench.reproduction.judgement import (
     state_for,
     versus,
 )
-from graylearn.bench.statistics import LEVEL, MARGIN, Comparison, compare, from_differences, p_text, spread
+from graylearn.bench.statistics import (
+    LEVEL,
+    MARGIN,
+    Comparison,
+    compare,
+    counted,
+    from_differences,
+    p_text,
+    spread,
+)
 
 # --- images -----------------------------------------------------------------------------------------------
 
@@ -316,8 +325,7 @@ def _errors(found: Sequence[Group]) -> str:
     if not pairs:
         return ""
     before, after = (fmean(side) for side in zip(*pairs, strict=True))
-    over_what = f"in the mean of {len(pairs)} settings" if len(pairs) > 1 else "in one setting"
-    return f"{before:.2f} -> {after:.2f} % {over_what}"
+    return f"{before:.2f} -> {after:.2f} % in the mean of {counted(len(pairs), 'setting')}"
 
 
 NEAR_PERFECT = 2.0
@@ -335,7 +343,9 @@ def calibration_perfect(evidence: Evidence) -> Judgement:
             what = group_title(group, "labels", "epochs")
             parts.append(Part(what, state, f"GL {error.mean:.2f} %", error.n))
     rule = f"GL's calibration error is at most {NEAR_PERFECT:g} %, what the paper calls near perfect."
-    headline = f"GL {min(errors):.2f} to {max(errors):.2f} % in {len(errors)} settings" if errors else ""
+    headline = ""
+    if errors:
+        headline = f"GL {min(errors):.2f} to {max(errors):.2f} % in {counted(len(errors), 'setting')}"
     return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)
 
 
@@ -373,7 +383,7 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
         before, after = (fmean(side) for side in zip(*means, strict=True))
         headline = (
             f"confidence - accuracy: Standard {before:+.1f}, GL {after:+.1f} points in the mean of "
-            f"{len(means)} settings"
+            f"{counted(len(means), 'setting')}"
         )
     rule = "Standard's mean confidence is above its accuracy, and GL's excess is shown to be smaller."
     return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)

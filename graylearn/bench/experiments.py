@@ -28,7 +28,7 @@ MISSING = tuple(Source(name, "mini-imagenet") for name in ("cifar10", "svhn", "c
 """The paper's own image sets, which wait for their files."""
 
 _SHORT = Schedule("fast", 25, 512)
-_LONG = Schedule("paper", 100, 128)
+_LONG = Schedule("paper-warm", 100, 128)
 _TABLE_SOURCES = tuple(Source(name) for name in TABLES)
 _ABLATION = ("standard", "nl", "standard+nl", "gl", "oracle", "gl-label", "gl+refine")
 

@@ -154,7 +154,7 @@ def _mean(group: Group, method: str) -> str:
 
 
 FACTORS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("preset", "schedule", {"fast": "short (one cycle)", "paper": "long (steps after a high rate)"}),
+    ("preset", "schedule", {"fast": "short (one cycle)", "paper-warm": "long (steps after a high rate)"}),
     ("dataset", "classes", {"cifar10/8": "few (8)", "tiny-imagenet/100": "many (100)"}),
     ("ood", "OOD samples", {"other-classes": "near (other classes)", "svhn": "far (SVHN)"}),
     ("labels", "labels", {"random": "random", "specific": "specific"}),
@@ -200,7 +200,7 @@ def _matched(found: Sequence[Regime], name: str, low: str, high: str) -> list[tu
     others = [factor for factor, _, _ in FACTORS if factor != name]
 
     def key(regime: Regime) -> tuple[str, ...]:
-        return tuple(str(regime.group.get(other)) for other in (*others, "alpha", "net"))
+        return tuple(str(regime.group.get(other)) for other in (*others, "alpha", "net", "train_size"))
 
     at_low = {key(r): r for r in found if r.group.get(name) == low}
     at_high = {key(r): r for r in found if r.group.get(name) == high}

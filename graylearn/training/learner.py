@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -58,6 +58,24 @@ class Learner(Protocol):
     def load_optimizer_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `optimizer_state` gave."""
         ...
+
+
+@contextlib.contextmanager
+def _each(modules: Sequence[nn.Module], **changed: bool) -> Iterator[None]:
+    """Modules with other attributes for a while."""
+    before = [{name: getattr(module, name) for name in changed} for module in modules]
+    try:
+        for module in modules:
+            _set(module, changed)
+        yield
+    finally:
+        for module, kept in zip(modules, before, strict=True):
+            _set(module, kept)
+
+
+def _set(module: nn.Module, values: dict[str, bool]) -> None:
+    for name, value in values.items():
+        setattr(module, name, value)
 
 
 class ModuleLearner:
@@ -119,22 +137,22 @@ class ModuleLearner:
 
     def _forward_lone(self, inputs: Tensor) -> Output:
         """A batch of one sample, which has no variance of its own: batch norm uses its running statistics."""
-        training = [norm.training for norm in self.norms]
-        for norm in self.norms:
-            norm.eval()
-        try:
-            with self._autocast():
-                return as_output(self.network(inputs))
-        finally:
-            for norm, was in zip(self.norms, training, strict=True):
-                norm.train(was)
+        with _each(self.norms, training=False), self._autocast():
+            return as_output(self.network(inputs))
 
     def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
-        """A further pass within the same step; not through CUDA graphs, which would overwrite the first."""
+        """A further pass within the same step; not through CUDA graphs, which would overwrite the first.
+
+        Batch norm takes its running statistics from the samples alone, not from what a method makes of
+        them: means of twenty images have another spread, and a network that expects them misjudges the
+        images it is given later (lcvd loses ten points on CIFAR-10, docs/measurements.md).
+        """
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:
             network = self.compiled
-        with self._autocast():
+        if inputs.shape[0] == 1 and self.norms:
+            return self._forward_lone(inputs)
+        with _each(self.norms, track_running_stats=False), self._autocast():
             return as_output(network(inputs))
 
     def update(self, losses: Tensor, weight: Tensor) -> None:

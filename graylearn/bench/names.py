@@ -73,9 +73,15 @@ def schedule_text(cell: Mapping[str, Any]) -> str:
 
 
 def length(cell: Mapping[str, Any]) -> str:
-    """How long a cell was trained, and how where that is not the paper's way."""
+    """How long a cell was trained, and how and on what where that is not the paper's way."""
     way = {"paper-warm": ", warm-up", "fast": ", one cycle"}.get(str(cell.get("preset")), "")
-    return f"{cell.get('epochs')} epochs{way}"
+    return f"{cell.get('epochs')} epochs{way}{part(cell)}"
+
+
+def part(cell: Mapping[str, Any]) -> str:
+    """`, 16,000 images` where not all in-distribution training samples were taken."""
+    size = cell.get("train_size")
+    return "" if size is None else f", {size:,} {'images' if cell.get('kind') == 'image' else 'samples'}"
 
 
 def shape(cell: Mapping[str, Any]) -> str:

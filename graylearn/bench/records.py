@@ -121,29 +121,6 @@ def records(rows: Iterable[Row]) -> list[Record]:
     ]
 
 
-def read_images(path: str | Path) -> list[Record]:
-    """The runs of benchmarks/images.py, whose rows are flat, as records of the experiment `images`."""
-    path = Path(path)
-    if not path.exists():
-        return []
-    found = []
-    classes = {"cifar10": 8, "tiny-imagenet": 100}  # how many are in-distribution there
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        names = ("dataset", "method", "labels", "alpha", "seed", "net", "preset", "epochs", "batch_size")
-        cell = {name: row[name] for name in names}
-        cell |= {
-            "dataset": f"{row['dataset']}/{classes[row['dataset']]}",
-            "kind": "image",
-            "protocol": "paper",
-        }
-        # told apart from cells of the sweep, which draw other OOD samples under the same seed
-        cell |= {"ood": "other-classes", "measured_by": "benchmarks/images.py"}
-        measured = {name: value for name, value in row.items() if name not in names}
-        found.append(Record("images", cell, measured, row))
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
     """All methods and seeds of one setting: one column of a table, one point of a figure."""

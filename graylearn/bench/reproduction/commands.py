@@ -20,15 +20,9 @@ def commands(experiment: str, found: Sequence[Record]) -> list[str]:
     """The shortest commands whose cells include those of the records."""
     by_way: dict[tuple[object, ...], list[Record]] = {}
     for record in found:
-        if record.get("measured_by") is None:
-            way = tuple(record.get(name) for name in WAY)
-            by_way.setdefault(way, []).append(record)
-    made = [_command(experiment, members) for members in by_way.values()]
-    if any(record.get("measured_by") for record in found):
-        first = next(record for record in found if record.get("measured_by"))
-        epochs, batch = first.get("epochs"), first.get("batch_size")
-        made.append(f"python benchmarks/images.py --epochs {epochs} --batch-size {batch}")
-    return list(dict.fromkeys(made))
+        way = tuple(record.get(name) for name in WAY)
+        by_way.setdefault(way, []).append(record)
+    return list(dict.fromkeys(_command(experiment, members) for members in by_way.values()))
 
 
 def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:

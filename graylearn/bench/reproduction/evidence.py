@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from graylearn.bench import paper
+from graylearn.bench import names, paper
 from graylearn.bench.experiments import EXPERIMENTS
-from graylearn.bench.records import Group, Record, every_record, groups, read, read_images
+from graylearn.bench.records import Group, Record, every_record, groups, read
 from graylearn.bench.statistics import spread
 from graylearn.bench.summary import in_order
 
@@ -27,38 +27,23 @@ def is_finished(group: Group) -> bool:
     return printed is None or best >= printed["standard"] - SHORT_OF_THE_PAPER
 
 
-def ends_fairly(record: Record) -> bool:
-    """Whether no epoch ended on a batch of less than a quarter of the size.
-
-    Image runs of the first revision took whatever was left as their last batch. A handful of samples is a
-    step of the full rate on noise, and costs points that other methods of the setting may not have paid:
-    ten where a 64th was left, half a point where it was a quarter (results/last_batch.jsonl).
-    """
-    if record.get("kind") != "image" or record.get("revision", 1) > 1:
-        return True
-    size = int(record.get("batch_size"))
-    left = int(record.measured.get("samples", 0)) % size
-    return left == 0 or 4 * left >= size
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The records of every store in a results folder that a claim can be judged by."""
 
     by_experiment: dict[str, list[Record]]
     """Experiment -> its records; an experiment that was not run has none."""
-    images: list[Record]
-    """The runs of benchmarks/images.py."""
 
     @classmethod
     def read(cls, folder: str | Path) -> Evidence:
-        """Everything in a results folder that ends fairly; what is not there is empty."""
+        """Everything in a results folder; what is not there is empty."""
         folder = Path(folder)
-        found = {
-            name: [r for r in read(folder / f"{name}.jsonl") if r.experiment == name and ends_fairly(r)]
-            for name in EXPERIMENTS
-        }
-        return cls(found, [r for r in read_images(folder / "images.jsonl") if ends_fairly(r)])
+        return cls(
+            {
+                name: [r for r in read(folder / f"{name}.jsonl") if r.experiment == name]
+                for name in EXPERIMENTS
+            }
+        )
 
     def records(self, *experiments: str) -> list[Record]:
         """The records of some experiments."""
@@ -78,9 +63,8 @@ class Evidence:
 
     @cached_property
     def every_group(self) -> list[Group]:
-        """All finished groups of all experiments, the earlier image runs included."""
-        every = groups([*self.records(*EXPERIMENTS), *self.images])
-        return in_order([g for g in every if is_finished(g)], ORDER)
+        """All finished groups of all experiments."""
+        return self.groups(*EXPERIMENTS)
 
 
 def where(found: Iterable[Group], **settings: object) -> list[Group]:
@@ -97,3 +81,11 @@ def labelled(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
     """(labels, groups) with specific and with random labels, where there are any."""
     pairs = [(labels, where(found, labels=labels)) for labels in ("specific", "random")]
     return [(labels, members) for labels, members in pairs if members]
+
+
+def trained_alike(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
+    """(schedule, groups) of those trained the same way, networks aside."""
+    ways: dict[str, list[Group]] = {}
+    for group in found:
+        ways.setdefault(f"{names.length(group.cell)}, batch {group.get('batch_size')}", []).append(group)
+    return list(ways.items())

@@ -10,7 +10,7 @@ from graylearn.bench import names, paper
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.render import markdown_grid
 from graylearn.bench.reproduction.evidence import SHORT_OF_THE_PAPER, Evidence
-from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare
+from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare, counted
 from graylearn.bench.summary import NOT_AT_HAND
 
 HOW_JUDGED = f"""## How a claim is judged
@@ -29,11 +29,8 @@ same OOD samples. The tests speak of other seeds on the same data, not of other 
 
 Image settings whose best method stays more than {SHORT_OF_THE_PAPER:g} points below what the paper prints
 for standard training on that set were not trained to the end: a schedule cut to the time there was. Their
-numbers stand in the tables, marked, and judge no claim. Earlier image runs whose epochs ended on a batch of
-less than a quarter of the size are left out altogether, because
-[that alone costs up to ten points](measurements.md#the-last-batch-of-an-epoch); where a line lacks its
-oracle, this is why. Where a line does not say *warm-up* or *one cycle*, the rate is .1 from the first step
-on, as in the paper; in a run of few epochs
+numbers stand in the tables, marked, and judge no claim. Where a line does not say *warm-up* or *one cycle*,
+the rate is .1 from the first step on, as in the paper; in a run of few epochs
 [the luck of those first steps](measurements.md#the-first-steps-of-a-run) is worth a point or two to the end.
 
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as
@@ -61,25 +58,34 @@ Worked out, with the code that computes the corrected identity, on [the theory p
 
 def noise(evidence: Evidence) -> str:
     """How much one seed can say: how a difference varies with the seed, and what the margin is worth."""
-    variances = []
+    variances: dict[bool, list[float]] = {True: [], False: []}  # by whether the rate begins low
     for group in evidence.every_group:
         found = compare(group.values("gl"), group.values("standard"))
         if group.get("kind") == "image" and found is not None and found.sd is not None:
-            variances.append(found.sd**2)
+            variances[group.get("preset") != "paper"].append(found.sd**2)
     start = (
         "Parts are not corrected for being many: of a hundred without any effect, about five would be "
         "shown, one way or the other. "
     )
-    if not variances:
+    told = [
+        f"{_by_chance(own)} {'after a warm-up' if warm else 'at the full rate from the first step on'}"
+        for warm, own in variances.items()
+        if own
+    ]
+    if not told:
         return f"{start}No image setting has several seeds yet, so what one seed is worth is not known."
-    sd = fmean(variances) ** 0.5
-    by_chance = 2 * float(stats.norm.sf(MARGIN / sd)) if sd > 0 else 0.0
-    settings = f"{len(variances)} image setting{'' if len(variances) == 1 else 's'}"
     return (
-        f"{start}For single seeds the rate follows from the spread: GL - Standard varies by {sd:.2f} points "
-        f"from seed to seed (pooled over {settings} with several), so that about {100 * by_chance:.0f} % of "
-        f"single-seed parts without any effect would pass the margin of {MARGIN} points."
+        f"{start}How many single-seed parts without any effect would pass the margin of {MARGIN} points "
+        "follows from how much GL - Standard varies from seed to seed, pooled over the image settings that "
+        f"have several: about {' and '.join(told)}. Smaller training sets vary more."
     )
+
+
+def _by_chance(variances: list[float]) -> str:
+    """How often chance alone passes the margin, and the spread that says so."""
+    sd = fmean(variances) ** 0.5
+    rate = 2 * float(stats.norm.sf(MARGIN / sd)) if sd > 0 else 0.0
+    return f"{100 * rate:.0f} % (it varies by {sd:.2f} points, {counted(len(variances), 'setting')})"
 
 
 def own_numbers() -> str:

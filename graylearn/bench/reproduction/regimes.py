@@ -85,9 +85,9 @@ def section(evidence: Evidence) -> str:
 
 
 def _listed(group: Group) -> bool:
-    """Whether a group is of `table1`, `regimes` or the earlier image runs."""
+    """Whether a group is of `table1` or `regimes`."""
     found = {r.experiment for m, seeds in group.by_method.items() if m != "oracle" for r in seeds.values()}
-    return bool(found & {"table1", "regimes", "images"})
+    return bool(found & {"table1", "regimes"})
 
 
 def _summary(every: Sequence[Regime]) -> list[str]:
@@ -136,7 +136,7 @@ def _grid(found: Sequence[Regime]) -> str:
             f"{names.dataset_title(str(group.get('dataset')))} + {names.ood_title(str(group.get('ood')))}",
             str(group.get("labels")),
             f"{group.get('alpha'):g}",
-            f"{group.get('epochs')} epochs, {names.shape(group.cell)}",
+            f"{group.get('epochs')} epochs, {names.shape(group.cell)}{names.part(group.cell)}",
             str(regime.cost.n),
         ]
         line += [_mean(group, "oracle"), _mean(group, "standard"), f"{regime.cost.mean:+.1f}"]

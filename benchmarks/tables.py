@@ -83,25 +83,6 @@ def gpu() -> str:
     return markdown(["torch.compile mode", "images a second", "TFLOP/s", "plain float32", "ratio"], body)
 
 
-def images(dataset: str) -> str:
-    """Contaminated images: mean over seeds, and the spread where there are several."""
-    rows = [r for r in results("images", "contaminated images") if r["dataset"] == dataset]
-    body = []
-    for labels in ("random", "specific", "none"):
-        for method in ("standard", "gl", "gl-label", "oracle"):
-            cell = [r for r in rows if (r["labels"], r["method"]) == (labels, method)]
-            if cell:
-                name = method if labels == "none" else f"{method}, {labels} labels"
-                body.append([name, str(len(cell)), percent(cell, "accuracy"), percent(cell, "ece")])
-                body[-1] += [
-                    percent(cell, "ood_auroc"),
-                    percent(cell, "ood_ap"),
-                    percent(cell, "train_accuracy"),
-                ]
-    head = ["method", "seeds", "accuracy %", "ECE %", "OOD AUROC %", "OOD AP %", "training accuracy %"]
-    return markdown(head, body)
-
-
 def percent(cell: list[Row], name: str) -> str:
     values = [100 * r[name] for r in cell if name in r]
     if not values:
@@ -139,9 +120,28 @@ def first_steps() -> str:
             runs = sorted(
                 (r for r in rows if (r["method"], r["preset"]) == (method, preset)), key=lambda r: r["seed"]
             )
+            grown = [r["grown"] for r in runs]
             line += [", ".join(f"{100 * r['accuracy']:.1f}" for r in runs), percent(runs, "accuracy")]
+            line.append(f"x{min(grown):.2f} to x{max(grown):.2f}")
         body.append(line)
-    return markdown(["method", "`paper`, by seed, %", "mean", "`paper-warm`, by seed, %", "mean"], body)
+    head = ["method", "`paper`, by seed, %", "mean", "weights", "`paper-warm`, by seed, %", "mean", "weights"]
+    return markdown(head, body)
+
+
+def further_passes() -> str:
+    """Running statistics of batch norm from the samples alone, and from a method's own inputs too."""
+    rows = results("further_passes", "further passes")
+    body = []
+    for method in ("standard", "lcvd", "srcc"):
+        ways = [
+            [r for r in rows if (r["method"], r["statistics"]) == (method, way)]
+            for way in ("samples", "all passes")
+        ]
+        line = [f"`{method}`", str(len(ways[0])), percent(ways[0], "train_accuracy")]
+        body.append(line + [percent(way, "accuracy") for way in ways])
+    return markdown(
+        ["method", "seeds", "training accuracy, %", "statistics of the samples, %", "of all passes, %"], body
+    )
 
 
 def data() -> str:
@@ -165,10 +165,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "tables": tables,
     "gpu": gpu,
     "data": data,
-    "images, tiny-imagenet": lambda: images("tiny-imagenet"),
-    "images, cifar10": lambda: images("cifar10"),
     "last batch": last_batch,
     "first steps": first_steps,
+    "further passes": further_passes,
 }
 
 

@@ -210,7 +210,7 @@ def regime_points(found: Sequence[Group]) -> Any:
     """How far each method is from the oracle, one line a regime: left of zero is what OOD samples cost."""
     members = [group for group in found if group.values("oracle")]
     members.sort(key=lambda g: _distance(g, "standard") or 0.0, reverse=True)
-    drawn = figure(7.2, 0.28 * len(members) + 1.4)
+    drawn = figure(9.0, 0.28 * len(members) + 1.4)
     axis = drawn.subplots()
     for method in methods_of(members):
         if method == "oracle":
@@ -218,20 +218,21 @@ def regime_points(found: Sequence[Group]) -> Any:
         points = [(d, place) for place, g in enumerate(members) if (d := _distance(g, method)) is not None]
         axis.plot([x for x, _ in points], [y for _, y in points], **point_style(method))
     axis.axvline(0, color=look("oracle").colour, linestyle=":", label=names.method_title("oracle"))
-    axis.set_yticks(range(len(members)), [regime_title(group) for group in members])
+    several = len({group.get("alpha") for group in members}) > 1
+    axis.set_yticks(range(len(members)), [regime_title(group, with_share=several) for group in members])
     axis.set_ylim(-0.6, len(members) - 0.4)
     axis.set_xlabel("accuracy minus the oracle's, points")
     legend_below(drawn, [axis])
     return drawn
 
 
-def regime_title(group: Group) -> str:
+def regime_title(group: Group, with_share: bool = True) -> str:
     """One line that names a regime."""
     ood = names.ood_title(str(group.get("ood")))
-    parts = [f"{names.dataset_title(str(group.get('dataset')))} + {ood}", f"{group.get('labels')}"]
-    parts.append(f"alpha {group.get('alpha'):g}")
-    parts.append(f"{group.get('preset')}, {group.get('epochs')} epochs")
-    return "; ".join(parts)
+    parts = [f"{names.dataset_title(str(group.get('dataset')))} + {ood}", f"{group.get('labels')} labels"]
+    if with_share:
+        parts.append(f"alpha {group.get('alpha'):g}")
+    return ", ".join([*parts, names.length(group.cell)])
 
 
 def _distance(group: Group, method: str) -> float | None:

@@ -111,7 +111,10 @@ Embedding: TypeAlias = Annotated[
 Method: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--method", help="gl, standard, sl, gce, co-teaching, ...", rich_help_panel=_LEARN, show_default="gl"
+        "--method",
+        help="gl, gl-relative, standard, sl, gce, co-teaching, ...",
+        rich_help_panel=_LEARN,
+        show_default="gl for rows, gl-relative for pixels",
     ),
 ]
 Network: TypeAlias = Annotated[

@@ -62,7 +62,8 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     Parameters
     ----------
-    method : how to learn from dirty labels: a name in METHODS or a Method.
+    method : how to learn from dirty labels: a name in METHODS or a Method. "auto" is gl for rows and
+        gl-relative for images, whose networks learn slowly by gl where there are many classes.
     network : "auto" (a multilayer perceptron for rows, a small convolutional network for images), a name in
         NETS, a torch module that gives one logit a class, or a function (num_classes, in_shape) -> module.
         A module is copied, never changed, and training starts from the weights it has.
@@ -91,6 +92,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     classes_ : the classes in order.
     audit_ : the Audit of the training set, sample by sample in the order given; None without one.
     history_ : the confidences of the first fit, by sample and epoch.
+    method_ : the method of the first fit, where `method` is "auto" the one chosen.
     network_ : the trained torch module. encoder_ : how samples become its inputs.
     n_iter_ : epochs trained. members_ : how many networks answer together as `network_`.
     refined_ : whether there was a second fit on what the audit believes.
@@ -114,7 +116,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def __init__(
         self,
-        method: str | Method = "gl",
+        method: str | Method = "auto",
         network: NetworkLike = "auto",
         *,
         network_options: dict[str, Any] | None = None,
@@ -193,7 +195,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         seed = self._seed()
         network = copy.deepcopy(self.network_) if goes_on else self._new_network(seed)
         checked = self._validation(validation)
-        result, epochs = self._run(training_set, network, copy.deepcopy(self.method), seed, checked)
+        result, epochs = self._run(training_set, network, copy.deepcopy(self.method_), seed, checked)
         self._keep(result, epochs)
         ids = read_ids(X, len(places))
         self.history_ = history_of(result.history, training_set.rows, places, ids)
@@ -235,7 +237,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         result, _ = self._run(
             training_set,
             self.network_,
-            copy.deepcopy(self.method),
+            copy.deepcopy(self.method_),
             # each call is an epoch of its own: with one seed all would go through samples in the same order
             seeding.derive(self._seed(), "partial", self.n_iter_),
             None,
@@ -254,7 +256,8 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _check_parameters(self) -> None:
         check_numbers(self.epochs, self.batch_size, self.learning_rate)
-        as_method(self.method)
+        if not isinstance(self.method, str) or self.method != "auto":
+            as_method(self.method)
         if self.audit not in ("auto", "history", "held-out", None):
             raise SettingsError(f"audit is {self.audit!r}: use 'auto', 'history', 'held-out' or None")
         if self.refine and self.audit is None:
@@ -263,6 +266,13 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             raise SettingsError(
                 f"members is {self.members!r}: expected a whole number of networks, 1 or more"
             )
+
+    @property
+    def method_(self) -> str | Method:
+        """The method of the first fit."""
+        if not isinstance(self.method, str) or self.method != "auto":
+            return self.method
+        return "gl-relative" if len(self.encoder_.shape) == 3 else "gl"
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -358,7 +368,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         def run(weight: NDArray[np.float64]) -> History:
             network = self._new_network(seed)
-            method = copy.deepcopy(self.method)
+            method = copy.deepcopy(self.method_)
             weight = weight[training_set.rows] * training_set.weight
             result, _ = self._run(training_set, network, method, seed, None, weight=weight)
             return history_of(result.history, training_set.rows, training_set.given_y, ids)
@@ -391,12 +401,12 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if together and believed is not None and self.encoder_.kind == "rows":
             believed = self._second_opinion(training_set, ids, settings, seed)
         rows, weight = training_set.rows, training_set.weight
-        method = self.method
+        method = self.method_
         if believed is not None:
             targets, trust = soft_targets(believed)
             method, weight = SoftTargets(torch.from_numpy(targets[rows])), trust[rows] * weight
             self.refined_ = True
-        elif goes_on or not together or self.members == 1 or not can_share_a_stack(self.method):
+        elif goes_on or not together or self.members == 1 or not can_share_a_stack(self.method_):
             return  # the first fit is all there is to learn from the labels as they are
         if not together:
             result, epochs = self._run(
@@ -416,7 +426,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     ) -> Audit | None:
         """The audit once more, by networks of this classifier's kind; None where it is not worth a fit."""
         features = self.encoder_.transform(training_set.given)
-        method = self.method if can_share_a_stack(self.method) else "gl"
+        method = self.method_ if can_share_a_stack(self.method_) else "gl"
         said = fold_probabilities(
             self._new_network, lambda: copy.deepcopy(method), training_set, features, settings, seed
         )

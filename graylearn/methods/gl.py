@@ -1,10 +1,11 @@
-"""gl, gl-label: Gray Learning, what the label claims and what it excludes (Zhao, Cao and Wang)."""
+"""gl, gl-label, gl-relative: Gray Learning, what a label claims and what it excludes (Zhao, Cao and Wang)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from graylearn.losses import gray_loss
@@ -16,20 +17,43 @@ from graylearn.methods.base import Method, Step
 class Gray(Method):
     """C L_G + (1 - C) L_C, with the confidence C constant in the gradient."""
 
-    confidence: Literal["max", "label"] = "max"
-    """C = max_k Q_k ("max") or C = q ("label"). Default: the authors' code, and what measured best."""
+    confidence: Literal["max", "label", "relative"] = "max"
+    """C = max_k Q_k ("max"), C = q ("label") or max_k Q_k over its median in the batch, at most 1
+    ("relative"). Default: the authors' code."""
 
     def __post_init__(self) -> None:
-        checks.one_of("gl", "confidence", self.confidence, ("max", "label"))
+        checks.one_of("gl", "confidence", self.confidence, ("max", "label", "relative"))
+        self.per_sample = self.confidence != "relative"
 
     def loss(self, step: Step) -> Tensor:
         """The gray loss of each sample."""
-        return gray_loss(step.logits, step.target, confidence=self.confidence, reduction="none")
+        relative = self.confidence == "relative"
+        confidence = relative_confidence(step.logits) if relative else self.confidence
+        return gray_loss(step.logits, step.target, confidence=confidence, reduction="none")
+
+
+def relative_confidence(logits: Tensor) -> Tensor:
+    """How sure the network is of each sample next to the others of its batch: 1 from the median on, (N,)."""
+    with torch.no_grad():
+        top = logits.softmax(1).amax(1)
+        return (top / top.median()).clamp(max=1.0)
+
+
+@dataclass
+class GrayRelative(Gray):
+    """The same with confidence measured against that of the batch.
+
+    An untrained network is equally unsure of all: C is 1, and the loss begins as cross entropy. C = max Q is
+    1/K there and learns at 2/K of the rate, which a short schedule with many classes never makes up.
+    """
+
+    confidence: Literal["max", "label", "relative"] = "relative"
+    """As in gl. Default: what this name stands for."""
 
 
 @dataclass
 class GrayLabel(Gray):
     """The same with the confidence of the paper's equation."""
 
-    confidence: Literal["max", "label"] = "label"
+    confidence: Literal["max", "label", "relative"] = "label"
     """As in gl. Default: C = q, the paper's C(x, y): robust, but slow to fit where q is small."""

@@ -13,7 +13,7 @@ from graylearn.methods.bt import Bootstrap, HardBootstrap
 from graylearn.methods.co_teaching import CoTeaching
 from graylearn.methods.decoupling import Decoupling
 from graylearn.methods.gce import Generalized
-from graylearn.methods.gl import Gray, GrayLabel
+from graylearn.methods.gl import Gray, GrayLabel, GrayRelative
 from graylearn.methods.il import Iterative
 from graylearn.methods.il_lite import IterativeLite
 from graylearn.methods.lcvd import CrossClassVicinity
@@ -44,6 +44,7 @@ METHODS: dict[str, Callable[..., Method]] = {
     "lcvd": CrossClassVicinity,
     "gl": Gray,
     "gl-label": GrayLabel,
+    "gl-relative": GrayRelative,
     "standard+nl": StandardNegative,
     "gce": Generalized,
     "co-teaching": CoTeaching,

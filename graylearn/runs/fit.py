@@ -151,7 +151,7 @@ def fit_stages(prepared: Prepared, folder: Path, news: News) -> Fitted:
             standard = make_classifier(settings, method="standard", audit=None, refine=False)
             standard.stages = Stages(folder, news, "standard", logs=logs)
             said["standard"] = standard.fit(prepared.train).predict_proba(test)
-        said["gray" if settings.method == "gl" else settings.method] = first_said
+        said["gray" if settings.method in ("auto", "gl") else settings.method] = first_said
         if classifier.refined_ or classifier.members_ > 1:
             way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
             said[way] = classifier.predict_proba(test)

@@ -29,7 +29,9 @@ def run(
     news = news or News()
     if not settings.data:
         raise SettingsError("there is no data: name a table, an image folder or an .npz file")
-    make_method(settings.method)  # refuses a name or a device that is not there before any work is done
+    # refuse a name or a device that is not there before any work is done
+    if settings.method != "auto":
+        make_method(settings.method)
     choose(settings.device)
     settings = _with_absolute_paths(settings)
     version = importlib.metadata.version("graylearn")

@@ -59,8 +59,8 @@ class RunSettings:
     """Which split of an .npz file to measure on."""
     test_share: float | None = None
     """The share of the data to hold out and measure on, where there is no clean set."""
-    method: str = "gl"
-    """How to learn from dirty labels: a name in METHODS."""
+    method: str = "auto"
+    """How to learn from dirty labels: a name in METHODS; auto is `gl` for rows, `gl-relative` for pixels."""
     network: str = "auto"
     """A name in NETS; auto is `mlp` for rows and `small_cnn` for pixels."""
     epochs: int | None = None

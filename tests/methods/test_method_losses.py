@@ -6,6 +6,7 @@ import torch
 from hand_made import make_step, make_task, softmax
 
 from graylearn.methods import make_method
+from graylearn.methods.gl import relative_confidence
 
 NUMBERS = np.random.default_rng(0)
 
@@ -35,8 +36,13 @@ def reference(name, options, logits, target):
         return options.get("alpha", alpha) * claimed + options.get("beta", beta) * -(Q * log_label).sum(1)
     if name == "nl":
         return excluded
-    if name in ("gl", "gl-label"):
-        confidence = Q.max(1) if options.get("confidence", "max" if name == "gl" else "label") == "max" else q
+    if name in ("gl", "gl-label", "gl-relative"):
+        own = {"gl": "max", "gl-label": "label", "gl-relative": "relative"}[name]
+        top = Q.max(1)
+        middle = np.sort(top)[(len(top) - 1) // 2]  # of an even number the lower one
+        confidence = {"max": top, "label": q, "relative": np.minimum(top / middle, 1)}[
+            options.get("confidence", own)
+        ]
         return confidence * claimed + (1 - confidence) * excluded
     if name == "standard+nl":
         return (claimed + excluded) / 2
@@ -62,6 +68,7 @@ CASES = [
     ("gl", {}),
     ("gl", {"confidence": "label"}),
     ("gl-label", {}),
+    ("gl-relative", {}),
     ("standard+nl", {}),
     ("gce", {}),
     ("gce", {"q": 0.2}),
@@ -77,7 +84,7 @@ def test_loss_equals_its_definition(name, options, K):
     np.testing.assert_allclose(loss.numpy(), reference(name, options, logits, target), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["gl", "gl-label", "il-lite"])
+@pytest.mark.parametrize("name", ["gl", "gl-label", "gl-relative", "il-lite"])
 def test_confidence_is_constant_in_the_gradient(name):
     logits = NUMBERS.normal(size=(12, 5)) * 2
     target = NUMBERS.integers(0, 5, 12)
@@ -85,10 +92,31 @@ def test_confidence_is_constant_in_the_gradient(name):
     make_method(name).loss(make_step(leaf, target)).sum().backward()
     Q, label = softmax(logits), np.eye(5)[target]
     confidence = ((Q * label).sum(1) if name == "gl-label" else Q.max(1))[:, None]
+    if name == "gl-relative":
+        confidence = np.minimum(confidence / np.sort(confidence, axis=0)[5], 1)  # the lower of two middles
     odds = np.where(label == 1, 0.0, Q / (1 - Q))
     against = (1 - confidence) * (odds - Q * odds.sum(1, keepdims=True))
     expected = confidence * (Q - label) + (0 if name == "il-lite" else against)
     np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_relative_confidence_begins_as_cross_entropy_however_many_classes():
+    target = NUMBERS.integers(0, 100, 30)
+    slopes = {}
+    for name in ("standard", "gl", "gl-relative"):
+        leaf = torch.zeros(30, 100, dtype=torch.float64, requires_grad=True)
+        make_method(name).loss(make_step(leaf, target)).sum().backward()
+        slopes[name] = leaf.grad
+    torch.testing.assert_close(slopes["gl-relative"], slopes["standard"])
+    torch.testing.assert_close(slopes["gl"], 2 / 100 * slopes["standard"])
+
+
+def test_relative_confidence_tells_the_least_sure_half_from_the_rest():
+    logits = torch.tensor([[0.0, 0, 0], [1, 0, 0], [4, 0, 0], [9, 0, 0], [2, 0, 0]])
+    top = logits.softmax(1).amax(1)
+    found = relative_confidence(logits)
+    assert found.tolist() == pytest.approx([float(top[0] / top[4]), float(top[1] / top[4]), 1, 1, 1])
+    assert relative_confidence(logits[:1]).tolist() == [1]
 
 
 def test_released_bootstrap_holds_its_target_constant_and_the_authors_do_not():
@@ -127,6 +155,6 @@ def test_with_two_classes_gl_nl_and_their_mixture_are_cross_entropy():
     logits = NUMBERS.normal(size=(20, 2)) * 4
     target = NUMBERS.integers(0, 2, 20)
     expected = -np.log(softmax(logits))[np.arange(20), target]
-    for name in ("gl", "gl-label", "nl", "standard+nl"):
+    for name in ("gl", "gl-label", "gl-relative", "nl", "standard+nl"):
         loss = make_method(name).loss(make_step(logits, target)).numpy()
-        np.testing.assert_allclose(loss, expected, rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(loss, expected, rtol=1e-9, atol=1e-15, err_msg=name)

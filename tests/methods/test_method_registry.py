@@ -9,7 +9,7 @@ from graylearn.methods import METHODS, Method, as_method, make_method
 
 NAMES = [
     *("standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl"),
-    *("nlnl", "srcc", "lcvd", "gl", "gl-label", "standard+nl", "gce"),
+    *("nlnl", "srcc", "lcvd", "gl", "gl-label", "gl-relative", "standard+nl", "gce"),
     *("co-teaching", "decoupling", "mentornet-pd"),
 ]
 
@@ -33,6 +33,7 @@ def test_defaults_are_those_of_the_definitions():
         "lcvd": {"beta": 1.0, "blended": 20},
         "gl": {"confidence": "max"},
         "gl-label": {"confidence": "label"},
+        "gl-relative": {"confidence": "relative"},
         "gce": {"q": 0.7},
         "co-teaching": {"ramp": 10},
         "mentornet-pd": {"burn_in": 0.18},

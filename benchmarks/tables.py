@@ -144,6 +144,19 @@ def further_passes() -> str:
     )
 
 
+def many_classes() -> str:
+    """Few and many classes, clean and dirty, by each confidence."""
+    rows = results("many_classes", "many classes")
+    methods = ("standard", "gl", "gl-relative")
+    body = []
+    for classes in sorted({r["classes"] for r in rows}):
+        for what in ("clean", "20 % OOD"):
+            cell = [r for r in rows if (r["classes"], r["data"]) == (classes, what)]
+            line = [f"{classes} classes, {what}", str(len({r["seed"] for r in cell}))]
+            body.append(line + [percent([r for r in cell if r["method"] == m], "accuracy") for m in methods])
+    return markdown(["training set", "seeds", *(f"`{method}`" for method in methods)], body)
+
+
 def data() -> str:
     """Reading against the bare library."""
     body = []
@@ -167,6 +180,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "data": data,
     "last batch": last_batch,
     "first steps": first_steps,
+    "many classes": many_classes,
     "further passes": further_passes,
 }
 

@@ -140,12 +140,12 @@ REGIMES = Experiment(
                 Source("cifar10/8", "other-classes"), Source("cifar10/8", "svhn"),
                 Source("tiny-imagenet/100", "other-classes"), Source("tiny-imagenet/100", "svhn"),
             ),
-            (*CORE, "gl-label"), labels=LABELS, alphas=(0.2,), schedules=(_SHORT, _LONG),
+            (*CORE, "gl-label", "gl-relative"), labels=LABELS, alphas=(0.2,), schedules=(_SHORT, _LONG),
         ),
     ),
     quick=(
         _quick(
-            (*CORE, "gl-label"), labels=LABELS, alphas=(0.2,),
+            (*CORE, "gl-label", "gl-relative"), labels=LABELS, alphas=(0.2,),
             schedules=(Schedule("fast", 1, 64), _QUICK_STEPS),
         ),
     ),

@@ -22,6 +22,7 @@ METHOD_TITLES: dict[str, str] = {
     "standard+nl": "Standard+NL",
     "gl": "GL",
     "gl-label": "GL (label)",
+    "gl-relative": "GL (relative)",
     "gl+refine": "GL + refine",
 }
 """As the paper writes them, where it does."""

@@ -38,6 +38,7 @@ METHOD_ORDER: tuple[str, ...] = (
     "standard+nl",
     "gl",
     "gl-label",
+    "gl-relative",
     "gl+refine",
 )
 """The order of methods in every table and figure; others follow by name."""

@@ -21,7 +21,7 @@ from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 from graylearn.estimator.attempt import all_or_nothing
 from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
 from graylearn.estimator.committee import (
@@ -41,7 +41,7 @@ from graylearn.estimator.networks import (
     outputs_of,
     training_settings,
 )
-from graylearn.estimator.parameters import check_numbers
+from graylearn.estimator.parameters import check, method_for
 from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
 from graylearn.estimator.rejection import (
     NONE_OF_THESE,
@@ -52,7 +52,7 @@ from graylearn.estimator.rejection import (
 )
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import TrainingSet, make_training_set
-from graylearn.methods import Method, as_method
+from graylearn.methods import Method
 from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
 
@@ -167,7 +167,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
             network of the best epoch is kept.
         """
-        self._check_parameters()
+        check(self.get_params(deep=False))
         goes_on = bool(self.warm_start) and hasattr(self, "network_")
         given = read_inputs(self, X, reset=not goes_on)
         classes, places = read_labels(y, X)
@@ -213,7 +213,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         There is no audit. `history_`, and what `ood_score` compares with, are those of the last call: give it
         samples of every class if you ask for scores.
         """
-        self._check_parameters()
+        check(self.get_params(deep=False))
         first = _check_partial_fit_first_call(self, classes)
         given = read_inputs(self, X, reset=first)
         labels, places = read_labels(y, X)
@@ -254,25 +254,10 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self._get_familiar(training_set, None)
         return self
 
-    def _check_parameters(self) -> None:
-        check_numbers(self.epochs, self.batch_size, self.learning_rate)
-        if not isinstance(self.method, str) or self.method != "auto":
-            as_method(self.method)
-        if self.audit not in ("auto", "history", "held-out", None):
-            raise SettingsError(f"audit is {self.audit!r}: use 'auto', 'history', 'held-out' or None")
-        if self.refine and self.audit is None:
-            raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
-        if not isinstance(self.members, int | np.integer) or self.members < 1:
-            raise SettingsError(
-                f"members is {self.members!r}: expected a whole number of networks, 1 or more"
-            )
-
     @property
     def method_(self) -> str | Method:
         """The method of the first fit."""
-        if not isinstance(self.method, str) or self.method != "auto":
-            return self.method
-        return "gl-relative" if len(self.encoder_.shape) == 3 else "gl"
+        return method_for(self.method, self.encoder_.shape)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):

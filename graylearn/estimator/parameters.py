@@ -1,4 +1,4 @@
-"""The parameters of a classifier: the numbers among them checked, and all of them as JSON, and back.
+"""The parameters of a classifier: checked, what "auto" stands for, and all of them as JSON, and back.
 
 What is code of the user's is named, not saved.
 """
@@ -15,7 +15,7 @@ import torch
 
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import CheckpointError, SettingsError
-from graylearn.methods import METHODS, make_method
+from graylearn.methods import METHODS, Method, as_method, make_method
 from graylearn.training import OptimizerSettings
 
 
@@ -23,15 +23,34 @@ class _CannotSaveError(Exception):
     """The value is code, or holds some."""
 
 
-def check_numbers(epochs: Any, batch_size: Any, learning_rate: Any) -> None:
-    """Refuse what is no number where one is expected, before anything is computed with it."""
-    for name, count in (("epochs", epochs), ("batch_size", batch_size)):
+def check(parameters: Mapping[str, Any]) -> None:
+    """Refuse what cannot be, before anything is computed with it."""
+    for name in ("epochs", "batch_size"):
+        count = parameters[name]
         if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
             raise SettingsError(f"{name} is {count!r}: expected a whole number, 1 or more, or None")
-    if learning_rate is not None and not (
-        isinstance(learning_rate, int | float | np.number) and 0 < learning_rate < math.inf
-    ):
-        raise SettingsError(f"learning_rate is {learning_rate!r}: expected a positive number or None")
+    rate = parameters["learning_rate"]
+    if rate is not None and not (isinstance(rate, int | float | np.number) and 0 < rate < math.inf):
+        raise SettingsError(f"learning_rate is {rate!r}: expected a positive number or None")
+    as_method(method_for(parameters["method"], ()))
+    audit, members = parameters["audit"], parameters["members"]
+    if audit not in ("auto", "history", "held-out", None):
+        raise SettingsError(f"audit is {audit!r}: use 'auto', 'history', 'held-out' or None")
+    if parameters["refine"] and audit is None:
+        raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
+    if not isinstance(members, int | np.integer) or members < 1:
+        raise SettingsError(f"members is {members!r}: expected a whole number of networks, 1 or more")
+
+
+def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:
+    """The method that "auto" stands for, or the one given; in_shape is (channels, height, width) of images.
+
+    Images are trained by SGD, whose steps shrink with the gradient: with many classes gl, which begins with
+    2/K of it, learns too slowly (docs/measurements.md). Rows are trained by Adam, and measured with gl.
+    """
+    if not isinstance(method, str) or method != "auto":
+        return method
+    return "gl-relative" if len(in_shape) == 3 else "gl"
 
 
 def to_json(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -152,6 +152,8 @@ def test_every_form_of_data(tmp_path):
     assert "measured on 12 samples" in told[0][1]
     assert "measured on 60 samples" in told[1][1]
     assert "a network on pixels" in (tmp_path / "p-run" / "run.log").read_text()
+    for folder, method in (("p-run", "gl-relative"), ("a-run", "gl")):
+        assert json.loads((tmp_path / folder / "summary.json").read_text())["method"] == method
     assert "sentence vectors" in (tmp_path / "s-run" / "run.log").read_text()
     assert "holds an audit without a model" in told[5][2]
     assert set(pd.read_csv(tmp_path / "p.csv")["class"]) <= {"red", "blue"}

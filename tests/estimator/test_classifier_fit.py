@@ -52,6 +52,20 @@ def test_every_method_can_be_asked_for_by_name(method, iris):
     assert classifier.history_.label_confidence.shape == (2, 100)
 
 
+def test_auto_is_gl_for_rows_and_gl_relative_for_images(iris, tmp_path):
+    x, _, y, _ = iris
+    pictures = np.random.default_rng(0).integers(0, 255, (60, 8, 8, 3), dtype=np.uint8)
+    for data, labels, chosen in ((x, y, "gl"), (pictures, np.arange(60) % 3, "gl-relative")):
+        found = quick(epochs=2).fit(data, labels)
+        assert (found.method, found.method_) == ("auto", chosen)
+        named = quick(epochs=2, method=chosen).fit(data, labels)
+        np.testing.assert_array_equal(found.predict_proba(data), named.predict_proba(data))
+        found.save(tmp_path / chosen)
+        loaded = type(found).load(tmp_path / chosen)
+        assert (loaded.method, loaded.method_) == ("auto", chosen)
+    assert quick(method="standard", epochs=1).fit(pictures, np.arange(60) % 3).method_ == "standard"
+
+
 def test_a_method_object_is_not_used_up(iris):
     x, _, y, _ = iris
     method = Gray(confidence="label")

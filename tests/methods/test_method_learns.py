@@ -72,3 +72,20 @@ def test_released_spl_learns_some_classes_and_forgets_others(digits):
 def test_a_second_run_with_the_same_method_object_starts_afresh(digits):
     method = make_method("spl")
     assert accuracy_of(method, 3, digits) == accuracy_of(method, 3, digits)
+
+
+def test_many_classes_in_a_short_run_need_relative_confidence():
+    draw = np.random.default_rng(0)
+    centres = draw.normal(size=(60, 12)).astype(np.float32)
+    y = np.arange(3000) % 60
+    x = centres[y] + 0.3 * draw.normal(size=(3000, 12)).astype(np.float32)
+    found = {}
+    for method in ("standard", "gl", "gl-relative"):
+        torch.manual_seed(0)
+        result = train(
+            torch.nn.Linear(12, 60), (x[:2000], y[:2000]), method=method, epochs=3, batch_size=50,
+            optimizer="sgd", learning_rate=0.5, log="none",
+        )  # fmt: skip
+        found[method] = (result.predict_logits(x[2000:]).argmax(1) == y[2000:]).mean()
+    assert found["gl"] < 0.5 * found["standard"]
+    assert found["gl-relative"] > 0.8 * found["standard"]

@@ -17,33 +17,15 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import numpy as np
 import torch
-from last_batch import halved
 from record import append, record
+from small_images import accuracy, halved
 
 from graylearn.data import load
-from graylearn.nets import make
-from graylearn.training import train
 
 SETTINGS = {"net": "small_cnn-16", "images": 2560, "epochs": 20, "batch_size": 256, "pixels": 16}
 METHODS = ("standard", "lcvd", "srcc")
 WAYS = ("samples", "all passes")
-
-
-def accuracy(
-    data: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray], method: str, way: str, seed: int
-) -> dict[str, float]:
-    torch.manual_seed(seed)
-    model = make("small_cnn", 10, (3, 16, 16), width=16)
-    tracked = mock.patch("graylearn.training.learner._each", return_value=contextlib.nullcontext())
-    with tracked if way == "all passes" else contextlib.nullcontext():
-        result = train(
-            model, data, method=method, preset="paper-warm", epochs=SETTINGS["epochs"],
-            batch_size=SETTINGS["batch_size"], seed=seed, device="cpu", log="none",
-        )  # fmt: skip
-    right = float((result.predict_logits(test[0]).argmax(1) == test[1]).mean())
-    return {"accuracy": right, "train_accuracy": result.log[-1]["accuracy"]}
 
 
 def main() -> None:
@@ -61,7 +43,14 @@ def main() -> None:
     for seed in range(options.seeds):
         for method in METHODS:
             for way in WAYS if method != "standard" else WAYS[:1]:
-                found = accuracy(data, test, method, way, seed)
+                tracked = mock.patch(
+                    "graylearn.training.learner._each", return_value=contextlib.nullcontext()
+                )
+                with tracked if way == "all passes" else contextlib.nullcontext():
+                    found = accuracy(
+                        data, test, seed, method=method, preset="paper-warm", epochs=SETTINGS["epochs"],
+                        batch_size=SETTINGS["batch_size"],
+                    )  # fmt: skip
                 row = record(
                     "further passes", method=method, statistics=way, seed=seed, **found, settings=SETTINGS
                 )

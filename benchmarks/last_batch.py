@@ -15,39 +15,15 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import numpy as np
 import torch
 from record import append, record
+from small_images import accuracy, halved
 
 from graylearn.data import load
-from graylearn.nets import make
-from graylearn.training import train
 
 BATCH, WHOLE = 256, 10
 LEFT = (4, 16, 64, 128)
 SETTINGS = {"net": "small_cnn-16", "epochs": 20, "batch_size": BATCH, "whole_batches": WHOLE, "pixels": 16}
-
-
-def halved(images: np.ndarray) -> np.ndarray:
-    count, side = images.shape[:2]
-    parts = images.reshape(count, side // 2, 2, side // 2, 2, 3).mean((2, 4))
-    return np.round(parts).astype(np.uint8)
-
-
-def accuracy(
-    x: np.ndarray, y: np.ndarray, test: tuple[np.ndarray, np.ndarray], preset: str, seed: int, shared: bool
-) -> dict[str, float]:
-    torch.manual_seed(seed)
-    model = make("small_cnn", 10, (3, 16, 16), width=16)
-    # with no batch norm in sight the engine leaves the last batch as it is
-    seen = ["batch norm"] if shared else []
-    with mock.patch("graylearn.training.single.batch_norms", return_value=seen):
-        result = train(
-            model, (x, y), method="standard", preset=preset, epochs=SETTINGS["epochs"], batch_size=BATCH,
-            seed=seed, device="cpu", log="none",
-        )  # fmt: skip
-    right = float((result.predict_logits(test[0]).argmax(1) == test[1]).mean())
-    return {"accuracy": right, "train_accuracy": result.log[-1]["accuracy"]}
 
 
 def main() -> None:
@@ -67,7 +43,13 @@ def main() -> None:
             for left in LEFT:
                 count = BATCH * WHOLE + left
                 for shared in (False, True):
-                    found = accuracy(x[:count], y[:count], test, preset, seed, shared)
+                    # with no batch norm in sight the engine leaves the last batch as it is
+                    seen = ["batch norm"] if shared else []
+                    with mock.patch("graylearn.training.single.batch_norms", return_value=seen):
+                        found = accuracy(
+                            (x[:count], y[:count]), test, seed, method="standard", preset=preset,
+                            epochs=SETTINGS["epochs"], batch_size=BATCH,
+                        )  # fmt: skip
                     way = "shared" if shared else "as left"
                     row = record(
                         "last batch",

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 import torch
-from last_batch import halved
 from record import append, record
+from small_images import halved
 
 from graylearn import GrayClassifier
 from graylearn.data import load

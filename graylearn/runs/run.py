@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from graylearn.errors import SettingsError
-from graylearn.methods import make_method
+from graylearn.estimator.parameters import method_for
+from graylearn.methods import as_method
 from graylearn.runs import outputs
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import FolderTakenError, RunFolder, writing
@@ -30,8 +31,7 @@ def run(
     if not settings.data:
         raise SettingsError("there is no data: name a table, an image folder or an .npz file")
     # refuse a name or a device that is not there before any work is done
-    if settings.method != "auto":
-        make_method(settings.method)
+    as_method(method_for(settings.method, ()))
     choose(settings.device)
     settings = _with_absolute_paths(settings)
     version = importlib.metadata.version("graylearn")

@@ -13,7 +13,7 @@ from graylearn.bench.paper import ARCHITECTURES
 from graylearn.bench.records import Group
 from graylearn.bench.statistics import spread
 
-COMPARED = ("standard", "gl", "gl-label", "gl+refine", "oracle")
+COMPARED = ("standard", "gl", "gl-label", "gl-relative", "gl+refine", "oracle")
 """Methods that figures show, where measured."""
 
 

@@ -15,7 +15,7 @@ from graylearn.bench.reproduction.text import NOT_YET, joined
 from graylearn.bench.statistics import Comparison, compare, from_differences, spread
 from graylearn.bench.summary import recovered
 
-HELPERS = ("gl", "gl+refine")
+HELPERS = ("gl", "gl-relative", "gl+refine")
 """What might win back the cost."""
 
 
@@ -38,18 +38,20 @@ class Regime:
     @property
     def verdict(self) -> str:
         """What helps there."""
-        helping = [
-            names.method_title(m) for m in HELPERS if m in self.gains and self.gains[m].state == "higher"
-        ]
-        harming = [
-            names.method_title(m) for m in HELPERS if m in self.gains and self.gains[m].state == "lower"
-        ]
-        if self.hurts:
-            text = f"{joined(helping)} helps" if len(helping) == 1 else f"{joined(helping)} help"
-            text = text if helping else "neither helps"
+        helping, harming = self._helpers("higher"), self._helpers("lower")
+        if not self.hurts:
+            text = "nothing to repair" + (f", {_who('gain', helping)} all the same" if helping else "")
         else:
-            text = "nothing to repair" + (f", {joined(helping)} gains all the same" if helping else "")
-        return text + (f"; {joined(harming)} costs accuracy" if harming else "")
+            text = _who("help", helping) if helping else "none helps"
+        return text + (f"; {_who('cost', harming)} accuracy" if harming else "")
+
+    def _helpers(self, state: str) -> list[str]:
+        """The titles of the helpers whose gain is in that state."""
+        return [names.method_title(m) for m, gain in self.gains.items() if gain.state == state]
+
+
+def _who(verb: str, titles: Sequence[str]) -> str:
+    return f"{joined(titles)} {verb}" + ("s" if len(titles) == 1 else "")
 
 
 def regimes(found: Sequence[Group]) -> list[Regime]:
@@ -74,9 +76,9 @@ def section(evidence: Evidence) -> str:
     if main:
         lines += ["", _grid(main), ""]
         lines.append(
-            "Cost is oracle minus standard training, in points; a share won back is quoted where the cost "
-            "is a point or more. Settings of the studies of shares, sources and networks are in their own "
-            "tables."
+            "Cost is oracle minus standard training, in points. In brackets the share of it that is won "
+            "back, where the cost is a point or more. Settings of the studies of shares, sources and "
+            "networks are in their own tables."
         )
     factors = _factors(regimes(evidence.groups("regimes")))
     if factors:
@@ -117,18 +119,8 @@ def _summary(every: Sequence[Regime]) -> list[str]:
 
 
 def _grid(found: Sequence[Regime]) -> str:
-    head = [
-        "in-distribution + OOD",
-        "labels",
-        "alpha",
-        "schedule",
-        "seeds",
-        "oracle",
-        "standard",
-        "cost",
-        "GL",
-    ]
-    head += ["GL + refine", "GL won back", "refine won back", "what helps"]
+    head = ["in-distribution + OOD", "labels", "alpha", "schedule", "seeds", "oracle", "standard", "cost"]
+    head += [*map(names.method_title, HELPERS), "what helps"]
     body = []
     for regime in found:
         group = regime.group
@@ -140,12 +132,14 @@ def _grid(found: Sequence[Regime]) -> str:
             str(regime.cost.n),
         ]
         line += [_mean(group, "oracle"), _mean(group, "standard"), f"{regime.cost.mean:+.1f}"]
-        line += [_mean(group, method) for method in HELPERS]
-        for method in HELPERS:
-            won = recovered(group, method) if regime.hurts else None
-            line.append("-" if won is None else f"{share(won)} %")
+        line += [_mean(group, method) + _won_back(regime, method) for method in HELPERS]
         body.append([*line, regime.verdict])
-    return markdown_grid(head, body, words=(0, 1, 3, 12))
+    return markdown_grid(head, body, words=(0, 1, 3, len(head) - 1))
+
+
+def _won_back(regime: Regime, method: str) -> str:
+    won = recovered(regime.group, method) if regime.hurts else None
+    return "" if won is None else f" ({share(won)} %)"
 
 
 def _mean(group: Group, method: str) -> str:
@@ -179,15 +173,21 @@ def _factors(found: Sequence[Regime]) -> list[str]:
                     *[_side_gain(side, method) for method in HELPERS],
                 ]
             )
-        contrast = from_differences([b.cost.mean - a.cost.mean for a, b in pairs])
-        if contrast is not None:
-            verb = {"higher": "cost more", "lower": "cost less", "same": "are not shown to cost more or less"}
+        cost = from_differences([b.cost.mean - a.cost.mean for a, b in pairs])
+        gain = from_differences([b.gains["gl"].mean - a.gains["gl"].mean for a, b in pairs])
+        if cost is not None and gain is not None:
             sentences.append(
-                f"- **{title[:1].upper()}{title[1:]}**: OOD samples {verb[contrast.state]} with {high[1]} "
-                f"than with {low[1]} ({contrast})."
+                f"- **{title[:1].upper()}{title[1:]}**, {high[1]} against {low[1]}: OOD samples "
+                f"{_more('cost', cost)} ({cost}), and GL {_more('gain', gain, 's')} ({gain})."
             )
-    head = ["factor", "settings", "cost, points", "GL - Standard", "GL + refine - Standard"]
+    head = ["factor", "settings", "cost, points", *[f"{names.method_title(m)} - Standard" for m in HELPERS]]
     return [*sentences, "", markdown_grid(head, body)] if body else []
+
+
+def _more(verb: str, contrast: Comparison, ending: str = "") -> str:
+    if contrast.state == "same":
+        return f"{'is' if ending else 'are'} not shown to {verb} more or less"
+    return f"{verb}{ending} {'more' if contrast.state == 'higher' else 'less'}"
 
 
 def _side_gain(side: Sequence[Regime], method: str) -> str:

@@ -2,7 +2,7 @@
 
 A line is written in one piece under a lock and is on the disk before `append` returns. A process that was
 killed while writing leaves at most one broken last line, which readers pass over and the next writer cuts
-off. Lines that are whole are never touched.
+off. Lines that are whole are never touched, also a last one that lacks its newline.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Store:
 
 
 def _mend(file: int) -> None:
-    """Cut off a last line that has no end."""
+    """See that the file ends with a newline: a last line without one is cut off if it is torn, else ended."""
     size = os.lseek(file, 0, os.SEEK_END)
     end = size
     while end:
@@ -119,8 +119,15 @@ def _mend(file: int) -> None:
             end = start + last + 1
             break
         end = start
-    if end < size:
+    if end == size:
+        return
+    os.lseek(file, end, os.SEEK_SET)
+    try:
+        json.loads(os.read(file, size - end))
+    except ValueError:  # part of a row is no JSON: its last brace is missing
         os.ftruncate(file, end)
+    else:
+        os.write(file, b"\n")
 
 
 if os.name == "nt":

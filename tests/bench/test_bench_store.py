@@ -72,6 +72,17 @@ def test_a_last_line_that_was_cut_short_is_passed_over_and_mended(tmp_path, brok
     assert [found["measured"]["n"] for found in store.rows()] == [1, 2]
 
 
+@pytest.mark.parametrize("filler", [10, 200_000])
+def test_a_whole_last_line_that_lacks_its_newline_is_kept(tmp_path, filler):
+    store = Store(tmp_path / "results.jsonl")
+    store.append(row(n=1))
+    store.append(row(CELL.but(seed=1), n=2, filler="x" * filler))
+    store.path.write_bytes(store.path.read_bytes()[:-1])
+    store.append(row(CELL.but(seed=2), n=3))
+    assert [found["measured"]["n"] for found in store.rows()] == [1, 2, 3]
+    assert store.path.read_bytes().count(b"\n") == 3
+
+
 def test_a_file_that_is_one_broken_line_is_mended_too(tmp_path):
     store = Store(tmp_path / "results.jsonl")
     store.path.write_bytes(b'{"experiment"')

@@ -160,14 +160,14 @@ def _all_rows(*arguments: Any) -> list[Row | Failure]:
 def _rows(
     unit: Unit, experiment: str, folder: str | None, device: str | None, deadline: float | None
 ) -> Iterator[Row | Failure]:
-    """The results of a unit, as far as it may still be started."""
+    """The results of a unit; past the deadline nothing more of it is trained."""
     with _one_thread(unit, device):
-        results = run_unit(unit, experiment, folder, device)
+        pieces = run_unit(unit, experiment, folder, device)
         while deadline is None or time.time() < deadline:
-            try:
-                yield next(results)
-            except StopIteration:
+            piece = next(pieces, None)
+            if piece is None:
                 return
+            yield from piece
 
 
 @contextmanager

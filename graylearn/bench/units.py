@@ -49,27 +49,33 @@ class Failure:
     """Why, in a sentence."""
 
 
-def run_unit(unit: Unit, experiment: str, folder: Folder, device: str | None) -> Iterator[Row | Failure]:
-    """The rows of a unit's cells, each as soon as it is done; one that cannot be trained fails alone."""
+def run_unit(
+    unit: Unit, experiment: str, folder: Folder, device: str | None
+) -> Iterator[list[Row | Failure]]:
+    """The rows of a unit's cells in pieces, each as soon as it is trained; what cannot be fails alone.
+
+    A piece is what was trained together: to ask for no further one loses nothing that was computed.
+    """
     done: set[Cell] = set()
     try:
-        for cell, measured in _results(unit, folder, device):
-            done.add(cell)
-            yield _row(experiment, cell, measured)
+        for results in _results(unit, folder, device):
+            done |= {cell for cell, _ in results}
+            yield [_row(experiment, cell, measured) for cell, measured in results]
     except (DivergedError, RuntimeError) as error:  # torch says out of memory by the latter
         left = [cell for cell in unit if cell not in done]
         if len(left) == 1:
-            yield Failure(left[0], f"{type(error).__name__}: {str(error).splitlines()[0]}")
+            yield [Failure(left[0], f"{type(error).__name__}: {str(error).splitlines()[0]}")]
             return
         for cell in left:
             yield from run_unit((cell,), experiment, folder, device)
 
 
-def _results(unit: Unit, folder: Folder, device: str | None) -> Iterator[tuple[Cell, dict[str, Any]]]:
+def _results(unit: Unit, folder: Folder, device: str | None) -> Iterator[list[tuple[Cell, dict[str, Any]]]]:
     if unit[0].kind == "table":
-        yield from zip(unit, run_tables(unit, folder), strict=True)
+        yield list(zip(unit, run_tables(unit, folder), strict=True))
     else:
-        yield from run_images(unit, folder, device)
+        for result in run_images(unit, folder, device):
+            yield [result]
 
 
 def _row(experiment: str, cell: Cell, measured: dict[str, Any]) -> Row:

@@ -12,7 +12,7 @@ import distributed
 import numpy as np
 import pytest
 
-from graylearn.bench import EXPERIMENTS, Experiment, Options, Store, sweep, tables
+from graylearn.bench import EXPERIMENTS, Experiment, Options, Store, sweep, tables, units
 from graylearn.bench.grids import Grid, Schedule, Source
 from graylearn.bench.units import Failure
 from graylearn.errors import SettingsError
@@ -163,6 +163,22 @@ def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):
     assert outcome.ran == 1
     assert set(outcome.waiting.values()) == {"needs data.csv, labels.csv"}
     assert [cell.dataset for cell in outcome.cells if cell.key in outcome.waiting] == ["gene"]
+
+
+def test_what_was_trained_when_the_time_was_up_is_stored(tmp_path, monkeypatch):
+    run_tables = units.run_tables
+
+    def slow(unit, folder):
+        measured = run_tables(unit, folder)
+        clock.append(1e6)  # the limit passes while the five seeds of a unit are trained as one stack
+        return measured
+
+    clock, now = [0.0], time.time
+    monkeypatch.setattr(units, "run_tables", slow)
+    monkeypatch.setattr(sweep.time, "time", lambda: now() + clock[-1])
+    grid = Grid("table", (Source("iris"),), ("standard", "gl"), seeds=(0, 1, 2, 3, 4))
+    outcome = run(Experiment("small", "s", "n", (grid,), ()), tmp_path / "s.jsonl", time_limit=600.0)
+    assert (outcome.ran, outcome.left, len(outcome.rows())) == (5, 5, 5)
 
 
 def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):

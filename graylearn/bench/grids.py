@@ -13,8 +13,8 @@ from graylearn.errors import SettingsError
 
 Labels = Literal["random", "specific"]
 """How OOD samples are labelled."""
-ALWAYS = ("gl", "gl+refine", "oracle", "gl-label")
-"""Methods that no table goes without."""
+ALWAYS = ("standard", "gl", "gl+refine", "oracle", "gl-label")
+"""Methods that no table goes without: standard training is what the others are compared with."""
 CORE = ("standard", "gl", "gl+refine", "oracle")
 """Methods that are run first: with these four the claim can be judged."""
 
@@ -76,9 +76,9 @@ class Grid:
     train_size: int | None = None
     """In-distribution training samples; None is all, or what TABLE_SIZES says."""
 
-    def cells(self, options: Options) -> Iterator[Cell]:
-        """Every cell of the grid that the options leave in."""
-        methods = _methods(self.methods, options)
+    def cells(self, options: Options, strangers: tuple[str, ...] = ()) -> Iterator[Cell]:
+        """Every cell of the grid that the options leave in, and those of methods it does not declare."""
+        methods = (*_asked(self.methods, options), *strangers)
         seeds = self.seeds if options.seeds is None else options.seeds
         sources = [source for source in self.sources if _is_asked_for(source, options)]
         labelled = [way for way in self.labels if options.labels is None or way in options.labels]
@@ -127,9 +127,8 @@ class Experiment:
     def cells(self, options: Options | None = None) -> list[Cell]:
         """Every cell once, the most telling first: the core methods by seed, then the others by seed."""
         options = options or Options()
-        declared = [
-            cell for grid in (self.quick if options.quick else self.grids) for cell in grid.cells(options)
-        ]
+        grids = self.quick if options.quick else self.grids
+        declared = [cell for grid in grids for cell in grid.cells(options, _strangers(grid, grids, options))]
         if not declared:
             raise SettingsError(
                 f"{self.name} has none of the datasets {', '.join(options.datasets or ())}; "
@@ -144,13 +143,21 @@ class Experiment:
         return tuple(dict.fromkeys(source.dataset for grid in grids for source in grid.sources))
 
 
-def _methods(declared: tuple[str, ...], options: Options) -> tuple[str, ...]:
-    """The methods that were asked for and the grid declares; those that always come along."""
+def _asked(declared: tuple[str, ...], options: Options) -> tuple[str, ...]:
+    """The methods of a grid that were asked for, and those that always come along."""
     if options.methods is None:
         return declared
-    if options.only:
-        return options.methods
-    return tuple(dict.fromkeys((*options.methods, *(name for name in ALWAYS if name in declared))))
+    along = () if options.only else ALWAYS
+    return tuple(name for name in declared if name in options.methods or name in along)
+
+
+def _strangers(grid: Grid, grids: tuple[Grid, ...], options: Options) -> tuple[str, ...]:
+    """Methods asked for that the experiment declares nowhere: they run with the fewest seeds it has there."""
+    declared = {name for other in grids for name in other.methods}
+    alike = [other for other in grids if set(other.sources) & set(grid.sources)]
+    if len(grid.seeds) > min(len(other.seeds) for other in alike):
+        return ()
+    return tuple(name for name in options.methods or () if name not in declared)
 
 
 def _is_asked_for(source: Source, options: Options) -> bool:

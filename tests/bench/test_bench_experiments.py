@@ -58,6 +58,20 @@ def test_the_most_telling_cells_come_first():
     assert max(seeds) == 2
 
 
+def seeds_of(method, cells, dataset="cifar10"):
+    return {c.seed for c in cells if (c.method, c.dataset, c.ood) == (method, dataset, "tiny-imagenet")}
+
+
+def test_the_seeds_of_a_method_do_not_depend_on_which_others_were_asked_for():
+    cells = EXPERIMENTS["table1"].cells(Options(methods=("mae", "gce")))
+    assert seeds_of("mae", cells) == {0}  # as declared
+    assert seeds_of("gce", cells) == {0}  # declared nowhere: the fewest there are
+    assert seeds_of("standard", cells) == seeds_of("gl", cells) == {0, 1, 2}
+    assert {c.seed for c in EXPERIMENTS["table2"].cells(Options(methods=("gce",)))} == set(range(10))
+    only = EXPERIMENTS["table1"].cells(Options(methods=("gce",), only=True))
+    assert {cell.method for cell in only} == {"gce"}
+
+
 def test_options_change_every_cell():
     options = Options(
         methods=("gl", "mae"), only=True, datasets=("tiny-imagenet",), seeds=(7,), epochs_scale=0.1,

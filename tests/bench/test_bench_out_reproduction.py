@@ -310,11 +310,28 @@ def test_the_factor_that_matters_is_named(tmp_path):
             "graylearn bench sources --preset fast --epochs-scale 0.075 --batch-size 512",
         ),
         ("table2", Options(protocol=("tuned",)), "graylearn bench table2 --protocol tuned"),
+        (
+            "ablation",
+            Options(datasets=("svhn",), epochs=10, preset="paper-warm"),
+            "graylearn bench ablation --preset paper-warm --epochs-scale 0.05 --datasets svhn",
+        ),
+        (
+            "alpha",
+            Options(labels=("random",), alphas=(0.05, 0.5), methods=("standard", "gl"), only=True),
+            "graylearn bench alpha --labels random --alphas 0.05,0.5 --methods standard,gl --only",
+        ),
     ],
 )
 def test_the_command_runs_these_very_cells(experiment, options, expected):
     made = rows_of(experiment, lambda cell: 0.9, options, without=ABSENT)
-    assert expected in commands(experiment, records(made))
+    assert commands(experiment, records(made)) == [expected]
+
+
+def test_one_command_stands_for_what_another_runs_as_well():
+    made = rows_of("regimes", lambda cell: 0.9, Options(epochs_scale=0.6, batch_size=512))
+    assert commands("regimes", records(made)) == [
+        "graylearn bench regimes --epochs-scale 0.6 --batch-size 512"
+    ]
 
 
 def test_the_papers_own_contradictions_are_computed(tmp_path):

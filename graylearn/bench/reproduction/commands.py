@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,19 +11,28 @@ from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.grids import TABLE_SETTINGS, Schedule
 from graylearn.bench.options import IMAGE_PRESETS, Options
-from graylearn.bench.records import Group, Record, every_record
+from graylearn.bench.records import Group, Record, every_record, method_rank
+from graylearn.bench.summary import NOT_AT_HAND
+from graylearn.errors import SettingsError
 
 WAY = ("kind", "protocol", "preset", "epochs", "batch_size", "train_size")
 """The settings that one command gives to all its cells."""
 
 
 def commands(experiment: str, found: Sequence[Record]) -> list[str]:
-    """The shortest commands whose cells include those of the records."""
+    """Commands whose cells include those of the records, and as little else as their words can keep out."""
     by_way: dict[tuple[object, ...], list[Record]] = {}
     for record in found:
-        way = tuple(record.get(name) for name in WAY)
+        table = record.get("kind") == "table"  # each has the size it has, no command says it
+        way = tuple(None if table and name == "train_size" else record.get(name) for name in WAY)
         by_way.setdefault(way, []).append(record)
-    return list(dict.fromkeys(_command(experiment, members) for members in by_way.values()))
+    made = {way: _command(experiment, members) for way, members in by_way.items()}
+    needed = {way: {_key(record) for record in members} for way, members in by_way.items()}
+    return [
+        f"graylearn bench {experiment}{words}"
+        for way, (words, _) in made.items()
+        if not any(needed[way] < _keys(experiment, other) for w, (_, other) in made.items() if w != way)
+    ]
 
 
 def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
@@ -30,13 +40,37 @@ def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
     return commands(experiment, every_record(found))
 
 
-def _command(experiment: str, members: Sequence[Record]) -> str:
+def _command(experiment: str, members: Sequence[Record]) -> tuple[str, Options]:
     keys = {_key(record) for record in members}
-    first = members[0]
     seeds = tuple(sorted({record.seed for record in members}))
-    every = list(_candidates(experiment, first, seeds))
-    fitting = (words for words, options in every if keys <= _keys(experiment, options))
-    return f"graylearn bench {experiment}{next(fitting, every[-1][0])}"
+    measured = {str(record.get("dataset")).split("/")[0] for record in members}
+    declared = dict.fromkeys(name.split("/")[0] for name in EXPERIMENTS[experiment].datasets())
+    datasets = tuple(name for name in declared if name in measured)
+
+    def cells(options: Options) -> frozenset[str]:
+        return _keys(experiment, options)
+
+    every = [(w, o, replace(o, datasets=datasets)) for w, o in _candidates(experiment, members[0], seeds)]
+    fitting = [way for way in every if keys <= cells(way[2])]
+    words, whole, options = min(fitting or every[-1:], key=lambda way: len(cells(way[2])))
+    words += f" --datasets {','.join(datasets)}" if cells(options) < cells(whole) else ""
+    for more, narrower in _narrowings(members):
+        tried = replace(options, **narrower)
+        if keys <= cells(tried) < cells(options):
+            words, options = words + more, tried
+    return words, options
+
+
+def _narrowings(members: Sequence[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What can keep cells out that the records do not have: the words, and the options they give."""
+    dirty = [record for record in members if record.method != "oracle"]  # an oracle's labels are nobody's
+    labels = tuple(sorted({str(record.get("labels")) for record in dirty}))
+    if labels in (("random",), ("specific",)):  # those of tables are the protocol's
+        yield f" --labels {labels[0]}", {"labels": labels}
+    alphas = tuple(sorted({float(record.get("alpha", 0.0)) for record in dirty}))
+    yield f" --alphas {','.join(f'{alpha:g}' for alpha in alphas)}", {"alphas": alphas}
+    methods = tuple(sorted({record.method for record in members}, key=method_rank))
+    yield f" --methods {','.join(methods)} --only", {"methods": methods, "only": True}
 
 
 def _key(record: Record) -> str:
@@ -46,7 +80,16 @@ def _key(record: Record) -> str:
 
 @cache
 def _keys(experiment: str, options: Options) -> frozenset[str]:
-    return frozenset(cell.key for cell in EXPERIMENTS[experiment].cells(options))
+    try:
+        every = EXPERIMENTS[experiment].cells(options)
+        return frozenset(cell.key for cell in every if not _waits(cell))
+    except SettingsError:  # nothing is left in
+        return frozenset()
+
+
+def _waits(cell: Cell) -> bool:
+    """Whether a cell needs files that are not to be had by a program: a sweep passes it over."""
+    return any(name.split("/")[0] in NOT_AT_HAND for name in (cell.dataset, cell.ood))
 
 
 def _candidates(experiment: str, like: Record, seeds: tuple[int, ...]) -> Iterator[tuple[str, Options]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,42 @@ class Store:
         done = self._by_key(experiment)
         return [cell for key, cell in {cell.key: cell for cell in cells}.items() if key not in done]
 
+    def end(self) -> int:
+        """Where the last whole line ends, in bytes: what `appended` reads on from."""
+        try:
+            file = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {error.strerror}") from error
+        try:
+            return _end_of_lines(file)
+        finally:
+            os.close(file)
+
+    def appended(self, since: int) -> tuple[list[Row], int]:
+        """The rows that were added behind a place in the file, and the place where they end.
+
+        Lines that are no rows are passed over: whoever reads the whole file names them.
+        """
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < since:  # somebody made the file anew
+                    since = 0
+                file.seek(since)
+                content = file.read()
+        except FileNotFoundError:
+            return [], 0
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {error.strerror}") from error
+        whole = content[: content.rfind(b"\n") + 1]
+        rows = []
+        for line in whole.split(b"\n"):
+            with suppress(ValueError):
+                if _is_row(row := json.loads(line)):
+                    rows.append(row)
+        return rows, since + len(whole)
+
     def _by_key(self, experiment: str | None) -> dict[str, Row]:
         return {row["key"]: row for row in self.rows(experiment)}
 
@@ -86,7 +122,7 @@ class Store:
                 raise DataError(
                     f"{self.path}, line {number} is not JSON; mend or delete that line, the others are safe"
                 ) from None
-            if not isinstance(row, dict) or not {"experiment", "key", "cell", "measured"} <= row.keys():
+            if not _is_row(row):
                 raise DataError(
                     f"{self.path}, line {number} is no result of a sweep (it lacks experiment, key, cell or "
                     "measured); give the store a file of its own"
@@ -107,18 +143,26 @@ class Store:
             os.close(file)  # which gives the lock back
 
 
-def _mend(file: int) -> None:
-    """See that the file ends with a newline: a last line without one is cut off if it is torn, else ended."""
-    size = os.lseek(file, 0, os.SEEK_END)
-    end = size
+def _is_row(line: Any) -> bool:
+    return isinstance(line, dict) and {"experiment", "key", "cell", "measured"} <= line.keys()
+
+
+def _end_of_lines(file: int) -> int:
+    """The place behind the last newline."""
+    end = os.lseek(file, 0, os.SEEK_END)
     while end:
         start = max(0, end - 65536)
         os.lseek(file, start, os.SEEK_SET)
         last = os.read(file, end - start).rfind(b"\n")
         if last >= 0:
-            end = start + last + 1
-            break
+            return start + last + 1
         end = start
+    return 0
+
+
+def _mend(file: int) -> None:
+    """See that the file ends with a newline: a last line without one is cut off if it is torn, else ended."""
+    end, size = _end_of_lines(file), os.lseek(file, 0, os.SEEK_END)
     if end == size:
         return
     os.lseek(file, end, os.SEEK_SET)

@@ -2,14 +2,16 @@
 
 Units of work run one after another in this process, or several at once through joblib; each takes one thread
 of the CPU, so that the numbers do not depend on how many run beside it. The store is written by the sweep
-alone, as results come in: whatever ends it, the next one goes on from there.
+alone, as results come in: whatever ends it, the next one goes on from there, and several at once share the
+work.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,9 +25,10 @@ from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.grids import Experiment
 from graylearn.bench.options import Options
+from graylearn.bench.queue import Queue
 from graylearn.bench.sets import files_needed
 from graylearn.bench.store import Row, Store
-from graylearn.bench.units import Failure, Unit, make_units, run_unit
+from graylearn.bench.units import Failure, Unit, run_unit
 from graylearn.errors import SettingsError
 from graylearn.extras import require
 from graylearn.training.devices import choose
@@ -43,6 +46,8 @@ class Outcome:
     """Under which name they are there."""
     ran: int = 0
     """Cells that were run now."""
+    elsewhere: int = 0
+    """Cells that another sweep on the same store finished meanwhile."""
     waiting: dict[str, str] = field(default_factory=dict)
     """By the key of a cell whose data is not at hand, the files it needs."""
     failed: list[Failure] = field(default_factory=list)
@@ -79,6 +84,7 @@ def sweep(
     store = Store(default_store(experiment, options))
     cells = experiment.cells(options)
     outcome = Outcome(cells, store, experiment.name)
+    since = store.end()  # before the store is asked what is pending: nothing may slip through between
     if not options.refresh:
         _borrow(experiment, store, cells)
     pending = cells if options.refresh else store.pending(cells, experiment.name)
@@ -91,15 +97,18 @@ def sweep(
     if begin is not None:
         begin(outcome, len(pending))
     deadline = None if options.time_limit is None else began + options.time_limit
-    for row in _run(make_units(pending), experiment.name, folder, options, deadline):
+    queue = Queue(store, experiment.name, pending, since)
+    for row in _run(queue, experiment.name, folder, options, deadline):
         if isinstance(row, Failure):
             outcome.failed.append(row)
         else:
-            store.append(row)
+            queue.append(row)
             outcome.ran += 1
+        outcome.elsewhere = queue.elsewhere
         if report is not None:
-            report(row, outcome.ran + len(outcome.failed), len(pending))
-    outcome.left = len(pending) - outcome.ran - len(outcome.failed)
+            report(row, outcome.ran + len(outcome.failed) + outcome.elsewhere, len(pending))
+    outcome.elsewhere = queue.elsewhere
+    outcome.left = len(pending) - outcome.ran - len(outcome.failed) - outcome.elsewhere
     return outcome
 
 
@@ -125,9 +134,9 @@ def _borrow(experiment: Experiment, store: Store, cells: list[Cell]) -> None:
 
 
 def _run(
-    units: list[Unit], experiment: str, folder: str | None, options: Options, deadline: float | None
+    units: Iterable[Unit], experiment: str, folder: str | None, options: Options, deadline: float | None
 ) -> Iterator[Row | Failure]:
-    """Results as they come in."""
+    """Results as they come in; of the units no more are taken than are about to start."""
     if options.workers == 1 and options.backend == "processes":
         for unit in units:
             yield from _rows(unit, experiment, folder, options.device, deadline)
@@ -136,20 +145,23 @@ def _run(
 
     with ExitStack() as stack:
         stack.enter_context(_backend(options))
+        calls: Iterable[Iterable[Unit]] = [units]
+        how = "generator_unordered"
         if options.backend == "ray":  # its backend hands nothing out before all is done
-            calls = _in_turns(units, options.workers)
-            how = "list"
-        else:
-            calls, how = [units], "generator_unordered"
+            calls, how = _in_turns(units, options.workers), "list"
         for some in calls:
-            parallel = joblib.Parallel(n_jobs=options.workers, return_as=how, pre_dispatch="n_jobs")
+            parallel = joblib.Parallel(
+                n_jobs=options.workers, return_as=how, pre_dispatch="n_jobs", batch_size=1
+            )
             work = joblib.delayed(_all_rows)
             for rows in parallel(work(u, experiment, folder, options.device, deadline) for u in some):
                 yield from rows
 
 
-def _in_turns(units: list[Unit], size: int) -> list[list[Unit]]:
-    return [units[start : start + size] for start in range(0, len(units), size)]
+def _in_turns(units: Iterable[Unit], size: int) -> Iterator[list[Unit]]:
+    source = iter(units)
+    while some := list(itertools.islice(source, size)):
+        yield some
 
 
 def _all_rows(*arguments: Any) -> list[Row | Failure]:

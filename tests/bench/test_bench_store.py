@@ -100,6 +100,24 @@ def test_a_foreign_line_in_the_middle_is_an_error_that_names_it(tmp_path, line, 
         store.rows()
 
 
+def test_what_others_append_is_read_from_where_one_was(tmp_path):
+    store = Store(tmp_path / "results.jsonl")
+    assert (store.end(), store.appended(0)) == (0, ([], 0))
+    store.append(row(n=1))
+    place = store.end()
+    assert place == len(store.path.read_bytes())
+    store.append(row(n=2))
+    whole = store.path.read_bytes()
+    store.path.write_bytes(whole + b'{"experiment": "tab')  # somebody is in the middle of a line
+    found, place = store.appended(place)
+    assert [line["measured"]["n"] for line in found] == [2]
+    assert place == store.end() == len(whole)
+    store.append(row(n=3))
+    assert [line["measured"]["n"] for line in store.appended(place)[0]] == [3]
+    store.path.write_bytes(whole)  # and somebody went back to an older file
+    assert [line["measured"]["n"] for line in store.appended(10**6)[0]] == [1, 2]
+
+
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
     store = Store(tmp_path / "results.jsonl")
     store.append(row(n=1))

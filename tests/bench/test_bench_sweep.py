@@ -37,6 +37,17 @@ from graylearn.bench import EXPERIMENTS, Options, sweep
 sweep.sweep(EXPERIMENTS["ablation"], Options(quick=True, datasets=("iris", "wine"), store=Path(sys.argv[1])))
 """
 
+AT_ONCE = """
+import sys, time
+from pathlib import Path
+from graylearn.bench import EXPERIMENTS, Options, sweep, tables
+store = Path(sys.argv[1])
+store.with_name(sys.argv[2]).touch()
+while not (store.with_name("0").exists() and store.with_name("1").exists()):
+    time.sleep(0.001)
+sweep.sweep(EXPERIMENTS["ablation"], Options(quick=True, datasets=("iris", "wine"), store=store))
+"""
+
 
 def run(experiment, store, **options):
     return sweep.sweep(experiment, Options(store=store, **options))
@@ -163,6 +174,57 @@ def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):
     assert outcome.ran == 1
     assert set(outcome.waiting.values()) == {"needs data.csv, labels.csv"}
     assert [cell.dataset for cell in outcome.cells if cell.key in outcome.waiting] == ["gene"]
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
+    path = tmp_path / "s.jsonl"
+    grid = Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 5))
+    both = Experiment("small", "s", "n", (grid,), ())
+    if refresh:
+        run(both, path)
+    others, heard = [], []
+
+    def report(row, number, total):
+        heard.append((number, total))
+        if not others:
+            others.append(run(both, path, refresh=refresh))
+
+    outcome = sweep.sweep(both, Options(store=path, refresh=refresh), report)
+    assert (outcome.ran, outcome.elsewhere, outcome.left) == (1, 5, 0)
+    assert heard == [(1, 6)]
+    assert others[0].ran == (6 if refresh else 5)
+    assert len(outcome.rows()) == 6
+
+
+@pytest.mark.parametrize("backend", ["processes", "dask"])
+def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_path, backend):
+    seeds = tuple(range(0, 150, 5))  # each a unit of its own
+    many = Experiment("small", "s", "n", (Grid("table", (Source("iris"),), ("standard",), seeds=seeds),), ())
+    store = Store(tmp_path / "s.jsonl")
+
+    def report(row, number, total):
+        if number == 1:
+            for cell in many.cells()[10:]:
+                store.append({**row, "key": cell.key, "cell": cell.to_dict()})
+
+    outcome = sweep.sweep(many, Options(store=store.path, workers=2, backend=backend), report)
+    assert outcome.ran + outcome.elsewhere == len(outcome.rows()) == 30
+    assert outcome.elsewhere > 10
+
+
+def test_two_sweeps_that_begin_together_share_the_work(tmp_path):
+    path = tmp_path / "ablation.jsonl"
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", AT_ONCE, str(path), name], env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        for name in "01"
+    ]
+    assert [child.wait() for child in children] == [0, 0]
+    rows = Store(path).rows()
+    assert len(rows) == 28
+    assert len(path.read_bytes().splitlines()) <= 46  # 56 if each ran everything
 
 
 def test_what_was_trained_when_the_time_was_up_is_stored(tmp_path, monkeypatch):

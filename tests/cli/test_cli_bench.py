@@ -10,8 +10,10 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from graylearn.bench import EXPERIMENTS
+from graylearn.bench import EXPERIMENTS, Store
+from graylearn.bench.sweep import Outcome
 from graylearn.cli import bench as command
+from graylearn.cli import sweeping
 from graylearn.cli.main import app
 
 QUICK = [
@@ -69,6 +71,12 @@ def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
     done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"), "--time-limit", "0")
     assert done.exit_code == 0
     assert "1 cells are left for the next run of this command" in done.stderr
+
+
+def test_what_another_run_finished_meanwhile_is_said(tmp_path, capsys):
+    store = Store(tmp_path / "s.jsonl")
+    sweeping.close([Outcome([], store, "table2", ran=1, elsewhere=5), Outcome([], store, "ablation", ran=2)])
+    assert capsys.readouterr().err == "5 cells were finished by another run on the same store meanwhile\n"
 
 
 def test_several_experiments_run_one_after_the_other_and_share_their_cells(tmp_path):

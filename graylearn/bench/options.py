@@ -20,7 +20,7 @@ class Options:
     """Which cells of an experiment to run, and how. What is None is as the experiment declares it."""
 
     methods: tuple[str, ...] | None = None
-    """The methods; oracle, gl, gl-label and gl+refine always come along, unless `only`."""
+    """The methods; standard, oracle, gl, gl-label and gl+refine always come along, unless `only`."""
     only: bool = False
     """Run exactly the `methods` named."""
     datasets: tuple[str, ...] | None = None

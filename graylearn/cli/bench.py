@@ -43,7 +43,7 @@ def bench(
         _option(
             "--methods",
             panel=_WHAT,
-            help="Methods, with commas; oracle, gl, gl-label and gl+refine join them.",
+            help="Methods, with commas; standard, oracle, gl, gl-label and gl+refine join them.",
         ),
     ] = None,
     only: Annotated[bool, _option("--only", panel=_WHAT, help="Run exactly the --methods named.")] = False,

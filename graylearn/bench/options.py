@@ -88,8 +88,12 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise SettingsError(f"{name} is {value}, expected at least 1")
-        if self.epochs_scale <= 0:
-            raise SettingsError(f"epochs_scale is {self.epochs_scale}, expected a positive factor")
+        if not 0 < self.epochs_scale <= 1e6:  # which nan is not either
+            raise SettingsError(
+                f"epochs_scale is {self.epochs_scale}, expected a factor above 0, at most 1e6"
+            )
+        if self.time_limit is not None and not self.time_limit >= 0:
+            raise SettingsError(f"time_limit is {self.time_limit}, expected 0 seconds or more")
         if any(seed < 0 for seed in self.seeds or ()):
             raise SettingsError(f"seeds are {self.seeds}, expected 0 or more")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -153,13 +155,13 @@ def bench(
     from graylearn.cli import sweeping
 
     options = Options(
-        methods=_listed(methods),
+        methods=_listed("--methods", methods),
         only=only,
-        datasets=_listed(datasets),
-        labels=_listed(labels),
+        datasets=_listed("--datasets", datasets),
+        labels=_listed("--labels", labels),
         alphas=_shares(alphas),
         seeds=_numbers(seeds),
-        protocol=_listed(protocol) or (),
+        protocol=_listed("--protocol", protocol) or (),
         epochs_scale=epochs_scale,
         epochs=epochs,
         preset=preset,
@@ -175,7 +177,7 @@ def bench(
         time_limit=time_limit,
         refresh=refresh,
     )
-    asked = [sweeping.experiment(each) for each in (NAMES if name == "all" else _listed(name) or (name,))]
+    asked = [sweeping.experiment(each) for each in (NAMES if name == "all" else _parts(name) or (name,))]
     outcomes = []
     for experiment, outcome in sweeping.run_all(asked, options):
         rows = outcome.rows()
@@ -190,10 +192,17 @@ def bench(
     sweeping.close(outcomes)
 
 
-def _listed(text: str | None) -> tuple[str, ...] | None:
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _listed(flag: str, text: str | None) -> tuple[str, ...] | None:
+    """("mae", "gl") of "mae,gl"; a flag that names nothing is refused, for it would stand for all."""
     if text is None:
         return None
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    if parts := _parts(text):
+        return parts
+    raise SettingsError(f"{flag} is {text!r}; expected names with commas")
 
 
 def _shares(text: str | None) -> tuple[float, ...] | None:
@@ -206,13 +215,20 @@ def _shares(text: str | None) -> tuple[float, ...] | None:
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
     """(0, 1, 2, 5) of "0-2,5"."""
-    found: list[int] = []
-    for part in _listed(text) or ():
-        first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise SettingsError(f"--seeds is {text!r}; expected whole numbers: 0,1,2 or 0-9")
-        found += range(int(first), int(last if dash else first) + 1)
-    return tuple(found) or None
+    if text is None:
+        return None
+    ranges = [_range(part) for part in _parts(text)]
+    if not ranges or not all(ranges):
+        raise SettingsError(
+            f"--seeds is {text!r}; expected whole numbers, or ranges from low to high: 0,1,2 or 0-9"
+        )
+    return tuple(itertools.chain(*ranges))
+
+
+def _range(part: str) -> range:
+    """The numbers of "3" or "0-9"; none where it is neither."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", part, re.ASCII)
+    return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
 
 
 def _docs(check: bool) -> None:

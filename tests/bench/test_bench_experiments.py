@@ -97,6 +97,11 @@ def test_options_change_every_cell():
         ({"only": True}, "only needs methods"),
         ({"workers": 0}, "workers is 0"),
         ({"backend": "slurm"}, "backend is 'slurm'"),
+        *[
+            ({"epochs_scale": scale}, f"epochs_scale is {scale}, expected a factor above 0")
+            for scale in (0.0, -1.0, float("nan"), float("inf"), 1e7)
+        ],
+        *[({"time_limit": limit}, f"time_limit is {limit}, expected 0") for limit in (-1.0, float("nan"))],
     ],
 )
 def test_wrong_options_are_refused_in_one_sentence(wrong, message):

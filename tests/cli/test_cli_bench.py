@@ -29,6 +29,8 @@ QUICK = [
     "0",
 ]
 
+LISTS = ("--methods", "--datasets", "--labels", "--protocol")
+
 
 def invoke(*words):
     return CliRunner().invoke(app, list(words))
@@ -55,6 +57,13 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
         (["table9"], "there is no experiment 'table9'; choose from table1"),
         (["table2", "--methods", "glue"], "there is no method 'glue'"),
         (["table2", "--seeds", "0-x"], "--seeds is '0-x'; expected whole numbers"),
+        *[
+            (["table2", "--seeds", seeds], f"--seeds is '{seeds}'; expected whole numbers, or ranges")
+            for seeds in ("5-3", "0,5-3", ",", "", "²", "-1", "1-", "0.5")
+        ],
+        *[(["table2", flag, ","], f"{flag} is ','; expected names with commas") for flag in LISTS],
+        (["table2", "--epochs-scale", "nan"], "epochs_scale is nan, expected a factor"),
+        (["table2", "--epochs-scale", "inf"], "epochs_scale is inf, expected a factor"),
         (["table2", "--datasets", "mnist"], "table2 has none of the datasets mnist"),
         (["table2", "--check"], "--check is for `graylearn bench docs`"),
         (["table1", "--quick", "--device", "cuda:9"], "cuda"),
@@ -62,9 +71,11 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
 )
 def test_errors_are_one_sentence(words, message, tmp_path):
     done = invoke("bench", *words, "--store", str(tmp_path / "s.jsonl"))
-    assert done.exit_code != 0
+    assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.output
+    assert "unexpected" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: ")
 
 
 def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):

@@ -158,7 +158,7 @@ def bench(
         methods=_listed("--methods", methods),
         only=only,
         datasets=_listed("--datasets", datasets),
-        labels=_listed("--labels", labels),
+        labels=("specific", "random") if labels == "both" else _listed("--labels", labels),
         alphas=_shares(alphas),
         seeds=_numbers(seeds),
         protocol=_listed("--protocol", protocol) or (),
@@ -177,7 +177,8 @@ def bench(
         time_limit=time_limit,
         refresh=refresh,
     )
-    asked = [sweeping.experiment(each) for each in (NAMES if name == "all" else _parts(name) or (name,))]
+    names = NAMES if name == "all" else _parts(name) or (name,)
+    asked = sweeping.applicable([sweeping.experiment(each) for each in names], options)
     outcomes = []
     for experiment, outcome in sweeping.run_all(asked, options):
         rows = outcome.rows()

@@ -65,6 +65,15 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
         (["table2", "--epochs-scale", "nan"], "epochs_scale is nan, expected a factor"),
         (["table2", "--epochs-scale", "inf"], "epochs_scale is inf, expected a factor"),
         (["table2", "--datasets", "mnist"], "table2 has none of the datasets mnist"),
+        (["table2", "--labels", "specific"], "table2 has no specific labels, but random ones"),
+        (
+            ["ablation", "--labels", "specific", "--datasets", "iris"],
+            "ablation has no specific labels on iris, but random ones",
+        ),
+        (
+            ["table1,alpha", "--datasets", "iris"],
+            "none of table1, alpha has the datasets and labels asked for",
+        ),
         (["table2", "--check"], "--check is for `graylearn bench docs`"),
         (["table1", "--quick", "--device", "cuda:9"], "cuda"),
     ],
@@ -101,6 +110,36 @@ def test_several_experiments_run_one_after_the_other_and_share_their_cells(tmp_p
     wrong = invoke("bench", "ablation,table9", "--store", str(tmp_path / "none.jsonl"))
     assert "there is no experiment 'table9'" in wrong.stderr
     assert not (tmp_path / "none.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "runs", "said"),
+    [
+        (
+            ["all", "--datasets", "iris"],
+            ["table2", "ablation"],
+            "table1 is skipped: it has none of the datasets iris, but digits/8",
+        ),
+        (
+            ["table1,table2", "--labels", "specific"],
+            ["table1"],
+            "table2 is skipped: it has no specific labels, but random ones",
+        ),
+        (["table1,table2", "--labels", "both"], ["table1", "table2"], ""),
+    ],
+)
+def test_of_several_those_that_lack_what_is_asked_for_are_skipped_before_any_runs(
+    words, runs, said, tmp_path
+):
+    store = ["--store", str(tmp_path / "a.jsonl")]
+    done = invoke("bench", *words, "--quick", "--time-limit", "0", *store)
+    assert done.exit_code == 0
+    lines = done.stderr.splitlines()
+    begun = [place for place, line in enumerate(lines) if "cells to run" in line]
+    assert [lines[place].split(":")[0] for place in begun] == runs
+    skipped = [place for place, line in enumerate(lines) if "is skipped" in line]
+    assert max(skipped, default=-1) < min(begun)
+    assert said in done.stderr
 
 
 def test_all_of_them_share_a_time_limit(tmp_path):

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from graylearn.bench.cells import Cell
@@ -41,6 +42,18 @@ class Store:
             except OSError as error:
                 os.ftruncate(file, start)  # half a line would be mended later, but the disk may be full now
                 raise DataError(f"cannot write to {self.path}: {error.strerror or error}") from error
+
+    def check_writable(self) -> None:
+        """Raise now what `append` would raise later, and write nothing."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists():
+                os.close(os.open(self.path, os.O_RDWR | os.O_APPEND))
+            else:
+                with TemporaryFile(dir=self.path.resolve().parent):
+                    pass
+        except OSError as error:
+            raise DataError(f"cannot write results to {self.path}: {error.strerror or error}") from error
 
     def rows(self, experiment: str | None = None) -> list[Row]:
         """Every result in the order they came, of two for one cell the later; of one experiment or of all.

@@ -87,13 +87,11 @@ def sweep(
     since = store.end()  # before the store is asked what is pending: nothing may slip through between
     if not options.refresh:
         _borrow(experiment, store, cells)
-    pending = cells if options.refresh else store.pending(cells, experiment.name)
     folder = _folder(options)
-    needed = cache(lambda pair: files_needed(pair, folder))
-    outcome.waiting = {
-        cell.key: needs for cell in cells if (needs := needed((cell.dataset, cell.ood))) is not None
-    }
-    pending = [cell for cell in pending if cell.key not in outcome.waiting]
+    outcome.waiting = _waiting(cells, folder)
+    pending = _pending(outcome, options)
+    if pending:
+        store.check_writable()
     if begin is not None:
         begin(outcome, len(pending))
     deadline = None if options.time_limit is None else began + options.time_limit
@@ -110,6 +108,29 @@ def sweep(
     outcome.elsewhere = queue.elsewhere
     outcome.left = len(pending) - outcome.ran - len(outcome.failed) - outcome.elsewhere
     return outcome
+
+
+def check_store(experiment: Experiment, options: Options) -> None:
+    """Raise if a sweep has cells to run and could not write what it finds."""
+    cells = experiment.cells(options)
+    store = Store(default_store(experiment, options))
+    outcome = Outcome(cells, store, experiment.name, waiting=_waiting(cells, _folder(options)))
+    if _pending(outcome, options):
+        store.check_writable()
+
+
+def _waiting(cells: list[Cell], folder: str | None) -> dict[str, str]:
+    """By the key of a cell whose data is not at hand, the files it needs."""
+    needed = cache(lambda pair: files_needed(pair, folder))
+    return {cell.key: needs for cell in cells if (needs := needed((cell.dataset, cell.ood))) is not None}
+
+
+def _pending(outcome: Outcome, options: Options) -> list[Cell]:
+    """The cells to run: without a result, or all of them to refresh; their data at hand."""
+    cells = outcome.cells
+    if not options.refresh:
+        cells = outcome.store.pending(cells, outcome.experiment)
+    return [cell for cell in cells if cell.key not in outcome.waiting]
 
 
 def _folder(options: Options) -> str | None:

@@ -179,6 +179,7 @@ def bench(
     )
     names = NAMES if name == "all" else _parts(name) or (name,)
     asked = sweeping.applicable([sweeping.experiment(each) for each in names], options)
+    sweeping.check_places(asked, options, out)
     outcomes = []
     for experiment, outcome in sweeping.run_all(asked, options):
         rows = outcome.rows()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import typer
@@ -15,9 +16,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graylearn.bench import EXPERIMENTS, Cell, Experiment, Options
-from graylearn.bench.sweep import Outcome, sweep
+from graylearn.bench.sweep import Outcome, check_store, sweep
 from graylearn.bench.units import Failure
 from graylearn.errors import DataError, DivergedError, SettingsError
+from graylearn.extras import require
 
 
 def experiment(name: str) -> Experiment:
@@ -58,6 +60,21 @@ def _lacks(experiment: Experiment, options: Options) -> str | None:
     ways = dict.fromkeys(cell.labels for cell in there if cell.method != "oracle")
     where = f" on {asked}" if asked else ""
     return f"no {' or '.join(options.labels or ())} labels{where}, but {' and '.join(ways)} ones"
+
+
+def check_places(experiments: Sequence[Experiment], options: Options, out: Path | None) -> None:
+    """Raise now if results, tables or figures could not be written once they are made."""
+    for each in experiments:
+        check_store(each, options)
+    if out is None:
+        return
+    require("matplotlib", "plots")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise DataError(f"cannot write to --out {out}: {error.strerror or error}") from error
 
 
 def run_all(experiments: Sequence[Experiment], options: Options) -> Iterator[tuple[Experiment, Outcome]]:

@@ -118,6 +118,20 @@ def test_what_others_append_is_read_from_where_one_was(tmp_path):
     assert [line["measured"]["n"] for line in store.appended(10**6)[0]] == [1, 2]
 
 
+def test_whether_it_can_be_written_is_asked_without_writing(tmp_path):
+    store = Store(tmp_path / "deep" / "results.jsonl")
+    store.check_writable()
+    assert list(store.path.parent.iterdir()) == []
+    store.append(row(n=1))
+    whole = store.path.read_bytes()
+    store.check_writable()
+    assert store.path.read_bytes() == whole
+    (tmp_path / "link").symlink_to(tmp_path / "gone" / "results.jsonl")
+    for path in (tmp_path, store.path / "below", tmp_path / "link"):
+        with pytest.raises(DataError, match="cannot write results to"):
+            Store(path).check_writable()
+
+
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
     store = Store(tmp_path / "results.jsonl")
     store.append(row(n=1))

@@ -15,7 +15,7 @@ import pytest
 from graylearn.bench import EXPERIMENTS, Experiment, Options, Store, sweep, tables, units
 from graylearn.bench.grids import Grid, Schedule, Source
 from graylearn.bench.units import Failure
-from graylearn.errors import SettingsError
+from graylearn.errors import DataError, SettingsError
 
 SMALL = Experiment(
     name="small",
@@ -160,6 +160,27 @@ def test_a_refreshed_sweep_runs_again_and_the_new_result_counts(alone, tmp_path)
     assert run(only, path, refresh=True).ran == 1
     assert len(path.read_bytes().splitlines()) == 2
     assert len(Store(path).rows()) == 1
+
+
+def test_a_store_that_cannot_be_written_fails_before_anything_is_trained(tmp_path, monkeypatch):
+    def trains(*_):
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(units, "run_tables", trains)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "gone" / "s.jsonl")  # there is nothing to read, and no folder to write to
+    with pytest.raises(DataError, match="cannot write results to"):
+        run(SMALL, link)
+
+
+def test_a_store_that_has_all_need_not_be_written(alone, monkeypatch):
+    def refuse(_):
+        raise DataError("read-only")
+
+    monkeypatch.setattr(Store, "check_writable", refuse)
+    assert run(SMALL, alone.store.path).ran == 0
+    with pytest.raises(DataError, match="read-only"):
+        run(SMALL, alone.store.path, refresh=True)
 
 
 def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):

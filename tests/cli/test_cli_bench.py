@@ -154,6 +154,19 @@ def test_all_of_them_share_a_time_limit(tmp_path):
     assert f"{pending} cells are left for the next run of this command" in done.stderr
 
 
+def test_places_that_cannot_be_written_are_told_before_anything_runs(tmp_path):
+    (tmp_path / "file").touch()
+    store = tmp_path / "a.jsonl"
+    done = invoke(*QUICK, "--store", str(store), "--out", str(tmp_path / "file" / "out"))
+    assert (done.exit_code, store.exists()) == (1, False)
+    assert re.fullmatch(r"error: cannot write to --out .*file/out: Not a directory\n", done.stderr)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "gone" / "a.jsonl")
+    done = invoke(*QUICK, "--store", str(link))
+    assert done.exit_code == 1
+    assert re.fullmatch(r"error: cannot write results to .*link.jsonl: No such file.*\n", done.stderr)
+
+
 def test_what_is_not_at_hand_is_named(tmp_path):
     words = ["--data", str(tmp_path), "--seeds", "0", "--store", str(tmp_path / "t.jsonl"), "--epochs", "1"]
     done = invoke("bench", "table2", "--datasets", "gene", *words)

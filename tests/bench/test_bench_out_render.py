@@ -3,15 +3,20 @@
 import csv
 import io
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from graylearn.bench import EXPERIMENTS, Store
 from graylearn.bench.render import csv_text, latex, markdown, show
 from graylearn.bench.render.latex import escape as latex_escape
 from graylearn.bench.render.markdown import escape as markdown_escape
 from graylearn.bench.statistics import Spread
-from graylearn.bench.summary import Column, Entry, Table
+from graylearn.bench.summary import Column, Entry, Table, tables
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def entry(mean, sd=0.25, n=3, **changes):
@@ -91,21 +96,67 @@ def test_csv_defuses_formulas(table):
     assert line["column"] == "'=SUM(A1)"
 
 
+def latex_tables(text):
+    """The (column specification, lines) of each tabular, after what holds for a whole file."""
+    for name in ("table", "tabular"):
+        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", text):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert depth == 0
+    found = re.findall(
+        r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule\n\\end{tabular}}", text, re.DOTALL
+    )
+    tables = [
+        (columns, [line for line in body.splitlines() if line != r"\midrule"]) for columns, body in found
+    ]
+    for columns, lines in tables:
+        assert all(line.endswith(r" \\") for line in lines)
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(columns) - 1}
+    return tables
+
+
 def test_latex_has_balanced_environments_and_even_columns(table):
     text = latex(table)
-    for name in ("table", "tabular"):
-        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
-    body = text.split(r"\toprule")[1].split(r"\bottomrule")[0]
-    lines = [line for line in body.splitlines() if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {2}
+    assert text.startswith("% needs \\usepackage{booktabs,graphicx}\n")
+    [(columns, _)] = latex_tables(text)
+    assert columns == "lrr"
     assert r"\textbf{95.0 $\pm$ 0.2}$^{+}$" in text
-    assert r"Set\_A $|$ 50\% \& more" in text
-    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+    assert r"{\footnotesize\shortstack[r]{Set\_A $|$ 50\% \& \\ more \\ 3 seeds}}" in text
+    assert r"\shortstack[r]{B \\ needs b\_file.csv}" in text
+
+
+def test_latex_headings_are_stacks_of_short_lines_and_many_columns_several_tables(table):
+    title = (
+        "Tiny-ImageNet (100), OOD other classes, specific labels, preset paper-warm, 60 epochs, 16000 samples"
+    )
+    columns = tuple(replace(table.columns[0], title=f"{title}, column {place}") for place in range(18))
+    text = latex(replace(table, columns=columns))
+    tables = latex_tables(text)
+    assert [columns for columns, _ in tables] == ["l" + "r" * 6] * 3
+    assert len(set(re.findall(r"column \d+", text))) == 18
+    assert text.count(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%") == 3
+    assert len(set(re.findall(r"\\label{(.*)}", text))) == 3
+    for _, lines in tables:
+        for stack in re.findall(r"\\shortstack\[r\]{(.*?)}", lines[0]):
+            assert max(map(len, stack.split(r" \\ "))) <= 16
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_latex_of_the_committed_results_fits(experiment):
+    store = Store(RESULTS / f"{experiment}.jsonl")
+    for made in tables(experiment, store.rows(experiment)):
+        for columns, lines in latex_tables(latex(made)):
+            assert len(columns) <= 9
+            for cell in lines[0].split(" & ")[1:]:
+                stack = cell.removeprefix(r"{\footnotesize\shortstack[r]{").split(r" \\ ")
+                assert max(map(len, stack)) <= 24
 
 
 def test_latex_escapes_every_special_letter():
-    assert latex_escape(r"\ & % $ # _ { } ~ ^") == (
-        r"\textbackslash{} \& \% \$ \# \_ \{ \} \textasciitilde{} \textasciicircum{}"
+    assert latex_escape(r"\ & % $ # _ { } ~ ^ [ *") == (
+        r"\textbackslash{} \& \% \$ \# \_ \{ \} \textasciitilde{} \textasciicircum{} {[} {*}"
     )
 
 

@@ -162,7 +162,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "alpha-gl",
         "Effect of the proportion",
-        "GL's accuracy stays the same as the share of OOD samples grows.",
+        "GL's accuracy does not fall as the share of OOD samples grows.",
         "a figure without numbers",
     ),
     Claim(

@@ -8,6 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from graylearn.bench import names, paper
+from graylearn.bench.cells import Cell
+from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.records import Group, Record, Row, groups, method_rank, records
 from graylearn.bench.statistics import LEVEL, Spread, holm, paired_p, spread
 from graylearn.data.catalog import CATALOG
@@ -24,7 +26,8 @@ class Entry:
     spread: Spread
     """Accuracy, percent."""
     best: bool
-    """Whether no other method (the oracle aside) has a higher mean, to the digit that is shown."""
+    """Whether no other method (the oracle aside) has a higher mean, to the digit that is shown; only of
+    methods with as many seeds as the column has."""
     mark: str
     """`+` or `-` where it is significantly above or below standard, else nothing."""
     p: float | None
@@ -83,7 +86,8 @@ class Table:
 
 
 MARKS_NOTE = (
-    "Mean ± standard deviation over seeds; bold is best, the oracle aside; + and - mark what differs from "
+    "Mean ± standard deviation over seeds; bold is best of what has all seeds of its column, the oracle "
+    "aside; + and - mark what differs from "
     "standard at 5 % (paired over seeds: Wilcoxon's signed-rank test from 6 seeds, the t test below; Holm "
     "over the methods of a column)."
 )
@@ -102,7 +106,9 @@ def make_column(
     spreads = {method: found for method, seeds in values.items() if (found := spread(seeds))}
     printed = printed or {}
     sign = -1 if lower_is_better else 1
-    contest = {m: round(sign * s.mean, 1) for m, s in spreads.items() if m not in NO_CONTEST}
+    most = max((found.n for found in spreads.values()), default=0)
+    whole = {m: s.mean for m, s in spreads.items() if m not in NO_CONTEST and s.n == most}
+    contest = {method: round(sign * mean, 1) for method, mean in whole.items()}
     adjusted = _against_standard(values)
     entries = {}
     for method, found in spreads.items():
@@ -118,7 +124,6 @@ def make_column(
             paper=printed.get(method),
             recovered=recovered(group, method) if measure == "accuracy" else None,
         )
-    most = max((found.n for found in spreads.values()), default=0)
     return Column(title, most, entries, printed, group.cell)
 
 
@@ -160,6 +165,11 @@ NOT_YET = "not measured yet"
 """The note of a set that has no rows."""
 NOT_AT_HAND = ("cifar100", "mini-imagenet", "gene")
 """Sets of the paper whose files the committed results did without."""
+
+
+def waits(cell: Cell) -> bool:
+    """Whether a cell needs such files: a sweep without them passes it over."""
+    return any(name.split("/")[0] in NOT_AT_HAND for name in (cell.dataset, cell.ood))
 
 
 def varying(found: Sequence[Group]) -> list[str]:
@@ -228,7 +238,7 @@ def table2(found: Sequence[Record]) -> list[Table]:
         for dataset, printed in paper.TABLE2.items():
             if dataset not in have:
                 columns.append(missing(dataset, names.dataset_title(dataset), printed))
-        notes = _clean([MARKS_NOTE, PAPER_NOTE, _how(made)])
+        notes = _clean([MARKS_NOTE, PAPER_NOTE, _how(made), _short_of_ood(made)])
         title = f"Table 2: accuracy on tables, %, protocol {protocol}"
         tables.append(Table(f"table2-{protocol}", title, notes, tuple(columns)))
     return tables
@@ -248,11 +258,22 @@ def by_setting(
             )
             for group in made
         )
+        if columns:
+            columns += _waiting(name.partition("-")[0], columns)
         beside = PAPER_NOTE if any(column.paper for column in columns) else ""
         notes = _clean([MARKS_NOTE, beside, _how(made)])
         return [Table(name, title, notes, columns, measure, lower_is_better)] if columns else []
 
     return make
+
+
+def _waiting(experiment: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """A column for each set that the experiment declares, has no rows of, and whose files are not at hand."""
+    cells = EXPERIMENTS[experiment].cells()
+    declared = dict.fromkeys(base for c in cells for base in (c.dataset.split("/")[0], c.ood.split("/")[0]))
+    fields = [str(column.cell.get(name)).split("/")[0] for column in columns for name in ("dataset", "ood")]
+    absent = [name for name in declared if name in NOT_AT_HAND and name not in fields]
+    return tuple(missing(name, names.dataset_title(name), {}) for name in absent)
 
 
 def _printed(group: Group, measure: str) -> dict[str, float]:
@@ -312,6 +333,19 @@ def _how(made: Sequence[Group]) -> str:
     }
     parts = [words.get(name, "{}").format(first[name]) for name in same if first.get(name) is not None]
     return "All columns: " + ", ".join(parts) + "." if parts else ""
+
+
+def _short_of_ood(made: Sequence[Group]) -> str:
+    """The sets whose smallest class was too small for the share of OOD samples that was asked for."""
+    told = []
+    for group in made:
+        runs = [r.measured for m, s in group.by_method.items() if m != "oracle" for r in s.values()]
+        known = [m for m in runs if m.get("ood_samples") and m.get("samples")]
+        reached = fmean(m["ood_samples"] / m["samples"] for m in known) if known else None
+        if reached is not None and reached < 0.9 * float(group.get("alpha", 0.0)):
+            title = names.dataset_title(str(group.get("dataset")))
+            told.append(f"{title} reached alpha {reached:.3f}: its smallest class has no more samples.")
+    return " ".join(told) if all(g.get("protocol") != "released" for g in made) else ""
 
 
 def _image_sources(made: Sequence[Group]) -> str:

@@ -4,7 +4,7 @@ import pytest
 from bench_out_rows import Cell, row, rows_of
 from scipy import stats
 
-from graylearn.bench import Options, paper
+from graylearn.bench import Options, names, paper
 from graylearn.bench.records import groups, records
 from graylearn.bench.summary import MAKERS, tables
 
@@ -48,6 +48,12 @@ def test_every_number_of_a_column():
 
 def test_the_best_is_best_of_those_who_compete():
     [table] = tables("table1", cifar_rows())
+    column = next(c for c in table.columns if c.entries)
+    assert [name for name, entry in column.entries.items() if entry.best] == ["gl"]
+
+
+def test_fewer_seeds_than_the_column_has_are_never_the_best():
+    [table] = tables("table1", cifar_rows({"standard": [0.9, 0.91], "gl": [0.92, 0.91], "mae": [0.99]}))
     column = next(c for c in table.columns if c.entries)
     assert [name for name, entry in column.entries.items() if entry.best] == ["gl"]
 
@@ -155,10 +161,28 @@ def test_sources_and_shares_stand_in_their_order():
     made = rows_of("sources", lambda cell: 0.9, Options(seeds=(0,)))
     titles = [column.title for column in tables("sources", made)[0].columns]
     assert titles[0] == "OOD Tiny-ImageNet, source 1, random labels"
-    assert titles[-1] == "OOD Tiny-ImageNet, source 10, specific labels"
+    assert titles[-2:] == ["OOD Tiny-ImageNet, source 10, specific labels", "Mini-ImageNet"]
     made = rows_of("alpha", lambda cell: 0.9, Options(seeds=(0,)))
     titles = [column.title for column in tables("alpha", made)[0].columns if "random" in column.title]
     assert [title.split()[-1] for title in titles[:3]] == ["0.05", "0.1", "0.15"]
+
+
+def test_sets_that_an_experiment_waits_for_keep_a_column():
+    made = rows_of("ablation", lambda cell: 0.9, Options(seeds=(0,)), without=("gene",))
+    [table] = tables("ablation", made)
+    assert [(c.title, c.note) for c in table.columns if c.note] == [("Gene", names.needs("gene"))]
+    [table] = tables("ablation", rows_of("ablation", lambda cell: 0.9, Options(seeds=(0,))))
+    assert not [column for column in table.columns if column.note]
+
+
+def test_a_share_of_ood_samples_that_was_not_reached_is_said():
+    made = [
+        row(Cell("table", dataset, method, 0), 0.9, "table2", samples=1000, ood_samples=ood)
+        for dataset, ood in (("wineqt", 7), ("abalone", 100))
+        for method in ("standard", "gl")
+    ]
+    [table] = tables("table2", made)
+    assert "WineQT reached alpha 0.007: its smallest class has no more samples." in table.notes
 
 
 def test_the_papers_own_averages():

@@ -12,7 +12,7 @@ from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.grids import TABLE_SETTINGS, Schedule
 from graylearn.bench.options import IMAGE_PRESETS, Options
 from graylearn.bench.records import Group, Record, every_record, method_rank
-from graylearn.bench.summary import NOT_AT_HAND
+from graylearn.bench.summary import waits
 from graylearn.errors import SettingsError
 
 WAY = ("kind", "protocol", "preset", "epochs", "batch_size", "train_size")
@@ -82,14 +82,9 @@ def _key(record: Record) -> str:
 def _keys(experiment: str, options: Options) -> frozenset[str]:
     try:
         every = EXPERIMENTS[experiment].cells(options)
-        return frozenset(cell.key for cell in every if not _waits(cell))
+        return frozenset(cell.key for cell in every if not waits(cell))
     except SettingsError:  # nothing is left in
         return frozenset()
-
-
-def _waits(cell: Cell) -> bool:
-    """Whether a cell needs files that are not to be had by a program: a sweep passes it over."""
-    return any(name.split("/")[0] in NOT_AT_HAND for name in (cell.dataset, cell.ood))
 
 
 def _candidates(experiment: str, like: Record, seeds: tuple[int, ...]) -> Iterator[tuple[str, Options]]:

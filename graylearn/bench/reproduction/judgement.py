@@ -14,7 +14,7 @@ from typing import Literal
 
 from graylearn.bench import names, paper
 from graylearn.bench.records import Group
-from graylearn.bench.statistics import Comparison, compare, spread
+from graylearn.bench.statistics import LEVEL, Comparison, compare, spread
 
 State = Literal["yes", "no", "open"]
 Verdict = Literal["holds", "holds in part", "does not hold", "not measured"]
@@ -30,8 +30,10 @@ class Part:
     """Whether the numbers show the claim there."""
     numbers: str
     """The numbers."""
-    pairs: int
-    """How many runs a side they rest on."""
+    seeds: int
+    """How many seeds a side they rest on."""
+    tested: bool = False
+    """Whether a test below 5 % shows it; else it is the margin, or a rule of its own."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Judgement:
 
     @property
     def one_seed(self) -> bool:
-        """Whether no part of it rests on more than one run a side."""
-        return bool(self.parts) and all(part.pairs <= 1 for part in self.parts)
+        """Whether no part of it rests on more than one seed a side."""
+        return bool(self.parts) and all(part.seeds <= 1 for part in self.parts)
 
     @property
     def spoken(self) -> str:
@@ -73,6 +75,12 @@ class Judgement:
     def count(self, state: State) -> int:
         """How many parts are in a state."""
         return sum(part.state == state for part in self.parts)
+
+
+def part_for(what: str, comparison: Comparison, numbers: str, wanted: str = "higher") -> Part:
+    """The part that a comparison over seeds decides."""
+    state = state_for(comparison, wanted)
+    return Part(what, state, numbers, comparison.n, tested=comparison.p is not None and comparison.p < LEVEL)
 
 
 def state_for(comparison: Comparison, wanted: str = "higher") -> State:
@@ -116,7 +124,7 @@ def pairwise(
 ) -> list[Part]:
     """One part a group: is the first method's measure higher (or lower) than the second's?"""
     return [
-        Part(group_title(group, *shown), state_for(pair[1], wanted), pair[0], pair[1].n)
+        part_for(group_title(group, *shown), pair[1], pair[0], wanted)
         for group in found
         if (pair := versus(group, first, second, measure)) is not None
     ]
@@ -139,7 +147,7 @@ def against_best(found: Sequence[Group], *shown: str) -> list[Part]:
         pair = versus(group, "gl", best)
         if pair is not None:
             text = f"{pair[0]}; best of {len(rivals)} others"
-            parts.append(Part(group_title(group, *shown), state_for(pair[1]), text, pair[1].n))
+            parts.append(part_for(group_title(group, *shown), pair[1], text))
     return parts
 
 

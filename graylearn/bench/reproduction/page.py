@@ -27,7 +27,7 @@ VERDICTS = ("holds", "holds in part", "does not hold", "not measured")
 HEAD = """# The paper, reproduced
 
 *Made by `graylearn bench docs` from the files in `results/`; a test makes it again and fails where it would
-change. No number or outcome below is written by hand.*
+change. No number or outcome of an experiment is written by hand; the judgement of the theory is.*
 
 Zhao, Cao and Wang, "Gray Learning from Non-IID Data with Out-of-distribution Samples", says what follows here
 in our words. Each claim is judged by a declared rule, on runs that one command repeats."""
@@ -128,7 +128,8 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
     ]
     if not judgement.parts:
         cut = evidence.unfinished(judgement.experiment)
-        return "\n".join([*lines, "", text.CUT_SHORT if cut else text.NOT_YET])
+        why = text.CUT_SHORT if cut else text.TOO_LITTLE if judgement.headline else text.NOT_YET
+        return "\n".join([*lines, "", why])
     measured = [group for group in judgement.groups if group.values("standard") or group.values("gl")]
     lines += [
         "",
@@ -138,7 +139,7 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
         "Again: " + ", ".join(f"`{command}`" for command in _again(judgement)) + ".",
         "",
         f"<details><summary>{counted(len(judgement.parts), 'part')}: {judgement.count('yes')} yes, "
-        f"{judgement.count('open')} open, {judgement.count('no')} no</summary>",
+        f"{judgement.count('open')} open, {judgement.count('no')} no{_tested(judgement)}</summary>",
         "",
         markdown_grid(
             ["part", "shown", "numbers"],
@@ -149,6 +150,13 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
         "</details>",
     ]
     return "\n".join(lines)
+
+
+def _tested(judgement: Judgement) -> str:
+    """How many of the parts that show something do so by a test, where others do by the margin alone."""
+    shown = [part for part in judgement.parts if part.state != "open"]
+    tested = sum(part.tested for part in shown)
+    return f"; shown by a test at 5 %: {tested} of {len(shown)}" if tested else ""
 
 
 def _again(judgement: Judgement) -> list[str]:
@@ -170,6 +178,8 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
     if not found:
         return "\n".join([*lines, text.NOT_YET, "", f"`graylearn bench {name}` measures it."])
     lines.append("Again: " + ", ".join(f"`{command}`" for command in commands(name, found)) + ".")
+    if gaps := text.never_run(name, found):
+        lines += ["", gaps]
     if warning := text.cut_short(evidence.unfinished(name)):
         lines += ["", warning]
     for figure in figures_of(name, evidence, folder):
@@ -209,4 +219,7 @@ def _provenance(evidence: Evidence) -> str:
             ]
         )
     head = ["experiment", "runs", "hardware", "hours of training", "torch", "commit"]
-    return "\n".join([*lines, markdown_grid(head, body, words=(0, 2, 4, 5))])
+    lines.append(markdown_grid(head, body, words=(0, 2, 4, 5)))
+    if note := text.earlier_engine(evidence.records(*EXPERIMENTS)):
+        lines += ["", note]
+    return "\n".join(lines)

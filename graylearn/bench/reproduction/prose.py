@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from scipy import stats
+import numpy as np
 
 from graylearn.bench import names, paper
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.render import markdown_grid
 from graylearn.bench.reproduction.evidence import SHORT_OF_THE_PAPER, Evidence
-from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare, counted
+from graylearn.bench.reproduction.text import joined
+from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare, counted, paired_p, state_of
 from graylearn.bench.summary import NOT_AT_HAND
 
 HOW_JUDGED = f"""## How a claim is judged
@@ -24,8 +25,9 @@ A difference is *shown* where its paired test over seeds is below 5 % (two-sided
 from {WILCOXON_FROM} pairs, the t test with 2 to {WILCOXON_FROM - 1}), or where fewer pairs all point one way
 and their mean is more than {MARGIN} points. With one seed the second is all there is: such parts are the
 weaker ones, the number of pairs is always given, and a verdict that has nothing better says *one seed*: take
-it as a first look. Under one seed all methods saw the same split and the
-same OOD samples. The tests speak of other seeds on the same data, not of other data.
+it as a first look. Under one seed all methods saw the same split and the same OOD samples; means are over all
+seeds a method has, the difference behind them over those that both have. The tests speak of other seeds on
+the same data, not of other data.
 
 Image settings whose best method stays more than {SHORT_OF_THE_PAPER:g} points below what the paper prints
 for standard training on that set were not trained to the end: a schedule cut to the time there was. Their
@@ -64,8 +66,8 @@ def noise(evidence: Evidence) -> str:
         if group.get("kind") == "image" and found is not None and found.sd is not None:
             variances[group.get("preset") != "paper"].append(found.sd**2)
     start = (
-        "Parts are not corrected for being many: of a hundred without any effect, about five would be "
-        "shown, one way or the other. "
+        "Parts are not corrected for being many: of a hundred without any effect, about five would pass a "
+        "test, one way or the other. "
     )
     told = [
         f"{_by_chance(own)} {'after a warm-up' if warm else 'at the full rate from the first step on'}"
@@ -75,17 +77,23 @@ def noise(evidence: Evidence) -> str:
     if not told:
         return f"{start}No image setting has several seeds yet, so what one seed is worth is not known."
     return (
-        f"{start}How many single-seed parts without any effect would pass the margin of {MARGIN} points "
-        "follows from how much GL - Standard varies from seed to seed, pooled over the image settings that "
-        f"have several: about {' and '.join(told)}. Smaller training sets vary more."
+        f"{start}How many without any effect would pass the margin of {MARGIN} points follows from how much "
+        "GL - Standard varies from seed to seed, pooled over the image settings that have several: with one, "
+        f"two and three pairs about {' and '.join(told)}. Smaller training sets vary more."
     )
 
 
 def _by_chance(variances: list[float]) -> str:
-    """How often chance alone passes the margin, and the spread that says so."""
+    """How often chance alone counts as a difference with few seeds, and the spread that says so."""
     sd = fmean(variances) ** 0.5
-    rate = 2 * float(stats.norm.sf(MARGIN / sd)) if sd > 0 else 0.0
-    return f"{100 * rate:.0f} % (it varies by {sd:.2f} points, {counted(len(variances), 'setting')})"
+    rates = [f"{100 * _false_alarms(sd, pairs):.0f}" for pairs in (1, 2, 3)]
+    return f"{joined(rates)} % (it varies by {sd:.2f} points, {counted(len(variances), 'setting')})"
+
+
+def _false_alarms(sd: float, pairs: int, draws: int = 4000) -> float:
+    """The share of so many pairs without any effect that `state_of` takes for a difference."""
+    numbers = sd * np.random.default_rng(0).standard_normal((draws, pairs))
+    return fmean(state_of(list(row), paired_p(list(row))) != "same" for row in numbers)
 
 
 def own_numbers() -> str:

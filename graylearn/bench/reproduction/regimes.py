@@ -107,7 +107,8 @@ def _summary(every: Sequence[Regime]) -> list[str]:
             costs = sum(r.gains[method].state == "lower" for r in hurt if method in r.gains)
             sentences.append(
                 f"Where they do, {title} wins back {100 * median(shares):.0f} % of it in the median of "
-                f"{len(shares)} settings; it is shown to help in {helps} and to make it worse in {costs}."
+                f"{len(shares)} settings{_beside_gl(hurt, method)}; it is shown to help in {helps} and to "
+                f"make it worse in {costs}."
             )
         gains = [r.gains[method].mean for r in calm if method in r.gains]
         if gains:
@@ -116,6 +117,15 @@ def _summary(every: Sequence[Regime]) -> list[str]:
                 f"{len(gains)} settings ({min(gains):+.1f} to {max(gains):+.1f})."
             )
     return sentences
+
+
+def _beside_gl(hurt: Sequence[Regime], method: str) -> str:
+    """What GL wins back in the very settings of another helper, where those are not all of GL's."""
+    had = [r for r in hurt if recovered(r.group, method) is not None]
+    shares = [s.mean for r in had if (s := recovered(r.group, "gl")) is not None]
+    if method == "gl" or not shares or len(had) == len(hurt):
+        return ""
+    return f" (GL in the same ones: {100 * median(shares):.0f} %)"
 
 
 def _grid(found: Sequence[Regime]) -> str:
@@ -192,7 +202,9 @@ def _more(verb: str, contrast: Comparison, ending: str = "") -> str:
 
 def _side_gain(side: Sequence[Regime], method: str) -> str:
     gains = [r.gains[method].mean for r in side if method in r.gains]
-    return f"{fmean(gains):+.1f}" if gains else "-"
+    if not gains:
+        return "-"
+    return f"{fmean(gains):+.1f}" + ("" if len(gains) == len(side) else f" ({len(gains)} of them)")
 
 
 def _matched(found: Sequence[Regime], name: str, low: str, high: str) -> list[tuple[Regime, Regime]]:

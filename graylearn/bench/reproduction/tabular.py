@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import NamedTuple
 
 from graylearn.bench import names, paper
 from graylearn.bench.records import Group
@@ -131,7 +132,8 @@ def _protocol_sentences(by_protocol: dict[str, list[Group]], have: list[str]) ->
             best = _best_counts(by_protocol[name])
             sentences.append(
                 f"GL - Standard under `{name}`: {fmean(gains):+.2f} points in the mean of {len(gains)} "
-                f"sets; GL has the highest mean of the paper's ten methods in {best[0]} of {best[1]}."
+                f"sets; GL has the highest mean of the paper's ten methods in {best.alone} of {best.sets}, "
+                f"and shares it with others in {best.shared}."
             )
     distances = {
         name: fmean(
@@ -150,12 +152,24 @@ def _protocol_sentences(by_protocol: dict[str, list[Group]], have: list[str]) ->
     return sentences
 
 
-def _best_counts(found: list[Group]) -> tuple[int, int]:
-    """(sets where GL has the highest mean, sets with at least three of the paper's other methods)."""
-    best = total = 0
+class Best(NamedTuple):
+    """In how many sets GL has the highest mean."""
+
+    alone: int
+    """It alone."""
+    shared: int
+    """With others, to the digit that is shown."""
+    sets: int
+    """Those with at least three of the paper's other methods."""
+
+
+def _best_counts(found: list[Group]) -> Best:
+    alone = shared = total = 0
     for group in found:
         means = {m: round(s.mean, 1) for m in paper.METHODS if (s := spread(group.values(m)))}
         if "gl" in means and len(means) > 3:
             total += 1
-            best += means["gl"] == max(means.values())
-    return best, total
+            highest = [method for method, mean in means.items() if mean == max(means.values())]
+            alone += highest == ["gl"]
+            shared += "gl" in highest and len(highest) > 1
+    return Best(alone, shared, total)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from graylearn.bench import names
+from graylearn.bench.cells import REVISIONS
+from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.records import Group, Record
 from graylearn.bench.statistics import Comparison, counted
+from graylearn.bench.summary import waits
 
 NOT_YET = "*Not measured yet.*"
 """What stands where a store is missing."""
+TOO_LITTLE = "*Too little was measured to judge it.*"
+"""What stands where there are numbers, but not what the rule needs."""
 CUT_SHORT = "*Measured only on networks that were not trained to the end, which judge no claim.*"
 """What stands where all settings of a store were cut short."""
 
@@ -69,4 +74,35 @@ def cut_short(found: Sequence[Group]) -> str:
     return (
         f"**Not trained to the end** on {joined(sets)} ({settings(found)}): too few steps to tell methods "
         "apart by what they make of OOD samples. These numbers judge no claim."
+    )
+
+
+def never_run(experiment: str, found: Sequence[Record]) -> str:
+    """What an experiment declares and no record has, whatever the schedule; empty where that is nothing."""
+    declared = [cell for cell in EXPERIMENTS[experiment].cells() if not waits(cell)]
+    fields: dict[str, Callable[..., str]] = {
+        "labels": lambda value: f"{value} labels",
+        "alpha": lambda value: f"alpha {value:g}",
+        "net": str,
+        "method": names.method_title,
+    }
+    missing = []
+    for field, spoken in fields.items():
+        measured = {record.get(field) for record in found}
+        wanted = dict.fromkeys(getattr(cell, field) for cell in declared)
+        missing += [spoken(value) for value in wanted if value not in measured]
+    return f"Declared and not run: {joined(missing)}." if missing else ""
+
+
+def earlier_engine(found: Sequence[Record]) -> str:
+    """How many image runs are of an engine that ended its epochs otherwise; empty where none is."""
+    now = REVISIONS["image"]
+    old = [r for r in found if r.get("kind") == "image" and int(r.get("revision", 1)) < now]
+    ends = [(float(r.measured["samples"]) % r.get("batch_size")) / r.get("batch_size") for r in old]
+    if not old:
+        return ""
+    return (
+        f"{len(old)} image runs are of an engine that did not yet share out "
+        "[the last batch of an epoch](measurements.md#the-last-batch-of-an-epoch). Their epochs ended on "
+        f"{100 * min(ends):.0f} % of a batch or more."
     )

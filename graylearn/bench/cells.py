@@ -84,7 +84,7 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON holds them."""
-        return dataclasses.asdict(self)
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Self:

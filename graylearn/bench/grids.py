@@ -135,7 +135,7 @@ class Experiment:
                 f"it has {', '.join(self.datasets(options.quick))}"
             )
         ordered = sorted(declared, key=lambda cell: (cell.method not in CORE, cell.seed))
-        return list({cell.key: cell for cell in ordered}.values())
+        return list(dict.fromkeys(ordered))
 
     def datasets(self, quick: bool = False) -> tuple[str, ...]:
         """The datasets it is made on, in order."""

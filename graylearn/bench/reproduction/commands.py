@@ -27,12 +27,11 @@ def commands(experiment: str, found: Sequence[Record]) -> list[str]:
         way = tuple(None if table and name == "train_size" else record.get(name) for name in WAY)
         by_way.setdefault(way, []).append(record)
     made = {way: _command(experiment, members) for way, members in by_way.items()}
-    needed = {way: {_key(record) for record in members} for way, members in by_way.items()}
-    return [
-        f"graylearn bench {experiment}{words}"
-        for way, (words, _) in made.items()
-        if not any(needed[way] < _keys(experiment, other) for w, (_, other) in made.items() if w != way)
-    ]
+    for way, members in by_way.items():
+        wanted = {_cell(record) for record in members}
+        if any(wanted <= _cells(experiment, other[1]) for w, other in made.items() if w != way):
+            del made[way]  # another command runs these as well
+    return [f"graylearn bench {experiment}{words}" for words, _ in made.values()]
 
 
 def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
@@ -41,22 +40,22 @@ def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
 
 
 def _command(experiment: str, members: Sequence[Record]) -> tuple[str, Options]:
-    keys = {_key(record) for record in members}
+    wanted = {_cell(record) for record in members}
     seeds = tuple(sorted({record.seed for record in members}))
     measured = {str(record.get("dataset")).split("/")[0] for record in members}
     declared = dict.fromkeys(name.split("/")[0] for name in EXPERIMENTS[experiment].datasets())
     datasets = tuple(name for name in declared if name in measured)
 
-    def cells(options: Options) -> frozenset[str]:
-        return _keys(experiment, options)
+    def cells(options: Options) -> frozenset[Cell]:
+        return _cells(experiment, options)
 
     every = [(w, o, replace(o, datasets=datasets)) for w, o in _candidates(experiment, members[0], seeds)]
-    fitting = [way for way in every if keys <= cells(way[2])]
+    fitting = [way for way in every if wanted <= cells(way[2])]
     words, whole, options = min(fitting or every[-1:], key=lambda way: len(cells(way[2])))
     words += f" --datasets {','.join(datasets)}" if cells(options) < cells(whole) else ""
     for more, narrower in _narrowings(members):
         tried = replace(options, **narrower)
-        if keys <= cells(tried) < cells(options):
+        if wanted <= cells(tried) < cells(options):
             words, options = words + more, tried
     return words, options
 
@@ -73,16 +72,16 @@ def _narrowings(members: Sequence[Record]) -> Iterator[tuple[str, dict[str, Any]
     yield f" --methods {','.join(methods)} --only", {"methods": methods, "only": True}
 
 
-def _key(record: Record) -> str:
-    """Of the cell as it would be run now."""
-    return Cell.from_dict({**record.row["cell"], "revision": 0}).key
+def _cell(record: Record) -> Cell:
+    """The cell as it would be run now."""
+    return Cell.from_dict({**record.row["cell"], "revision": 0})
 
 
 @cache
-def _keys(experiment: str, options: Options) -> frozenset[str]:
+def _cells(experiment: str, options: Options) -> frozenset[Cell]:
     try:
         every = EXPERIMENTS[experiment].cells(options)
-        return frozenset(cell.key for cell in every if not waits(cell))
+        return frozenset(cell for cell in every if not waits(cell))
     except SettingsError:  # nothing is left in
         return frozenset()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from statistics import fmean
 
 import numpy as np
+from scipy import stats
 
 from graylearn.bench import names, paper
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.render import markdown_grid
 from graylearn.bench.reproduction.evidence import SHORT_OF_THE_PAPER, Evidence
 from graylearn.bench.reproduction.text import joined
-from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare, counted, paired_p, state_of
+from graylearn.bench.statistics import MARGIN, WILCOXON_FROM, compare, counted, state_of
 from graylearn.bench.summary import NOT_AT_HAND
 
 HOW_JUDGED = f"""## How a claim is judged
@@ -93,7 +94,8 @@ def _by_chance(variances: list[float]) -> str:
 def _false_alarms(sd: float, pairs: int, draws: int = 4000) -> float:
     """The share of so many pairs without any effect that `state_of` takes for a difference."""
     numbers = sd * np.random.default_rng(0).standard_normal((draws, pairs))
-    return fmean(state_of(list(row), paired_p(list(row))) != "same" for row in numbers)
+    tests = np.asarray(stats.ttest_1samp(numbers, 0.0, axis=1).pvalue) if pairs > 1 else [None] * draws
+    return fmean(state_of(row, p) != "same" for row, p in zip(numbers.tolist(), tests, strict=True))
 
 
 def own_numbers() -> str:

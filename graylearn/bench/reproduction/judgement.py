@@ -130,6 +130,11 @@ def pairwise(
     ]
 
 
+def most_seeds(found: Sequence[Group], method: str) -> int:
+    """The most seeds that a method has in one group."""
+    return max(len(group.values(method)) for group in found)
+
+
 def mean_gain(found: Sequence[Group], first: str, second: str) -> float | None:
     """The mean over groups of the difference over the seeds they share."""
     gains = [pair.mean for g in found if (pair := compare(g.values(first), g.values(second))) is not None]

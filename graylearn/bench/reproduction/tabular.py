@@ -9,7 +9,7 @@ from graylearn.bench import names, paper
 from graylearn.bench.records import Group
 from graylearn.bench.render.markdown import markdown_grid
 from graylearn.bench.reproduction.evidence import Evidence, where
-from graylearn.bench.reproduction.rules import tables_of
+from graylearn.bench.reproduction.rules.accuracy import tables_of
 from graylearn.bench.reproduction.text import NOT_YET, joined, shown
 from graylearn.bench.statistics import Comparison, compare, from_differences, spread
 

@@ -127,15 +127,28 @@ class Experiment:
     def cells(self, options: Options | None = None) -> list[Cell]:
         """Every cell once, the most telling first: the core methods by seed, then the others by seed."""
         options = options or Options()
-        grids = self.quick if options.quick else self.grids
-        declared = [cell for grid in grids for cell in grid.cells(options, _strangers(grid, grids, options))]
-        if not declared:
-            raise SettingsError(
-                f"{self.name} has none of the datasets {', '.join(options.datasets or ())}; "
-                f"it has {', '.join(self.datasets(options.quick))}"
-            )
-        ordered = sorted(declared, key=lambda cell: (cell.method not in CORE, cell.seed))
+        if (lack := self.lacks(options)) is not None:
+            raise SettingsError(f"{self.name} has {lack}")
+        ordered = sorted(self._declared(options), key=lambda cell: (cell.method not in CORE, cell.seed))
         return list(dict.fromkeys(ordered))
+
+    def lacks(self, options: Options) -> str | None:
+        """What was asked for that it has nothing of; None where it has some."""
+        if next(self._declared(options), None) is not None:
+            return None
+        asked = ", ".join(options.datasets or ())
+        there = list(self._declared(Options(datasets=options.datasets, quick=options.quick)))
+        if not there:
+            return f"none of the datasets {asked}, but {', '.join(self.datasets(options.quick))}"
+        # the oracle sees no OOD sample, so its cells name no labels
+        ways = dict.fromkeys(cell.labels for cell in there if cell.method != "oracle")
+        where = f" on {asked}" if asked else ""
+        return f"no {' or '.join(options.labels or ())} labels{where}, but {' and '.join(ways)} ones"
+
+    def _declared(self, options: Options) -> Iterator[Cell]:
+        grids = self.quick if options.quick else self.grids
+        for grid in grids:
+            yield from grid.cells(options, _strangers(grid, grids, options))
 
     def datasets(self, quick: bool = False) -> tuple[str, ...]:
         """The datasets it is made on, in order."""

@@ -216,7 +216,7 @@ def table1(found: Sequence[Record]) -> list[Table]:
         if (dataset, labels) not in have:
             title = f"{names.dataset_title(dataset)}, {labels} labels"
             columns.append(missing(dataset, title, printed))
-    notes = [MARKS_NOTE, PAPER_NOTE, _how(made), _image_sources(made)]
+    notes = [MARKS_NOTE, PAPER_NOTE, _how(made), _image_sources(made), _stuck(columns)]
     return [Table("table1", "Table 1: accuracy on images, %", _clean(notes), tuple(columns))]
 
 
@@ -333,6 +333,20 @@ def _how(made: Sequence[Group]) -> str:
     }
     parts = [words.get(name, "{}").format(first[name]) for name in same if first.get(name) is not None]
     return "All columns: " + ", ".join(parts) + "." if parts else ""
+
+
+LARGEST_CLASS = {"cifar10": 10.0, "svhn": 100 * 5099 / 26032, "tiny-imagenet/100": 1.0}
+"""Its share of a test set, percent: what a network has that gives every sample the same label."""
+
+
+def _stuck(columns: Sequence[Column]) -> str:
+    """The methods whose networks never learned to tell classes apart."""
+    told = []
+    for column in columns:
+        largest = LARGEST_CLASS.get(str(column.cell.get("dataset")))
+        same = [m for m, e in column.entries.items() if largest and e.spread.mean < 1.01 * largest]
+        told += [f"{', '.join(map(names.method_title, same))} ({column.title})"] if same else []
+    return f"Never left the largest class: {'; '.join(told)}." if told else ""
 
 
 def _short_of_ood(made: Sequence[Group]) -> str:

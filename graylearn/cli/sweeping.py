@@ -32,7 +32,7 @@ def experiment(name: str) -> Experiment:
 
 def applicable(experiments: Sequence[Experiment], options: Options) -> list[Experiment]:
     """Those that have the datasets and labels asked for; of several the others are skipped with a line."""
-    lacks = {each.name: lack for each in experiments if (lack := _lacks(each, options)) is not None}
+    lacks = {each.name: lack for each in experiments if (lack := each.lacks(options)) is not None}
     left = [each for each in experiments if each.name not in lacks]
     if len(experiments) == 1 and not left:
         raise SettingsError(f"{experiments[0].name} has {lacks[experiments[0].name]}")
@@ -41,25 +41,6 @@ def applicable(experiments: Sequence[Experiment], options: Options) -> list[Expe
     if not left:
         raise SettingsError(f"none of {', '.join(lacks)} has the datasets and labels asked for")
     return left
-
-
-def _lacks(experiment: Experiment, options: Options) -> str | None:
-    """What was asked for that an experiment has nothing of; None where it has some."""
-    try:
-        experiment.cells(options)
-    except SettingsError:
-        pass
-    else:
-        return None
-    asked = ", ".join(options.datasets or ())
-    try:
-        there = experiment.cells(Options(datasets=options.datasets, quick=options.quick))
-    except SettingsError:
-        return f"none of the datasets {asked}, but {', '.join(experiment.datasets(options.quick))}"
-    # the oracle sees no OOD sample, so its cells name no labels
-    ways = dict.fromkeys(cell.labels for cell in there if cell.method != "oracle")
-    where = f" on {asked}" if asked else ""
-    return f"no {' or '.join(options.labels or ())} labels{where}, but {' and '.join(ways)} ones"
 
 
 def check_places(experiments: Sequence[Experiment], options: Options, out: Path | None) -> None:

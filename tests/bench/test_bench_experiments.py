@@ -84,8 +84,10 @@ def test_options_change_every_cell():
     assert {(c.dataset, c.seed, c.epochs, c.batch_size, c.train_size) for c in cells} == {
         ("tiny-imagenet/100", 7, 20, 64, 300)
     }
-    with pytest.raises(SettingsError, match="has none of the datasets iris; it has cifar10"):
+    with pytest.raises(SettingsError, match="has none of the datasets iris, but cifar10"):
         EXPERIMENTS["table1"].cells(Options(datasets=("iris",)))
+    with pytest.raises(SettingsError, match="table2 has no specific labels, but random ones"):
+        EXPERIMENTS["table2"].cells(Options(labels=("specific",)))
 
 
 @pytest.mark.parametrize(

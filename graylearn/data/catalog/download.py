@@ -227,7 +227,7 @@ def unpack(archive: Path, member: str) -> Path:
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".unpack-") as temporary:
         try:
             with tarfile.open(archive) as tar:
-                tar.extractall(temporary, filter="data")
+                _extract(tar, Path(temporary).resolve())
         except (tarfile.TarError, EOFError, OSError) as error:
             raise DataError(f"cannot unpack {archive}: {error}") from error
         inside = Path(temporary) / member
@@ -236,6 +236,24 @@ def unpack(archive: Path, member: str) -> Path:
         shutil.rmtree(place, ignore_errors=True)
         inside.rename(place)
     return place
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Write the files of an archive; links and whatever lies outside are refused.
+
+    `TarFile.extractall` has a filter for that only since Python 3.11.4.
+    """
+    for member in tar:
+        place = (folder / member.name).resolve()
+        content = tar.extractfile(member) if member.isfile() else None
+        if not place.is_relative_to(folder) or not (content or member.isdir()):
+            raise tarfile.ExtractError(f"{member.name} is no file or folder inside it")
+        if content is None:
+            place.mkdir(parents=True, exist_ok=True)
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with content, place.open("wb") as file:
+            shutil.copyfileobj(content, file)
 
 
 def _check(path: Path, url: str, sha256: str | None, size: int | None) -> None:

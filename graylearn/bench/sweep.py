@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -166,6 +167,9 @@ def _run(
 
     with ExitStack() as stack:
         stack.enter_context(_backend(options))
+        # joblib takes the data that a worker keeps for a leak, and starts another: nothing is lost by that
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
         calls: Iterable[Iterable[Unit]] = [units]
         how = "generator_unordered"
         if options.backend == "ray":  # its backend hands nothing out before all is done

@@ -141,18 +141,18 @@ def mean_gain(found: Sequence[Group], first: str, second: str) -> float | None:
     return fmean(gains) if gains else None
 
 
-def against_best(found: Sequence[Group], *shown: str) -> list[Part]:
-    """One part a group: is GL above the best of the paper's other methods?"""
+def against_others(found: Sequence[Group], method: str, *shown: str, wanted: str = "higher") -> list[Part]:
+    """One part a group: is a method above the best (or below the lowest) of the paper's others there?"""
+    extreme, called = (max, "best") if wanted == "higher" else (min, "lowest")
     parts = []
     for group in found:
-        rivals = {m: s for m in paper.METHODS if m != "gl" and (s := spread(group.values(m)))}
-        if len(rivals) < 3 or not group.values("gl"):
+        others = {m: s for m in paper.METHODS if m != method and (s := spread(group.values(m)))}
+        if len(others) < 3:
             continue
-        best = max(rivals, key=lambda method: rivals[method].mean)
-        pair = versus(group, "gl", best)
-        if pair is not None:
-            text = f"{pair[0]}; best of {len(rivals)} others"
-            parts.append(part_for(group_title(group, *shown), pair[1], text))
+        rival = extreme(others, key=lambda other: others[other].mean)
+        if (pair := versus(group, method, rival)) is not None:
+            text = f"{pair[0]}; {called} of {len(others)} others"
+            parts.append(part_for(group_title(group, *shown), pair[1], text, wanted))
     return parts
 
 

@@ -11,16 +11,13 @@ from graylearn.bench.reproduction.judgement import (
     Judgement,
     Part,
     State,
-    against_best,
+    against_others,
     gain_headline,
-    group_title,
     mean_gain,
     pairwise,
-    part_for,
     relative_headline,
-    versus,
 )
-from graylearn.bench.statistics import compare, spread
+from graylearn.bench.statistics import compare
 
 
 def ood_hurts(evidence: Evidence) -> Judgement:
@@ -40,7 +37,7 @@ def ood_hurts(evidence: Evidence) -> Judgement:
 def images_best(evidence: Evidence) -> Judgement:
     """Is GL the best of all methods on images?"""
     found = where(evidence.groups("table1"), net="resnet18")
-    parts = against_best(found, "labels", "epochs")
+    parts = against_others(found, "gl", "labels", "epochs")
     judged = [g for g in found if _methods(g) > 3]
     # one gain over several sets needs the same methods on all of them: the sets with the most
     fullest = [g for g in judged if _methods(g) == max(map(_methods, judged))]
@@ -65,15 +62,7 @@ def images_standard(evidence: Evidence) -> Judgement:
 def spl_worst(evidence: Evidence) -> Judgement:
     """Is self-paced learning the worst on images?"""
     found = where(evidence.groups("table1"), net="resnet18")
-    parts = []
-    for group in found:
-        others = {m: s for m in paper.METHODS if m != "spl" and (s := spread(group.values(m)))}
-        if len(others) < 3 or not group.values("spl"):
-            continue
-        lowest = min(others, key=lambda method: others[method].mean)
-        pair = versus(group, "spl", lowest)
-        if pair is not None:
-            parts.append(part_for(group_title(group, "labels", "epochs"), pair[1], pair[0], "lower"))
+    parts = against_others(found, "spl", "labels", "epochs", wanted="lower")
     rule = "SPL is shown to be below the lowest of the other methods measured there."
     return Judgement(rule, tuple(parts), tuple(found), "table1", gain_headline(found, "spl", "standard"))
 
@@ -115,7 +104,7 @@ def tables_best(evidence: Evidence) -> Judgement:
     found = tables_of(evidence)
     rule = "GL is shown to be above the best of the other methods measured there (protocol `paper`)."
     headline = relative_headline(found) or gain_headline(found)
-    return Judgement(rule, tuple(against_best(found)), tuple(found), "table2", headline)
+    return Judgement(rule, tuple(against_others(found, "gl")), tuple(found), "table2", headline)
 
 
 def tables_standard(evidence: Evidence) -> Judgement:

@@ -10,8 +10,15 @@ from bench_out_rows import Cell, row, rows_of
 from graylearn.bench import Options
 from graylearn.bench.figures import draw, fingerprint, recorded_fingerprint
 from graylearn.bench.figures.draw import DRAWERS
-from graylearn.bench.figures.panels import _pooled, alpha_curves, regime_points, reliability_diagrams
-from graylearn.bench.figures.style import LOOKS
+from graylearn.bench.figures.panels import (
+    _pooled,
+    accuracy_and_gain,
+    alpha_curves,
+    network_name,
+    regime_points,
+    reliability_diagrams,
+)
+from graylearn.bench.figures.style import LOOKS, bulk
 from graylearn.bench.records import groups, records
 from graylearn.metrics import reliability
 
@@ -91,6 +98,52 @@ def test_curves_show_the_accuracies():
     alphas, means = (np.array(part, dtype=float) for part in curve.lines[0].get_data())
     np.testing.assert_allclose(alphas, np.arange(1, 11) / 20)
     np.testing.assert_allclose(means, 95 - 10 * alphas)
+
+
+def test_two_shares_are_not_joined_by_a_line():
+    def lines(alphas):
+        made = rows_of("alpha", some, Options(seeds=(0,), epochs=4, alphas=alphas))
+        drawn = alpha_curves(groups(records(made)))
+        curve = next(c for c in drawn.axes[0].containers if c.get_label() == "GL")
+        return curve.lines[0].get_linestyle()
+
+    assert lines((0.1, 0.5)) == "None"
+    assert lines((0.1, 0.2, 0.5)) == "-"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([90.0, 90.2, 90.4, 90.5, 26.0], (90.0, 90.5)),  # one that failed
+        ([90.0, 90.2, 90.4, 90.5, 89.0], None),  # a point off is worth its place
+        ([10.0, 30.0, 50.0, 70.0, 90.0], None),  # spread out, not off
+        ([90.0, 26.0], None),  # which of two is off?
+        ([], None),
+    ],
+)
+def test_bulk_leaves_out_only_what_is_far_off(values, expected):
+    assert bulk(values) == expected
+
+
+def test_a_run_that_failed_does_not_press_the_others_into_a_line():
+    nets = ("resnet18", "senet18", "mobilenetv2", "shufflenetv2", "densenet121", "vgg19")
+    made = []
+    for place, net in enumerate(nets):
+        for method, level in {"standard": 0.9, "gl": 0.26 if net == "vgg19" else 0.904}.items():
+            cell = Cell("image", "cifar10", method, 0, ood="svhn", net=net, labels="random")
+            made.append(row(cell, level + 0.001 * place, "architectures"))
+    drawn = accuracy_and_gain(groups(records(made)), network_name, "network")
+    upper, lower = drawn.axes
+    low, high = upper.get_ylim()
+    assert 89.5 < low < 90 < 90.9 < high < 91.2
+    assert -1 < lower.get_ylim()[0] < 0
+    assert [text.get_text() for text in upper.texts] == ["26.5"]
+    assert [text.get_text() for text in lower.texts] == ["-64.0"]
+    at_the_edge = upper.lines[-1]
+    assert at_the_edge.get_ydata()[0] == low
+    assert not at_the_edge.get_clip_on()
+    labels = [label for axis in drawn.axes for label in axis.get_legend_handles_labels()[1]]
+    assert sorted(set(labels)) == ["GL", "Standard"]
 
 
 def test_regimes_are_distances_to_the_oracle_worst_on_top():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graylearn.bench import names
-from graylearn.bench.figures.style import bar_style, figure, legend_below, look, point_style
+from graylearn.bench.figures.style import Drawn, bar_style, figure, legend_below, look, point_style, show_bulk
 from graylearn.bench.paper import ARCHITECTURES
 from graylearn.bench.records import Group
 from graylearn.bench.statistics import spread
@@ -33,25 +33,28 @@ def alpha_curves(found: Sequence[Group]) -> Any:
     panels = by_labels(found)
     drawn = figure(3.6 * len(panels), 3.3)
     axes = drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    values: list[Drawn] = []
     for axis, (kind, members) in zip(axes, panels, strict=True):
         for method in methods_of(members):
             points = []
             for group in members:
-                values = spread(group.values(method))
-                if values is not None:
-                    points.append((float(group.get("alpha")), values.mean, values.sd or 0.0))
+                found_spread = spread(group.values(method))
+                if found_spread is not None:
+                    points.append((float(group.get("alpha")), found_spread.mean, found_spread.sd or 0.0))
             points.sort()
-            shown = look(method)
+            values += [Drawn(axis, alpha, mean, method, sd) for alpha, mean, sd in points]
             alphas, means, sds = zip(*points, strict=True)
             axis.errorbar(
                 alphas,
                 means,
                 yerr=sds if any(sds) else None,
                 capsize=2,
-                **{**point_style(method), "linestyle": shown.line},
+                # two shares make no trend, so no line
+                **{**point_style(method), "linestyle": look(method).line if len(points) > 2 else "none"},
             )
         axis.set_title(f"{kind} labels")
         axis.set_xlabel("share of OOD samples, alpha")
+    show_bulk(values)
     axes[0].set_ylabel("test accuracy, %")
     legend_below(drawn, axes)
     return drawn
@@ -75,11 +78,14 @@ def accuracy_and_gain(found: Sequence[Group], name: Any, axis_title: str) -> Any
     categories = _ordered({name(group) for group in found})
     drawn = figure(max(3.6, 0.42 * len(categories)) * len(panels) + 0.6, 4.6)
     axes = drawn.subplots(2, len(panels), sharex=True, sharey="row", squeeze=False)
+    accuracies: list[Drawn] = []
+    gains: list[Drawn] = []
     for place, (kind, members) in enumerate(panels):
         upper, lower = axes[0][place], axes[1][place]
         at = {category: number for number, category in enumerate(categories)}
         for method in methods_of(members):
             known = [(at[name(g)], s) for g in members if (s := spread(g.values(method)))]
+            accuracies += [Drawn(upper, x, s.mean, method, s.sd or 0.0) for x, s in known]
             upper.errorbar(
                 [x for x, _ in known],
                 [s.mean for _, s in known],
@@ -91,6 +97,7 @@ def accuracy_and_gain(found: Sequence[Group], name: Any, axis_title: str) -> Any
         for number, method in enumerate(others):
             offset = (number - (len(others) - 1) / 2) * width
             bars = [(at[name(g)] + offset, gain) for g in members if (gain := _gain(g, method)) is not None]
+            gains += [Drawn(lower, x, y, method) for x, y in bars]
             lower.bar([x for x, _ in bars], [y for _, y in bars], width, **bar_style(method))
         lower.axhline(0, color="black", linewidth=0.8)
         upper.set_title(f"{kind} labels")
@@ -101,6 +108,8 @@ def accuracy_and_gain(found: Sequence[Group], name: Any, axis_title: str) -> Any
             for tick in lower.get_xticklabels():
                 tick.set_ha("right")
         lower.grid(False, axis="x")
+    show_bulk(accuracies)
+    show_bulk(gains, bars=True)
     axes[0][0].set_ylabel("test accuracy, %")
     axes[1][0].set_ylabel("minus standard, points")
     legend_below(drawn, axes.ravel())

@@ -56,6 +56,7 @@ def test_without_results_nothing_is_claimed(tmp_path):
         f"Of {len(paper.CLAIMS)} claims that experiments can judge: 0 hold, 0 hold in part, 0 do not hold"
         in page
     )
+    assert f"{len(paper.CLAIMS)} not measured yet" in page
     assert page.count("**Not measured**.") == len(paper.CLAIMS)
     assert "needs cifar-100-python/" in page
     for name in EXPERIMENTS:
@@ -334,6 +335,21 @@ def test_one_command_stands_for_what_another_runs_as_well():
     ]
 
 
+def test_a_seed_of_some_runs_has_a_command_of_its_own():
+    few = Options(seeds=(1,), labels=("random",), methods=("standard",), only=True)
+    made = rows_of("sources", lambda cell: 0.9, without=ABSENT) + rows_of(
+        "sources", lambda cell: 0.9, few, without=ABSENT
+    )
+    assert commands("sources", records(made)) == [
+        "graylearn bench sources",
+        "graylearn bench sources --seeds 1 --labels random --methods standard --only",
+    ]
+    # the seeds that an experiment declares for its core methods are no parts
+    assert commands("table1", records(rows_of("table1", lambda cell: 0.9, without=ABSENT))) == [
+        "graylearn bench table1"
+    ]
+
+
 def test_the_papers_own_contradictions_are_computed(tmp_path):
     page = generate(tmp_path)
     assert "Table 2 prints the average of SRCC as 64.2; its lines give 66.3." in page
@@ -420,15 +436,39 @@ def test_pairs_of_many_settings_with_one_seed_are_one_seed():
 
 
 def test_what_is_declared_and_was_not_run_is_said(tmp_path):
+    def section(made):
+        page = generate(write_stores(tmp_path, alpha=made))
+        return page.split("### `alpha`")[1].split("### `sources`")[0]
+
     wanted = Options(
         labels=("random",), alphas=(0.05, 0.1), methods=("standard", "gl", "oracle"), only=True, epochs=4
     )
-    page = generate(write_stores(tmp_path, alpha=rows_of("alpha", levels(), wanted)))
-    section = page.split("### `alpha`")[1].split("### `sources`")[0]
-    assert "Declared and not run: specific labels, alpha 0.15, alpha 0.2," in section
-    assert "alpha 0.5, GL + refine and GL (label)." in section
-    page = generate(write_stores(tmp_path, alpha=rows_of("alpha", levels(), Options(epochs=4))))
-    assert "Declared and not run" not in page.split("### `alpha`")[1].split("### `sources`")[0]
+    some = [
+        r
+        for r in rows_of("alpha", levels(), wanted)
+        if (r["cell"]["method"], r["cell"]["alpha"]) != ("gl", 0.1)
+    ]
+    said = section(some)
+    # 10 shares, two kinds of labels, four methods, and one oracle for all
+    assert "Run: 4 of 81 declared. Not run: " in said
+    assert (
+        "Standard 10 of 10, GL 10 of 10, GL + refine 10 of 10 and GL (label) 10 of 10 with specific labels"
+        in said
+    )
+    assert (
+        "Standard 8 of 10, GL 9 of 10, GL + refine 10 of 10 and GL (label) 10 of 10 with random labels."
+        in said
+    )
+    assert "Oracle" not in said.split("Not run:")[1].split("\n")[0]
+    # another schedule or preset is the same run
+    whole = section(rows_of("alpha", levels(), Options(epochs=4, preset="paper-warm")))
+    assert "declared" not in whole
+
+
+def test_presets_that_are_compared_are_told_apart(tmp_path):
+    made = [r for r in rows_of("regimes", levels(), Options(epochs=4)) if r["cell"]["preset"] == "fast"]
+    page = generate(write_stores(tmp_path, regimes=made))
+    assert "Run: 42 of 84 declared." in page.split("### `regimes`")[1]
 
 
 def test_runs_of_an_earlier_engine_are_counted(tmp_path):

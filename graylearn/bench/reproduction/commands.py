@@ -26,17 +26,31 @@ def commands(experiment: str, found: Sequence[Record]) -> list[str]:
         table = record.get("kind") == "table"  # each has the size it has, no command says it
         way = tuple(None if table and name == "train_size" else record.get(name) for name in WAY)
         by_way.setdefault(way, []).append(record)
-    made = {way: _command(experiment, members) for way, members in by_way.items()}
-    for way, members in by_way.items():
+    parts = [part for members in by_way.values() for part in _parts(experiment, members)]
+    made = {number: _command(experiment, part) for number, part in enumerate(parts)}
+    for number, members in enumerate(parts):
         wanted = {_cell(record) for record in members}
-        if any(wanted <= _cells(experiment, other[1]) for w, other in made.items() if w != way):
-            del made[way]  # another command runs these as well
+        if any(wanted <= _cells(experiment, other[1]) for n, other in made.items() if n != number):
+            del made[number]  # another command runs these as well
     return [f"graylearn bench {experiment}{words}" for words, _ in made.values()]
 
 
 def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
     """The commands of all records in some groups."""
     return commands(experiment, every_record(found))
+
+
+def _parts(experiment: str, members: list[Record]) -> list[list[Record]]:
+    """All records as one part; or those of seeds that were given to the same runs, where that runs less."""
+    runs: dict[int, set[Cell]] = {}
+    for record in members:
+        runs.setdefault(record.seed, set()).add(_cell(record).but(seed=0))
+    alike: dict[frozenset[Cell], list[int]] = {}
+    for seed in sorted(runs):
+        alike.setdefault(frozenset(runs[seed]), []).append(seed)
+    parts = [[record for record in members if record.seed in seeds] for seeds in alike.values()]
+    apart = frozenset[Cell]().union(*(_cells(experiment, _command(experiment, part)[1]) for part in parts))
+    return parts if len(apart) < len(_cells(experiment, _command(experiment, members)[1])) else [members]
 
 
 def _command(experiment: str, members: Sequence[Record]) -> tuple[str, Options]:

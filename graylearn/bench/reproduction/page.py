@@ -32,6 +32,10 @@ change. No number or outcome of an experiment is written by hand; the judgement 
 Zhao, Cao and Wang, "Gray Learning from Non-IID Data with Out-of-distribution Samples", says what follows here
 in our words. Each claim is judged by a declared rule, on runs that one command repeats."""
 
+AT_THE_EDGE = (
+    "In figures a number at the edge of a panel is a value far outside it. Two points are not joined."
+)
+
 
 def generate(results: str | Path, figures: str | Path | None = None) -> str:
     """The whole page, from whatever stores the results folder has.
@@ -50,7 +54,7 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
         prose.noise(evidence),
         _overview(judged),
         "\n\n".join(["## Each claim", *claims]),
-        "\n\n".join(["## Tables and figures", *experiments]),
+        "\n\n".join(["## Tables and figures", AT_THE_EDGE, *experiments]),
         "## Why four tabular rows cannot come from the loss\n\n" + tabular.two_classes(evidence),
         "## What the released code does to its baselines\n\n" + tabular.released_code(evidence),
         "## When OOD samples hurt, and what helps\n\n" + regimes.section(evidence),
@@ -64,7 +68,8 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
 
 def _in_short(judged: dict[str, Judgement], evidence: Evidence) -> str:
     counts: Counter[str] = Counter(judgement.verdict for judgement in judged.values())
-    listed = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in VERDICTS)
+    told = [verdict for verdict in VERDICTS if counts[verdict] or verdict != "not measured"]
+    listed = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in told)
     weak = sum(judgement.one_seed for judgement in judged.values())
     resting = f" {weak} of these verdicts rest on one seed." if weak else ""
     lines = ["## In short", "", f"Of {len(judged)} claims that experiments can judge: {listed}.{resting}", ""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from graylearn.bench import names
 from graylearn.bench.cells import REVISIONS
@@ -78,20 +78,27 @@ def cut_short(found: Sequence[Group]) -> str:
 
 
 def never_run(experiment: str, found: Sequence[Record]) -> str:
-    """What an experiment declares and no record has, whatever the schedule; empty where that is nothing."""
+    """How many of the runs an experiment declares no record has, whatever the schedule; empty where none."""
     declared = [cell for cell in EXPERIMENTS[experiment].cells() if not waits(cell)]
-    fields: dict[str, Callable[..., str]] = {
-        "labels": lambda value: f"{value} labels",
-        "alpha": lambda value: f"alpha {value:g}",
-        "net": str,
-        "method": names.method_title,
-    }
-    missing = []
-    for field, spoken in fields.items():
-        measured = {record.get(field) for record in found}
-        wanted = dict.fromkeys(getattr(cell, field) for cell in declared)
-        missing += [spoken(value) for value in wanted if value not in measured]
-    return f"Declared and not run: {joined(missing)}." if missing else ""
+    fields = ["labels", "method", "dataset", "ood", "alpha", "net", "seed"]
+    if len({cell.preset for cell in declared if cell.kind == "image"}) > 1:
+        fields.append("preset")  # it is compared; else it is a matter of options
+    measured = {tuple(record.get(field) for field in fields) for record in found}
+    counts: dict[str, dict[str, list[bool]]] = {}
+    for cell in declared:
+        place = tuple(getattr(cell, field) for field in fields)
+        counts.setdefault(cell.labels, {}).setdefault(cell.method, []).append(place in measured)
+    parts = []
+    for kind, methods in counts.items():
+        missing = [
+            f"{names.method_title(method)} {been.count(False)} of {len(been)}"
+            for method, been in methods.items()
+            if not all(been)
+        ]
+        if missing:
+            parts.append(joined(missing) + ("" if kind == "none" else f" with {kind} labels"))
+    every = [been for methods in counts.values() for known in methods.values() for been in known]
+    return f"Run: {sum(every)} of {len(every)} declared. Not run: {'; '.join(parts)}." if parts else ""
 
 
 def earlier_engine(found: Sequence[Record]) -> str:

@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from graylearn.bench.store import Store
 
 Row = Mapping[str, Any]
 
@@ -106,11 +103,6 @@ class Record:
             for name, value in sorted(self.cell.items())
             if name not in left_out and value is not None
         )
-
-
-def read(path: str | Path) -> list[Record]:
-    """The records of one store; none where there is no such file."""
-    return records(Store(path).rows())
 
 
 def records(rows: Iterable[Row]) -> list[Record]:

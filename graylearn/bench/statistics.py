@@ -138,6 +138,27 @@ def state_of(differences: Sequence[float], p: float | None) -> str:
     return "higher" if mean > 0 else "lower"
 
 
+def expected_maximum(count: int) -> float:
+    """The mean of the largest of so many independent standard normal numbers."""
+    points, step = np.linspace(-8, 8, 4001, retstep=True)
+    density = count * stats.norm.pdf(points) * stats.norm.cdf(points) ** (count - 1)
+    return float((points * density).sum() * step)
+
+
+def blocked_p(runs: Mapping[str, Mapping[int, float]]) -> float:
+    """p that rows do not differ: analysis of variance, the seeds that all have as blocks."""
+    seeds = sorted(set.intersection(*[set(values) for values in runs.values()]))
+    table = np.array([[values[seed] for seed in seeds] for values in runs.values()])
+    rows, blocks = table.shape
+    means = table.mean(1)
+    left = table - means[:, None] - table.mean(0)[None] + table.mean()
+    between = blocks * ((means - table.mean()) ** 2).sum() / (rows - 1)
+    within = (left**2).sum() / ((rows - 1) * (blocks - 1))
+    if within <= 1e-12:  # the last bits of equal numbers
+        return 1.0 if between <= 1e-12 else 0.0
+    return float(stats.f.sf(between / within, rows - 1, (rows - 1) * (blocks - 1)))
+
+
 def p_text(p: float) -> str:
     """`p = .031`, or `p < .001`."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")

@@ -68,6 +68,12 @@ class Store:
                 found[name] = row
         return list(found.values())
 
+    def replaced(self, experiment: str) -> list[tuple[Row, Row]]:
+        """(earlier, latest) of each cell of an experiment that has several results."""
+        latest = {row["key"]: row for row in self.rows(experiment)}
+        every = [(row, latest[row["key"]]) for row in self._read() if row["experiment"] == experiment]
+        return [(earlier, later) for earlier, later in every if earlier != later]
+
     def find(self, cell: Cell, experiment: str | None = None) -> Row | None:
         """The latest result of a cell, None where it was not run."""
         return self._by_key(experiment).get(cell.key)

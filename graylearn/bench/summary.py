@@ -215,7 +215,7 @@ def table1(found: Sequence[Record]) -> list[Table]:
         if (dataset, labels) not in have:
             title = f"{names.dataset_title(dataset)}, {labels} labels"
             columns.append(missing(dataset, title, printed))
-    notes = [MARKS_NOTE, PAPER_NOTE, _how(made), _image_sources(made), _stuck(columns)]
+    notes = [MARKS_NOTE, PAPER_NOTE, _how(made), _image_sources(made), _untrained(columns)]
     return [Table("table1", "Table 1: accuracy on images, %", _clean(notes), tuple(columns))]
 
 
@@ -260,7 +260,8 @@ def by_setting(
         if columns:
             columns += _waiting(name.partition("-")[0], columns)
         beside = PAPER_NOTE if any(column.paper for column in columns) else ""
-        notes = _clean([MARKS_NOTE, beside, _how(made)])
+        weak = _untrained(columns) if measure == "accuracy" else ""
+        notes = _clean([MARKS_NOTE, beside, _how(made), weak])
         return [Table(name, title, notes, columns, measure, lower_is_better)] if columns else []
 
     return make
@@ -334,18 +335,14 @@ def _how(made: Sequence[Group]) -> str:
     return "All columns: " + ", ".join(parts) + "." if parts else ""
 
 
-LARGEST_CLASS = {"cifar10": 10.0, "svhn": 100 * 5099 / 26032, "tiny-imagenet/100": 1.0}
-"""Its share of a test set, percent: what a network has that gives every sample the same label."""
-
-
-def _stuck(columns: Sequence[Column]) -> str:
-    """The methods whose networks never learned to tell classes apart."""
+def _untrained(columns: Sequence[Column]) -> str:
+    """The methods whose networks hardly learned to tell classes apart."""
     told = []
     for column in columns:
-        largest = LARGEST_CLASS.get(str(column.cell.get("dataset")))
-        same = [m for m, e in column.entries.items() if largest and e.spread.mean < 1.01 * largest]
-        told += [f"{', '.join(map(names.method_title, same))} ({column.title})"] if same else []
-    return f"Never left the largest class: {'; '.join(told)}." if told else ""
+        best = max((entry.spread.mean for entry in column.entries.values()), default=0.0)
+        low = [m for m, entry in column.entries.items() if entry.spread.mean < best / 2]
+        told += [f"{', '.join(map(names.method_title, low))} ({column.title})"] if low else []
+    return f"Hardly trained, at less than half of the best of the column: {'; '.join(told)}." if told else ""
 
 
 def _short_of_ood(made: Sequence[Group]) -> str:

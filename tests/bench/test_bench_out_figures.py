@@ -12,11 +12,13 @@ from graylearn.bench.figures import draw, fingerprint, recorded_fingerprint
 from graylearn.bench.figures.draw import DRAWERS
 from graylearn.bench.figures.panels import (
     _pooled,
+    ablation_bars,
     accuracy_and_gain,
     alpha_curves,
     network_name,
     regime_points,
     reliability_diagrams,
+    source_name,
 )
 from graylearn.bench.figures.style import LOOKS, bulk
 from graylearn.bench.records import groups, records
@@ -144,6 +146,55 @@ def test_a_run_that_failed_does_not_press_the_others_into_a_line():
     assert not at_the_edge.get_clip_on()
     labels = [label for axis in drawn.axes for label in axis.get_legend_handles_labels()[1]]
     assert sorted(set(labels)) == ["GL", "Standard"]
+
+
+def test_points_are_of_the_seeds_that_all_methods_have():
+    made = [
+        row(Cell("image", "cifar10", method, seed, ood=f"svhn/{place}", labels="random"), level, "sources")
+        for place in range(2)
+        for method, seed, level in (("standard", 0, 0.9), ("standard", 1, 0.8), ("gl", 0, 0.91))
+    ]
+    drawn = accuracy_and_gain(groups(records(made)), source_name, "source")
+    points = {c.get_label(): np.array(c.lines[0].get_ydata(), float) for c in drawn.axes[0].containers}
+    np.testing.assert_allclose(points["Standard"], [90, 90])
+    np.testing.assert_allclose([bar.get_height() for bar in drawn.axes[1].patches], [1, 1])
+
+
+def test_bars_stand_around_their_category_whatever_methods_it_has():
+    made = [
+        row(Cell("image", "cifar10", method, 0, ood="svhn", net=net, labels="random"), 0.9, "architectures")
+        for net, methods in {"resnet18": ("standard", "gl", "gl+refine"), "vgg19": ("standard", "gl")}.items()
+        for method in methods
+    ]
+    lower = accuracy_and_gain(groups(records(made)), network_name, "network").axes[1]
+    centres = sorted(bar.get_x() + bar.get_width() / 2 for bar in lower.patches)
+    np.testing.assert_allclose(centres, [-0.2, 0.2, 1.0])
+
+
+def test_numbers_at_one_place_of_the_edge_stand_on_each_other():
+    near = (0.9, 0.901, 0.902)
+    gains = {"nl": (0.1, 0.2, 0.895), **dict.fromkeys(("gl", "gl-label", "gl+refine", "oracle"), near)}
+    made = [
+        row(Cell("image", dataset, method, 0, ood="svhn"), level, "ablation")
+        for place, dataset in enumerate(("cifar10", "svhn", "tiny-imagenet/100"))
+        for method, level in {"standard": 0.9, **{m: v[place] for m, v in gains.items()}}.items()
+    ]
+    axis = ablation_bars(groups(records(made))).axes[0]
+    told = {text.get_text(): text.xyann[1] for text in axis.texts}
+    assert told == {"-80.0": 3, "-70.0": 11, "mean -50.2": 19}
+    assert axis.get_title() == "3 image settings"
+
+
+def test_bins_of_few_samples_are_outlines():
+    bins = {"count": [0, 3, 60], "accuracy": [None, 1.0, 0.9], "confidence": [None, 0.4, 0.95]}
+    made = [
+        row(Cell("image", "cifar10", "gl", 0, ood="svhn"), 0.9, "calibration", ece=0.02, reliability=bins)
+    ]
+    axis = reliability_diagrams(groups(records(made))).axes[0]
+    outlines = [c for c in axis.containers if c.get_label() == "of fewer than 10 samples"]
+    assert [bar.get_height() for bar in outlines[0]] == [1.0]
+    filled = next(c for c in axis.containers if c.get_label() == "accuracy")
+    assert [bar.get_height() for bar in filled] == [0.9]
 
 
 def test_regimes_are_distances_to_the_oracle_worst_on_top():

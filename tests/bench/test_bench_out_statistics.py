@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from graylearn.bench.statistics import (
+    blocked_p,
     compare,
+    expected_maximum,
     from_differences,
     holm,
     p_text,
@@ -22,6 +24,28 @@ def test_spread_is_mean_and_sample_standard_deviation():
     assert (found.mean, found.n) == (93.0, 3)
     assert found.sd == pytest.approx(math.sqrt((9 + 1 + 16) / 2))
     assert str(found) == "93.0 ± 3.6"
+
+
+def test_the_largest_of_several_normal_numbers():
+    assert expected_maximum(1) == pytest.approx(0, abs=1e-9)
+    assert expected_maximum(2) == pytest.approx(1 / math.sqrt(math.pi))
+    drawn = np.random.default_rng(0).standard_normal((200_000, 9)).max(1).mean()
+    assert expected_maximum(9) == pytest.approx(drawn, abs=0.01)
+
+
+def test_blocks_take_out_what_a_seed_does_to_all():
+    numbers = np.random.default_rng(0).normal(90, 0.2, (10, 3))
+    lifted = numbers + np.array([0.0, 5.0, -3.0])
+    table, other = ({str(i): dict(enumerate(line)) for i, line in enumerate(t)} for t in (numbers, lifted))
+    assert blocked_p(table) == pytest.approx(blocked_p(other))
+    # with two rows it is the paired t test
+    two = {name: table[name] for name in ("0", "1")}
+    assert blocked_p(two) == pytest.approx(stats.ttest_rel(numbers[0], numbers[1]).pvalue)
+    # a seed that only some rows have does not count
+    more = {**table, "0": {**table["0"], 9: 50.0}}
+    assert blocked_p(more) == pytest.approx(blocked_p(table))
+    assert blocked_p({"a": {0: 1.0, 1: 1.0}, "b": {0: 1.0, 1: 1.0}}) == 1.0
+    assert blocked_p({"a": {0: 1.0, 1: 1.0}, "b": {0: 2.0, 1: 2.0}}) == 0.0
 
 
 def test_one_seed_has_no_spread_and_none_has_nothing():

@@ -11,7 +11,7 @@ from graylearn.bench import names
 from graylearn.bench.figures.style import Drawn, bar_style, figure, legend_below, look, point_style, show_bulk
 from graylearn.bench.paper import ARCHITECTURES
 from graylearn.bench.records import Group
-from graylearn.bench.statistics import spread
+from graylearn.bench.statistics import counted, spread
 
 COMPARED = ("standard", "gl", "gl-label", "gl-relative", "gl+refine", "oracle")
 """Methods that figures show, where measured."""
@@ -84,7 +84,7 @@ def accuracy_and_gain(found: Sequence[Group], name: Any, axis_title: str) -> Any
         upper, lower = axes[0][place], axes[1][place]
         at = {category: number for number, category in enumerate(categories)}
         for method in methods_of(members):
-            known = [(at[name(g)], s) for g in members if (s := spread(g.values(method)))]
+            known = [(at[name(g)], s) for g in members if (s := spread(_shared(g, method)))]
             accuracies += [Drawn(upper, x, s.mean, method, s.sd or 0.0) for x, s in known]
             upper.errorbar(
                 [x for x, _ in known],
@@ -94,9 +94,13 @@ def accuracy_and_gain(found: Sequence[Group], name: Any, axis_title: str) -> Any
             )
         others = [method for method in methods_of(members) if method != "standard"]
         width = 0.8 / max(1, len(others))
-        for number, method in enumerate(others):
-            offset = (number - (len(others) - 1) / 2) * width
-            bars = [(at[name(g)] + offset, gain) for g in members if (gain := _gain(g, method)) is not None]
+        heights = [{m: gain for m in others if (gain := _gain(g, m)) is not None} for g in members]
+        for method in others:
+            bars = [
+                (at[name(g)] + (list(own).index(method) - (len(own) - 1) / 2) * width, own[method])
+                for g, own in zip(members, heights, strict=True)
+                if method in own
+            ]
             gains += [Drawn(lower, x, y, method) for x, y in bars]
             lower.bar([x for x, _ in bars], [y for _, y in bars], width, **bar_style(method))
         lower.axhline(0, color="black", linewidth=0.8)
@@ -116,6 +120,13 @@ def accuracy_and_gain(found: Sequence[Group], name: Any, axis_title: str) -> Any
     return drawn
 
 
+def _shared(group: Group, method: str) -> dict[int, float]:
+    """Its accuracies on the seeds that all compared methods have, so that points compare like bars."""
+    seeds = [set(group.values(m)) for m in methods_of([group]) if group.values(m)]
+    common = set.intersection(*seeds) if seeds else set()
+    return {seed: value for seed, value in group.values(method).items() if seed in common or not common}
+
+
 def _gain(group: Group, method: str) -> float | None:
     """Mean difference to standard over the seeds both have."""
     mine, standard = group.values(method), group.values("standard")
@@ -130,6 +141,10 @@ def _ordered(categories: set[str]) -> list[str]:
         return (ARCHITECTURES.index(category) if category in ARCHITECTURES else 99), category
 
     return sorted(categories, key=rank)
+
+
+FEW = 10
+"""Samples of a bin below which its accuracy says little; it is drawn as an outline."""
 
 
 def reliability_diagrams(found: Sequence[Group]) -> Any:
@@ -149,14 +164,19 @@ def reliability_diagrams(found: Sequence[Group]) -> Any:
             filled = count > 0
             left = np.arange(bins)[filled] / bins
             right, sure = accuracy[filled], confidence[filled]
-            axis.bar(left, right, 1 / bins, align="edge", color="0.55", edgecolor="black", linewidth=0.5,
-                     label="accuracy")  # fmt: skip
-            axis.bar(left, sure - right, 1 / bins, bottom=right, align="edge", facecolor="none",
-                     edgecolor="0.2", hatch="////", linewidth=0.5, label="confidence - accuracy")  # fmt: skip
+            enough = count[filled] >= FEW
+            axis.bar(left[enough], right[enough], 1 / bins, align="edge", color="0.55", edgecolor="black",
+                     linewidth=0.5, label="accuracy")  # fmt: skip
+            axis.bar(left[enough], (sure - right)[enough], 1 / bins, bottom=right[enough], align="edge",
+                     facecolor="none", edgecolor="0.2", hatch="////", linewidth=0.5,
+                     label="confidence - accuracy")  # fmt: skip
+            axis.bar(left[~enough], right[~enough], 1 / bins, align="edge", facecolor="none",
+                     edgecolor="0.75", linewidth=0.5, label=f"of fewer than {FEW} samples")  # fmt: skip
             axis.plot([0, 1], [0, 1], color="#c02020", linestyle="--", linewidth=1, label="perfect")
             error = float(np.abs(sure - right) @ count[filled] / count.sum())
             axis.set_title(f"{names.method_title(method)}, {kind}\nECE {100 * error:.1f} %")
             axis.set_xlim(0, 1)
+            axis.set_xticks([0, 0.5, 1])
             axis.set_ylim(0, 1)
             axis.set_aspect("equal")
     for axis in axes[-1]:
@@ -184,20 +204,20 @@ def _pooled(group: Group, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def ablation_bars(found: Sequence[Group]) -> Any:
-    """The parts of GL: mean over datasets of the difference to standard, one panel a kind of data."""
+    """The parts of GL against standard, one panel a kind of data: a dot a setting, a bar their mean."""
     order = ("nl", "standard+nl", "gl", "gl-label", "gl+refine", "oracle")
     panels = []
     for kind in ("table", "image"):
         protocols = sorted({str(g.get("protocol")) for g in found if g.get("kind") == kind})
         for protocol in protocols:
             members = [g for g in found if (g.get("kind"), str(g.get("protocol"))) == (kind, protocol)]
-            sets = len({g.get("dataset") for g in members})
-            title = f"{sets} {kind} set{'' if sets == 1 else 's'}"
+            title = counted(len(members), f"{kind} setting")
             panels.append((title if kind == "image" else f"{title}, protocol {protocol}", members))
     drawn = figure(3.2 * len(panels), 3.4)
     axes = drawn.subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, members) in zip(axes, panels, strict=True):
         shown = methods_of(members, order)
+        values: list[Drawn] = []
         for place, method in enumerate(shown):
             gains = [gain for group in members if (gain := _gain(group, method)) is not None]
             if gains:
@@ -206,9 +226,14 @@ def ablation_bars(found: Sequence[Group]) -> Any:
                 axis.bar(place, found_spread.mean, 0.7, **bar_style(method))
                 jitter = np.linspace(-0.2, 0.2, len(gains)) if len(gains) > 1 else np.zeros(1)
                 axis.plot(place + jitter, sorted(gains), "o", color="black", markersize=2.5, zorder=3)
+                dots = zip(place + jitter, sorted(gains), strict=True)
+                values += [Drawn(axis, float(x), y, method) for x, y in dots]
+                values.append(Drawn(axis, place, found_spread.mean, method, called="mean "))
+        show_bulk(values, bars=True)
         axis.axhline(0, color="black", linewidth=0.8)
         labels = [names.method_title(method) for method in shown]
         axis.set_xticks(range(len(shown)), labels, rotation=40, ha="right")
+        axis.set_xlim(-0.8, len(shown) - 0.2)
         axis.set_title(title)
         axis.grid(False, axis="x")
     axes[0].set_ylabel("accuracy minus standard, points")

@@ -102,6 +102,8 @@ class Drawn(NamedTuple):
     y: float
     method: str
     sd: float = 0.0
+    called: str = ""
+    """What stands before its number at the edge."""
 
 
 def show_bulk(drawn: Sequence[Drawn], bars: bool = False) -> None:
@@ -120,17 +122,21 @@ def show_bulk(drawn: Sequence[Drawn], bars: bool = False) -> None:
     low, high = low - margin, high + margin
     for axis in {id(value.axis): value.axis for value in drawn}.values():
         axis.set_ylim(low, high)
+    taken: dict[tuple[int, bool, float], int] = {}  # numbers at one place stand on each other
     for value in drawn:
         if low <= value.y <= high:
             continue
         below = value.y < low
         edge = low if below else high
+        place = (id(value.axis), below, round(value.x) if bars else value.x)
+        above = 3 + 8 * taken.setdefault(place, 0)
+        taken[place] += 1
         if not bars:
             value.axis.plot([value.x], [edge], clip_on=False, **{**point_style(value.method), "label": "_"})
         value.axis.annotate(
-            f"{value.y:.1f}",
+            f"{value.called}{value.y:.1f}",
             (value.x, edge),
-            xytext=(0 if bars else 5, 3 if below else -3),
+            xytext=(0 if bars else 5, above if below else -above),
             textcoords="offset points",
             ha="center" if bars else "left",
             va="bottom" if below else "top",
@@ -141,14 +147,14 @@ def show_bulk(drawn: Sequence[Drawn], bars: bool = False) -> None:
 
 
 def bulk(values: Sequence[float]) -> tuple[float, float] | None:
-    """Least and greatest value but for far outliers; None where leaving these out does not halve the span."""
+    """Least and greatest value but for far outliers; None where these do not stretch the axis fourfold."""
     if not values:
         return None
     first, third = np.quantile(values, [0.25, 0.75])
     reach = 3 * max(third - first, 0.3)  # Tukey's outer fences, and never less than a point
     near = [value for value in values if first - reach <= value <= third + reach]
-    halved = max(values) - min(values) > 2 * (max(near) - min(near))
-    return (min(near), max(near)) if len(near) > 1 and halved else None
+    stretched = max(values) - min(values) > 4 * (max(near) - min(near))
+    return (min(near), max(near)) if len(near) > 1 and stretched else None
 
 
 def legend_below(drawn: Any, axes: Any) -> None:

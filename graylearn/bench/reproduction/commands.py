@@ -11,7 +11,7 @@ from graylearn.bench.cells import Cell
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.grids import TABLE_SETTINGS, Schedule
 from graylearn.bench.options import IMAGE_PRESETS, Options
-from graylearn.bench.records import Group, Record, every_record, method_rank
+from graylearn.bench.records import Record, method_rank
 from graylearn.bench.summary import waits
 from graylearn.errors import SettingsError
 
@@ -33,11 +33,6 @@ def commands(experiment: str, found: Sequence[Record]) -> list[str]:
         if any(wanted <= _cells(experiment, other[1]) for n, other in made.items() if n != number):
             del made[number]  # another command runs these as well
     return [f"graylearn bench {experiment}{words}" for words, _ in made.values()]
-
-
-def of_groups(experiment: str, found: Sequence[Group]) -> list[str]:
-    """The commands of all records in some groups."""
-    return commands(experiment, every_record(found))
 
 
 def _parts(experiment: str, members: list[Record]) -> list[list[Record]]:

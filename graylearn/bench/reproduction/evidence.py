@@ -9,8 +9,9 @@ from pathlib import Path
 
 from graylearn.bench import names, paper
 from graylearn.bench.experiments import EXPERIMENTS
-from graylearn.bench.records import Group, Record, every_record, groups, read
+from graylearn.bench.records import Group, Record, every_record, groups, records
 from graylearn.bench.statistics import spread
+from graylearn.bench.store import Store
 from graylearn.bench.summary import in_order
 
 ORDER = ("kind", "dataset", "ood", "alpha", "labels")
@@ -34,15 +35,18 @@ class Evidence:
     by_experiment: dict[str, list[Record]]
     """Experiment -> its records; an experiment that was not run has none."""
 
+    replaced: tuple[tuple[Record, Record], ...] = ()
+    """(earlier, latest) of each cell that was run again."""
+
     @classmethod
     def read(cls, folder: str | Path) -> Evidence:
         """Everything in a results folder; what is not there is empty."""
         folder = Path(folder)
+        stores = {name: Store(folder / f"{name}.jsonl") for name in EXPERIMENTS}
+        again = [records(pair) for name, store in stores.items() for pair in store.replaced(name)]
         return cls(
-            {
-                name: [r for r in read(folder / f"{name}.jsonl") if r.experiment == name]
-                for name in EXPERIMENTS
-            }
+            {name: records(store.rows(name)) for name, store in stores.items()},
+            tuple((pair[0], pair[1]) for pair in again if len(pair) == 2),
         )
 
     def records(self, *experiments: str) -> list[Record]:

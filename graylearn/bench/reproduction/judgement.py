@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Literal
 
 from graylearn.bench import names, paper
 from graylearn.bench.records import Group
-from graylearn.bench.statistics import LEVEL, Comparison, compare, spread
+from graylearn.bench.statistics import LEVEL, MARGIN, Comparison, compare, expected_maximum, spread
 
 State = Literal["yes", "no", "open"]
 Verdict = Literal["holds", "holds in part", "does not hold", "not measured"]
@@ -50,6 +50,8 @@ class Judgement:
     """The experiment that measures it."""
     headline: str = ""
     """The one number to quote beside the paper's."""
+    methods: tuple[str, ...] = ("gl", "standard")
+    """The methods that the rule reads."""
 
     @property
     def verdict(self) -> Verdict:
@@ -64,8 +66,10 @@ class Judgement:
 
     @property
     def one_seed(self) -> bool:
-        """Whether no part of it rests on more than one seed a side."""
-        return bool(self.parts) and all(part.seeds <= 1 for part in self.parts)
+        """Whether what decides it has one seed a side: the parts that show it, else all of them."""
+        shown = [part for part in self.parts if part.state == "yes"]
+        deciding = shown if shown and self.verdict != "does not hold" else self.parts
+        return bool(deciding) and all(part.seeds <= 1 for part in deciding)
 
     @property
     def spoken(self) -> str:
@@ -135,10 +139,18 @@ def most_seeds(found: Sequence[Group], method: str) -> int:
     return max(len(group.values(method)) for group in found)
 
 
-def mean_gain(found: Sequence[Group], first: str, second: str) -> float | None:
-    """The mean over groups of the difference over the seeds they share."""
-    gains = [pair.mean for g in found if (pair := compare(g.values(first), g.values(second))) is not None]
-    return fmean(gains) if gains else None
+def gains_of(
+    found: Sequence[Group], first: str, second: str = "standard", measure: str = "accuracy"
+) -> list[float]:
+    """By group, the mean difference of two methods over the seeds they share."""
+    pairs = (compare(g.values(first, measure), g.values(second, measure)) for g in found)
+    return [pair.mean for pair in pairs if pair is not None]
+
+
+def middle(values: Sequence[float]) -> str:
+    """`, median -0.3` where a few values far off carry the mean away; else nothing."""
+    apart = len(values) > 3 and abs(fmean(values) - median(values)) > MARGIN
+    return f", median {median(values):+.1f}" if apart else ""
 
 
 def against_others(found: Sequence[Group], method: str, *shown: str, wanted: str = "higher") -> list[Part]:
@@ -151,9 +163,20 @@ def against_others(found: Sequence[Group], method: str, *shown: str, wanted: str
             continue
         rival = extreme(others, key=lambda other: others[other].mean)
         if (pair := versus(group, method, rival)) is not None:
-            text = f"{pair[0]}; {called} of {len(others)} others"
+            luck = _by_luck(group, len(others)) if wanted == "higher" and others[rival].n == 1 else ""
+            text = f"{pair[0]}; {called} of {len(others)} others{luck}"
             parts.append(part_for(group_title(group, *shown), pair[1], text, wanted))
     return parts
+
+
+def _by_luck(group: Group, count: int) -> str:
+    """How far ahead the best of so many equal methods would be, as it is picked on one run of each."""
+    variances = [
+        s.sd**2 for m in group.by_method if (s := spread(group.values(m))) is not None and s.sd is not None
+    ]
+    if not variances:
+        return ""
+    return f" (by luck {expected_maximum(count) * fmean(variances) ** 0.5:.1f})"
 
 
 def relative_headline(found: Sequence[Group]) -> str:
@@ -170,21 +193,21 @@ def relative_headline(found: Sequence[Group]) -> str:
     def gain(method: str) -> float:
         return fmean(100 * (a / b - 1) for a, b in zip(means["gl"], means[method], strict=True))
 
-    every = fmean(gain(method) for method in rivals)
+    gains = [gain(method) for method in rivals]
     return (
         f"GL {gain(order[-1]):+.1f} % against the best other ({names.method_title(order[-1])}), "
-        f"{gain(order[0]):+.1f} % against the worst ({names.method_title(order[0])}), {every:+.1f} % in "
-        "the mean"
+        f"{gain(order[0]):+.1f} % against the worst ({names.method_title(order[0])}), "
+        f"{fmean(gains):+.1f} % in the mean and {median(gains):+.1f} % in the median of {len(gains)}"
     )
 
 
 def gain_headline(found: Sequence[Group], first: str = "gl", second: str = "standard") -> str:
     """`GL - Standard: +0.4 ± 0.3 points over 6 settings`."""
-    gains = [pair.mean for g in found if (pair := compare(g.values(first), g.values(second))) is not None]
+    gains = gains_of(found, first, second)
     over = spread(gains)
     if over is None:
         return ""
     deviation = "" if over.sd is None else f" ± {over.sd:.1f}"
     over_what = f"over {over.n} settings" if over.n > 1 else "in one setting"
     compared = f"{names.method_title(first)} - {names.method_title(second)}"
-    return f"{compared}: {over.mean:+.1f}{deviation} points {over_what}"
+    return f"{compared}: {over.mean:+.1f}{deviation} points {over_what}{middle(gains)}"

@@ -8,11 +8,11 @@ from pathlib import Path
 from graylearn.bench import paper
 from graylearn.bench.experiments import EXPERIMENTS
 from graylearn.bench.figures import fingerprint, recorded_fingerprint
-from graylearn.bench.records import every_record
+from graylearn.bench.records import Record, every_record
 from graylearn.bench.render import markdown, markdown_grid
 from graylearn.bench.render.markdown import escape
 from graylearn.bench.reproduction import prose, regimes, tabular, text
-from graylearn.bench.reproduction.commands import commands, of_groups
+from graylearn.bench.reproduction.commands import commands
 from graylearn.bench.reproduction.evidence import Evidence
 from graylearn.bench.reproduction.judgement import Judgement
 from graylearn.bench.reproduction.rules import RULES
@@ -33,7 +33,8 @@ Zhao, Cao and Wang, "Gray Learning from Non-IID Data with Out-of-distribution Sa
 in our words. Each claim is judged by a declared rule, on runs that one command repeats."""
 
 AT_THE_EDGE = (
-    "In figures a number at the edge of a panel is a value far outside it. Two points are not joined."
+    "In figures a number at the edge of a panel is a value far outside it. Two points are not joined. Dots "
+    "on bars are the settings whose mean the bar is. Methods are compared on the seeds that all of them have."
 )
 
 
@@ -135,10 +136,10 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
         cut = evidence.unfinished(judgement.experiment)
         why = text.CUT_SHORT if cut else text.TOO_LITTLE if judgement.headline else text.NOT_YET
         return "\n".join([*lines, "", why])
-    measured = [group for group in judgement.groups if group.values("standard") or group.values("gl")]
+    measured = [g for g in judgement.groups if any(g.values(method) for method in judgement.methods)]
     lines += [
         "",
-        f"Settings: {text.settings(measured)}; {text.seeds(measured)}; "
+        f"Settings: {text.settings(measured)}; {text.seeds(measured, judgement.methods)}; "
         f"{text.hardware(every_record(measured))}.",
         "",
         "Again: " + ", ".join(f"`{command}`" for command in _again(judgement)) + ".",
@@ -165,15 +166,12 @@ def _tested(judgement: Judgement) -> str:
 
 
 def _again(judgement: Judgement) -> list[str]:
-    """Commands by experiment: a claim may draw on several."""
-    by_experiment: dict[str, list[str]] = {}
+    """Commands by experiment, of the methods that the rule reads: a claim may draw on several."""
+    by_experiment: dict[str, list[Record]] = {}
     for record in every_record(judgement.groups):
-        by_experiment.setdefault(record.experiment, [])
-    found = []
-    for name in by_experiment:
-        members = [r for r in every_record(judgement.groups) if r.experiment == name]
-        found += commands(name, members)
-    return list(dict.fromkeys(found)) or of_groups(judgement.experiment, judgement.groups)
+        if record.method in judgement.methods:
+            by_experiment.setdefault(record.experiment, []).append(record)
+    return list(dict.fromkeys(c for name, members in by_experiment.items() for c in commands(name, members)))
 
 
 def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
@@ -225,6 +223,8 @@ def _provenance(evidence: Evidence) -> str:
         )
     head = ["experiment", "runs", "hardware", "hours of training", "torch", "commit"]
     lines.append(markdown_grid(head, body, words=(0, 2, 4, 5)))
+    if note := text.run_twice(evidence.replaced):
+        lines += ["", note]
     if note := text.earlier_engine(evidence.records(*EXPERIMENTS)):
         lines += ["", note]
     return "\n".join(lines)

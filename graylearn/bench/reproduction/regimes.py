@@ -40,7 +40,8 @@ class Regime:
         """What helps there."""
         helping, harming = self._helpers("higher"), self._helpers("lower")
         if not self.hurts:
-            text = "nothing to repair" + (f", {_who('gain', helping)} all the same" if helping else "")
+            anyway = f", {_who('gain', helping)} all the same" if helping else ""
+            text = f"less than a point to repair{anyway}"
         else:
             text = _who("help", helping) if helping else "none helps"
         return text + (f"; {_who('cost', harming)} accuracy" if harming else "")
@@ -97,7 +98,7 @@ def _summary(every: Sequence[Regime]) -> list[str]:
     calm = [r for r in every if not r.hurts]
     sentences = [
         f"OOD samples are shown to cost a point or more in {len(hurt)} of the {len(every)} image settings "
-        "measured" + (f" (up to {hurt[0].cost.mean:.1f} points)." if hurt else ".")
+        "that have GL" + (f" (up to {hurt[0].cost.mean:.1f} points)." if hurt else ".")
     ]
     for method in HELPERS:
         title = names.method_title(method)
@@ -141,8 +142,8 @@ def _grid(found: Sequence[Regime]) -> str:
             f"{group.get('epochs')} epochs, {names.shape(group.cell)}{names.part(group.cell)}",
             str(regime.cost.n),
         ]
-        line += [_mean(group, "oracle"), _mean(group, "standard"), f"{regime.cost.mean:+.1f}"]
-        line += [_mean(group, method) + _won_back(regime, method) for method in HELPERS]
+        line += [_mean(group, "oracle"), _mean(group, "standard"), f"{regime.cost.mean:+.2f}"]
+        line += [_mean(group, m, regime.cost.n) + _won_back(regime, m) for m in HELPERS]
         body.append([*line, regime.verdict])
     return markdown_grid(head, body, words=(0, 1, 3, len(head) - 1))
 
@@ -152,9 +153,12 @@ def _won_back(regime: Regime, method: str) -> str:
     return "" if won is None else f" ({share(won)} %)"
 
 
-def _mean(group: Group, method: str) -> str:
+def _mean(group: Group, method: str, seeds: int = 0) -> str:
+    """Mean and spread; with how many seeds, where that is not the number told."""
     found = spread(group.values(method))
-    return "-" if found is None else str(found)
+    if found is None:
+        return "-"
+    return str(found) + (f" (n={found.n})" if seeds and found.n != seeds else "")
 
 
 FACTORS: tuple[tuple[str, str, dict[str, str]], ...] = (

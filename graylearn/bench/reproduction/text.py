@@ -98,7 +98,23 @@ def never_run(experiment: str, found: Sequence[Record]) -> str:
         if missing:
             parts.append(joined(missing) + ("" if kind == "none" else f" with {kind} labels"))
     every = [been for methods in counts.values() for known in methods.values() for been in known]
-    return f"Run: {sum(every)} of {len(every)} declared. Not run: {'; '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    return f"Run: {sum(every)} of {len(every)} declared, schedules aside. Not run: {'; '.join(parts)}."
+
+
+def run_twice(replaced: Sequence[tuple[Record, Record]]) -> str:
+    """The cells with two results that differ, of which the later counts; empty where there are none."""
+    told = []
+    for earlier, later in replaced:
+        if round(earlier.accuracy, 6) != round(later.accuracy, 6):
+            cell = later.cell
+            what = f"{names.dataset_title(str(cell['dataset']))}, {names.method_title(later.method)}"
+            told.append(
+                f"{what}, {later.get('labels')} labels, {names.length(cell)}, seed {later.seed}: "
+                f"{earlier.accuracy:.1f}, then {later.accuracy:.1f} %"
+            )
+    return f"Run twice, of which the later counts: {'; '.join(dict.fromkeys(told))}." if told else ""
 
 
 def earlier_engine(found: Sequence[Record]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
+from statistics import fmean, median
 
+from graylearn.bench import names
 from graylearn.bench.records import Group
 from graylearn.bench.reproduction.evidence import Evidence, where
 from graylearn.bench.reproduction.judgement import Judgement, Part, State, group_title, pairwise, part_for
@@ -13,18 +14,23 @@ from graylearn.bench.statistics import compare, counted, spread
 
 
 def calibrated(evidence: Evidence) -> list[Group]:
-    """The groups on CIFAR-10, where the paper measured it: of its own experiment and of the first table."""
-    return where(evidence.groups("calibration", "table1"), dataset="cifar10", net="resnet18")
+    """The image groups that have a calibration error of GL and of standard training."""
+    every = where(evidence.every_group, kind="image")
+    return [g for g in every if compare(g.values("gl", "ece"), g.values("standard", "ece")) is not None]
+
+
+_SETTING = ("ood", "labels", "alpha", "net", "epochs")
 
 
 def calibration_gl(evidence: Evidence) -> Judgement:
     """Is GL better calibrated?"""
-    found = where(evidence.groups("calibration", "table1"), kind="image", net="resnet18")
-    parts = pairwise(found, "gl", "standard", "ood", "labels", "epochs", wanted="lower", measure="ece")
+    found = calibrated(evidence)
+    parts = pairwise(found, "gl", "standard", *_SETTING, wanted="lower", measure="ece")
     rule = "GL's calibration error (20 bins) is shown to be lower than that of standard training."
-    where_printed = _errors(where(found, dataset="cifar10"))
-    headline = (
-        f"{where_printed} on CIFAR-10; all image sets: {_errors(found)}" if where_printed else _errors(found)
+    headline = "; ".join(
+        f"{names.dataset_title(dataset)} {told}"
+        for dataset in dict.fromkeys(str(g.get("dataset")) for g in found)
+        if (told := _errors(where(found, dataset=dataset)))
     )
     return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)
 
@@ -38,7 +44,7 @@ def _errors(found: Sequence[Group]) -> str:
     if not pairs:
         return ""
     before, after = (fmean(side) for side in zip(*pairs, strict=True))
-    return f"{before:.2f} -> {after:.2f} % in the mean of {counted(len(pairs), 'setting')}"
+    return f"{before:.2f} -> {after:.2f} % ({counted(len(pairs), 'setting')})"
 
 
 NEAR_PERFECT = 2.0
@@ -53,12 +59,15 @@ def calibration_perfect(evidence: Evidence) -> Judgement:
         if (error := spread(group.values("gl", "ece"))) is not None:
             state: State = "yes" if error.mean <= NEAR_PERFECT else "no"
             errors.append(error.mean)
-            what = group_title(group, "ood", "labels", "epochs")
+            what = group_title(group, *_SETTING)
             parts.append(Part(what, state, f"GL {error.mean:.2f} %", error.n))
     rule = f"GL's calibration error is at most {NEAR_PERFECT:g} %, what the paper calls near perfect."
     headline = ""
     if errors:
-        headline = f"GL {min(errors):.2f} to {max(errors):.2f} % in {counted(len(errors), 'setting')}"
+        headline = (
+            f"GL {min(errors):.2f} to {max(errors):.2f} % in {counted(len(errors), 'setting')}, median "
+            f"{median(errors):.2f} %"
+        )
     return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)
 
 
@@ -89,7 +98,7 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
             continue
         means.append((fmean(standard.values()), fmean(gray.values())))
         text = f"confidence - accuracy: GL {means[-1][1]:+.1f}, Standard {means[-1][0]:+.1f}: {pair}"
-        part = part_for(group_title(group, "ood", "labels", "epochs"), pair, text, "lower")
+        part = part_for(group_title(group, *_SETTING), pair, text, "lower")
         parts.append(part if means[-1][0] > 0 else replace(part, state="no"))
     headline = ""
     if means:

@@ -8,11 +8,12 @@ from statistics import fmean
 
 from graylearn.bench import names
 from graylearn.bench.records import Group
-from graylearn.bench.reproduction.evidence import Evidence, where
+from graylearn.bench.reproduction.evidence import Evidence, labelled, where
 from graylearn.bench.reproduction.judgement import (
     Judgement,
     gain_headline,
-    mean_gain,
+    gains_of,
+    middle,
     most_seeds,
     pairwise,
     part_for,
@@ -31,14 +32,15 @@ def ablation(evidence: Evidence, kind: str) -> Judgement:
             continue
         means = [fmean(s.mean for g in both if (s := spread(g.values(m)))) for m in ("gl", other)]
         relative = 100 * (means[0] / means[1] - 1)
-        gains.append(f"{relative:+.1f}")
+        gains.append(f"{relative:+.1f} % ({len(both)})")
         text = f"{means[0]:.1f} against {means[1]:.1f}, {relative:+.1f} % relative; {pooled}"
         what = f"over {names.method_title(other)}, mean of {len(both)} settings"
         parts.append(replace(part_for(what, pooled, text), seeds=most_seeds(both, "gl")))
     what = "tables (pairs: seeds)" if kind == "table" else "images (pairs: setting and seed)"
     rule = f"GL's mean accuracy over the {what} is shown to be above that of each part."
-    headline = f"{', '.join(gains)} %" if gains else ""
-    return Judgement(rule, tuple(parts), tuple(found), "ablation", headline)
+    headline = f"{', '.join(gains)}, in brackets the settings" if gains else ""
+    methods = ("gl", "standard", "nl", "standard+nl")
+    return Judgement(rule, tuple(parts), tuple(found), "ablation", headline, methods)
 
 
 def pooled_over_sets(found: Sequence[Group], first: str, second: str) -> Comparison | None:
@@ -73,12 +75,12 @@ def separation(evidence: Evidence) -> Judgement:
     """Does GL set OOD samples further apart?"""
     found = [g for g in evidence.every_group if g.get("kind") == "image"]
     parts = pairwise(found, "gl", "standard", "ood", "labels", "alpha", "net", "epochs", measure="ood_auroc")
-    gains = [
-        pair.mean
-        for g in found
-        if (pair := compare(g.values("gl", "ood_auroc"), g.values("standard", "ood_auroc")))
+    told = [
+        f"{labels} labels {fmean(gains):+.1f} points in the mean of {len(gains)} settings{middle(gains)}"
+        for labels, members in labelled(found)
+        if (gains := gains_of(members, "gl", measure="ood_auroc"))
     ]
-    headline = f"OOD AUROC {fmean(gains):+.1f} points in the mean of {len(gains)} settings" if gains else ""
+    headline = f"OOD AUROC: {'; '.join(told)}" if told else ""
     rule = (
         "The mean confidence in the given label finds OOD samples with an AUROC shown to be higher with GL."
     )
@@ -87,10 +89,10 @@ def separation(evidence: Evidence) -> Judgement:
 
 def formula(evidence: Evidence) -> Judgement:
     """Does the paper's own formula for the confidence do it?"""
-    found = where(evidence.groups("table1"), net="resnet18")
-    parts = pairwise(found, "gl-label", "standard", "labels", "epochs")
+    found = [g for g in evidence.every_group if g.get("kind") == "image" and g.values("gl-label")]
+    parts = pairwise(found, "gl-label", "standard", "ood", "labels", "alpha", "net", "epochs")
     rule = "`gl-label`, GL with C = Q(y | x), is shown to be more accurate than standard training on images."
     headline = gain_headline(found, "gl-label", "standard")
-    if (gain := mean_gain(found, "gl-label", "gl")) is not None:
-        headline += f"; {gain:+.1f} against GL with C = max Q"
-    return Judgement(rule, tuple(parts), tuple(found), "table1", headline)
+    if gains := gains_of(found, "gl-label", "gl"):
+        headline += f"; {fmean(gains):+.1f} against GL with C = max Q{middle(gains)}"
+    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, ("gl-label", "standard", "gl"))

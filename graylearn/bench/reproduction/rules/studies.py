@@ -17,11 +17,23 @@ from graylearn.bench.reproduction.judgement import (
     Part,
     State,
     gain_headline,
-    mean_gain,
+    gains_of,
+    middle,
     most_seeds,
     part_for,
 )
-from graylearn.bench.statistics import LEVEL, MARGIN, from_differences, p_text, spread
+from graylearn.bench.statistics import (
+    LEVEL,
+    MARGIN,
+    blocked_p,
+    compare,
+    from_differences,
+    p_text,
+    spread,
+)
+
+SHORTCUTS = ("resnet18", "densenet121")
+"""The networks with shortcuts that the paper's text names."""
 
 
 def _told(parts: Sequence[Part]) -> str:
@@ -52,7 +64,7 @@ def trend(found: Sequence[Group], method: str) -> Trend | None:
     p = float(stats.linregress(alphas, values).pvalue) if np.ptp(values) > 0 else 1.0
     text = (
         f"{names.method_title(method)} {values[0]:.1f} at {alphas[0]:g}, {values[-1]:.1f} at "
-        f"{alphas[-1]:g}; fitted change {change:+.1f} points"
+        f"{alphas[-1]:g}; fitted change {change:+.1f} points ({len(points)} shares, {p_text(p)})"
     )
     return Trend(change, p, text)
 
@@ -80,7 +92,9 @@ def alpha_gl(evidence: Evidence) -> Judgement:
     for labels, members in labelled(found):
         if (line := trend(members, "gl")) is not None:
             state: State = "yes" if line.change >= -MARGIN else "no" if line.p < LEVEL else "open"
-            parts.append(Part(f"{labels} labels", state, line.text, most_seeds(members, "gl")))
+            beside = trend(members, "standard")
+            text = line.text + (f"; Standard {beside.change:+.1f}" if beside is not None else "")
+            parts.append(Part(f"{labels} labels", state, text, most_seeds(members, "gl")))
     rule = f"The line through GL's accuracies falls by at most {MARGIN} points over the range, or rises."
     return Judgement(rule, tuple(parts), tuple(found), "alpha", _told(parts))
 
@@ -90,12 +104,12 @@ def sources_matter(evidence: Evidence) -> Judgement:
     found = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
     parts, told = [], []
     for labels, members in labelled(found):
-        runs = [list(values.values()) for g in members if (values := g.values("standard"))]
+        runs = {str(g.cell): values for g in members if (values := g.values("standard"))}
         if len(runs) >= 3:
-            means = [fmean(values) for values in runs]
+            means = [fmean(values.values()) for values in runs.values()]
             text = f"standard from {min(means):.1f} to {max(means):.1f} over {len(runs)} sources"
-            if all(len(values) > 1 for values in runs):
-                p = float(stats.f_oneway(*runs).pvalue)
+            if len(set.intersection(*[set(values) for values in runs.values()])) > 1:
+                p = blocked_p(runs)
                 state: State = "yes" if p < LEVEL else "open"
                 text += f", {p_text(p)}"
                 parts.append(Part(f"{labels} labels", state, text, most_seeds(members, "standard")))
@@ -103,33 +117,39 @@ def sources_matter(evidence: Evidence) -> Judgement:
                 text += "; with one seed a source and a seed cannot be told apart"
             told.append(f"{labels} labels: {text}")
     rule = (
-        "Standard training differs more between sources than between seeds (analysis of variance, p < .05), "
-        "which takes several seeds a source."
+        "Standard training differs more between sources than between seeds (analysis of variance, seeds as "
+        "blocks, p < .05), which takes several seeds a source."
     )
-    return Judgement(rule, tuple(parts), tuple(found), "sources", "; ".join(told))
+    return Judgement(rule, tuple(parts), tuple(found), "sources", "; ".join(told), ("standard",))
 
 
 def everywhere(found: Sequence[Group], plural: str) -> list[Part]:
-    """Two parts a kind of labels: GL above standard in the mean over the groups, and in every one."""
+    """Two parts a kind of labels: GL above standard in the mean over the groups, and in every one.
+
+    The second is `no` where GL is shown to be below in one, which is all it takes.
+    """
     parts = []
     for labels, members in labelled(found):
-        gains: list[float] = []
-        differences: list[float] = []
-        for group in members:
-            mine, theirs = group.values("gl"), group.values("standard")
-            shared = [mine[seed] - theirs[seed] for seed in mine if seed in theirs]
-            if shared:
-                gains.append(fmean(shared))
-                differences += shared
+        pairs = [pair for g in members if (pair := compare(g.values("gl"), g.values("standard")))]
+        differences = [
+            mine[seed] - theirs[seed]
+            for mine, theirs in ((g.values("gl"), g.values("standard")) for g in members)
+            for seed in mine
+            if seed in theirs
+        ]
         pooled = from_differences(differences)
         if pooled is None:
             continue
-        above = sum(gain > 0 for gain in gains)
-        seeds = most_seeds(members, "gl")
-        mean = part_for(f"mean over {plural}, {labels} labels", pooled, f"GL - Standard {pooled}")
+        above = sum(pair.mean > 0 for pair in pairs)
+        below = sum(pair.state == "lower" for pair in pairs)
+        seeds = max(pair.n for pair in pairs)
+        text = f"GL - Standard {pooled}{middle(differences)}"
+        mean = part_for(f"mean over {plural}, {labels} labels", pooled, text)
         parts.append(replace(mean, seeds=seeds))  # its pairs are of many settings
-        state: State = "yes" if above == len(gains) else "no" if above <= len(gains) / 2 else "open"
-        text = f"GL's mean is above in {above} of {len(gains)}"
+        state: State = "yes" if above == len(pairs) else "no" if below else "open"
+        text = (
+            f"on the seeds both have, GL's mean is above in {above} of {len(pairs)}, shown below in {below}"
+        )
         parts.append(Part(f"each of the {plural}, {labels} labels", state, text, seeds))
     return parts
 
@@ -137,7 +157,10 @@ def everywhere(found: Sequence[Group], plural: str) -> list[Part]:
 def sources_gl(evidence: Evidence) -> Judgement:
     """Is GL above standard training for every source?"""
     found = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
-    rule = "GL is shown to be above standard in the mean over sources (pairs: source and seed), and at each."
+    rule = (
+        "GL is shown to be above standard in the mean over sources (pairs: source and seed), and its mean is "
+        "above at each; no where it is shown to be below at one."
+    )
     parts = tuple(everywhere(found, "sources"))
     return Judgement(rule, parts, tuple(found), "sources", gain_headline(found))
 
@@ -148,25 +171,42 @@ def architectures_residual(evidence: Evidence) -> Judgement:
     parts = []
     for labels, members in labelled(found):
         for way, alike in trained_alike(members):
-            means = {str(g.get("net")): s.mean for g in alike if (s := spread(g.values("standard")))}
-            if len(means) >= 4:
-                order = sorted(means, key=lambda net: -means[net])
-                state: State = "yes" if set(order[:2]) == {"resnet18", "densenet121"} else "no"
-                text = ", ".join(f"{net} {means[net]:.1f}" for net in order)
+            runs = {str(g.get("net")): values for g in alike if (values := g.values("standard"))}
+            if len(runs) >= 4:
+                order = sorted(runs, key=lambda net: -fmean(runs[net].values()))
+                above = [
+                    f"{other} above {net}"
+                    for net in SHORTCUTS
+                    for other in order
+                    if other not in SHORTCUTS and net in runs
+                    and (pair := compare(runs[other], runs[net])) and pair.state == "higher"
+                ]  # fmt: skip
+                state: State = "no" if above else "yes" if set(order[:2]) == set(SHORTCUTS) else "open"
+                listed = ", ".join(f"{net} {fmean(runs[net].values()):.1f}" for net in order)
+                text = listed + (f"; shown: {', '.join(above)}" if above else "")
                 parts.append(Part(f"{labels} labels, {way}", state, text, most_seeds(alike, "standard")))
-    rule = "ResNet18 and DenseNet121 are the two most accurate under standard training."
-    headline = "; ".join(f"{part.what}, best: {part.numbers.split(',')[0]}" for part in parts)
-    return Judgement(rule, tuple(parts), tuple(found), "architectures", headline)
+    rule = (
+        "ResNet18 and DenseNet121 have the two highest means under standard training; no where another is "
+        "shown to be above one of them."
+    )
+    headline = "; ".join(f"{part.what}: {', '.join(part.numbers.split(', ')[:3])}" for part in parts)
+    return Judgement(rule, tuple(parts), tuple(found), "architectures", headline, ("standard",))
 
 
 def architectures_gl(evidence: Evidence) -> Judgement:
     """Is GL above standard training with every network?"""
     found = evidence.groups("architectures")
     rule = (
-        "GL is shown to be above standard in the mean over networks (pairs: network and seed), and with each."
+        "GL is shown to be above standard in the mean over networks (pairs: network and seed), and its mean "
+        "is above with each; no where it is shown to be below with one."
     )
-    headline = "; ".join(
-        f"{labels} {gain:+.2f} points" for labels, members in labelled(found)
-        if (gain := mean_gain(members, "gl", "standard")) is not None
-    )  # fmt: skip
+    told = []
+    for labels, members in labelled(found):
+        gains = gains_of(members, "gl")
+        if gains:
+            nets = [str(g.get("net")) for g in members if gains_of([g], "gl")]
+            lowest = min(range(len(gains)), key=gains.__getitem__)
+            worst = f" ({nets[lowest]} {gains[lowest]:+.1f})" if middle(gains) else ""
+            told.append(f"{labels} {fmean(gains):+.2f} points{middle(gains)}{worst}")
+    headline = "; ".join(told)
     return Judgement(rule, tuple(everywhere(found, "networks")), tuple(found), "architectures", headline)

@@ -44,8 +44,8 @@ def images_best(evidence: Evidence) -> Judgement:
     headline = relative_headline(fullest) or gain_headline(judged)
     rule = (
         "GL is shown to be above the best of the other methods measured there (three or more). A best that "
-        "is picked on one run of each is favoured: beside it stands how far the best of as many equal methods "
-        "would be ahead by luck alone."
+        "is picked on one run of each is favoured: beside it stands how far the best of as many equal "
+        "methods would be ahead by luck alone."
     )
     return Judgement(rule, tuple(parts), tuple(judged), "table1", headline, paper.METHODS)
 

@@ -36,10 +36,17 @@ def choose(device: str | torch.device | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise SettingsError(f"device {device!r} is not known: use cpu, cuda or cuda:0") from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise SettingsError(f"device {device!r} was asked for but torch sees no CUDA device: use cpu")
+    if chosen.type != "cpu":
+        try:
+            torch.zeros(1, device=chosen).cpu()
+        except (RuntimeError, AssertionError, ImportError) as error:  # torch raises any of them
+            raise SettingsError(
+                f"device {device!r} was asked for but torch cannot use it here: use cpu, or leave device out"
+            ) from error
     return chosen
 
 

@@ -43,6 +43,10 @@ class Learner(Protocol):
         """Bring the modules of the user up to date."""
         ...
 
+    def read(self) -> None:
+        """Take up what was changed in the modules of the user."""
+        ...
+
     def weights(self) -> dict[str, Tensor]:
         """All weights and buffers by name."""
         ...
@@ -173,6 +177,9 @@ class ModuleLearner:
 
     def sync(self) -> None:
         """Nothing to do: the user's module is what is trained."""
+
+    def read(self) -> None:
+        """Nothing to do here either."""
 
     def weights(self) -> dict[str, Tensor]:
         """All weights and buffers of the network by name."""

@@ -36,7 +36,7 @@ class EpochEnd:
     row: Row
     """The row of the log."""
     model: nn.Module
-    """The user's module, up to date."""
+    """The user's module, up to date; training goes on from the weights a callback leaves in it."""
     history: History
     """All epochs so far."""
 
@@ -164,6 +164,8 @@ class Loop:
         stop = False
         for callback in self.callbacks:
             stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
+        if self.callbacks:
+            self.learner.read()  # they may have changed the weights
         self.epoch, self.step = epoch + 1, 0
         last = self.epoch == settings.epochs or stop
         if settings.checkpoint is not None and (last or self.epoch % settings.checkpoint_epochs == 0):

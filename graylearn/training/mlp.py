@@ -9,7 +9,8 @@ On the CPU the passes are numpy's, on other devices torch's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,38 @@ _engine = torch.autograd.Variable._execution_engine
 
 def mlp_layers(model: nn.Module) -> list[Layer] | None:
     """The layers of a model of linear layers with ReLU and dropout between; None of any other model."""
-    if any(hooked._forward_hooks or hooked._forward_pre_hooks for hooked in model.modules()):
+    if _hooked(model) or not any(isinstance(module, nn.Linear) for module in model.modules()):
         return None
-    if not any(isinstance(module, nn.Linear) for module in model.modules()):
-        return None
+    with _in_training(model):  # as the loop runs it, in whatever mode it arrives
+        try:
+            graph = fx.Tracer().trace(model)
+        except Exception:  # whatever a user's forward does that cannot be traced, the general learner can run
+            return None
+        return _layers(model, graph)
+
+
+@contextmanager
+def _in_training(model: nn.Module) -> Iterator[None]:
+    """The model in training mode for a while; each of its modules is then put back in its own."""
+    modes = [(module, module.training) for module in model.modules()]
     try:
-        graph = fx.Tracer().trace(model)
-    except Exception:  # whatever a user's forward does that cannot be traced, the general learner can run
-        return None
+        model.train()
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _hooked(model: nn.Module) -> bool:
+    """Whether the user looks at a pass or changes it on the way, which only autograd's passes allow."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(getattr(module, kind) for module in model.modules() for kind in kinds) or any(
+        value._backward_hooks or value._post_accumulate_grad_hooks for value in model.parameters()
+    )
+
+
+def _layers(model: nn.Module, graph: fx.Graph) -> list[Layer] | None:
+    """The layers that `graph` runs through one after the other, if it does nothing else."""
     modules = dict(model.named_modules())
     layers: list[Layer] = []
     previous: fx.Node | None = None
@@ -55,6 +80,8 @@ def mlp_layers(model: nn.Module) -> list[Layer] | None:
     expected = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
     if not layers or layers[-1].relu or layers[-1].dropout or parameters != expected or list(model.buffers()):
         return None
+    if len(set(names)) < len(names):  # a layer used twice has one weight, not two
+        return None
     return layers if all(layer.relu for layer in layers[:-1]) else None
 
 
@@ -70,7 +97,8 @@ def _add(node: fx.Node, modules: dict[str, nn.Module], layers: list[Layer]) -> b
             layers[-1] = Layer(layers[-1].linear, True, 0.0)
         return bool(layers)
     if kind is nn.Dropout:
-        rate = float(modules[str(node.target)].p)  # type: ignore[arg-type]
+        dropout = modules[str(node.target)]
+        rate = float(dropout.p) if dropout.training else 0.0  # type: ignore[arg-type]
         if rate and (not layers or not layers[-1].relu or layers[-1].dropout):
             return False
         if rate:

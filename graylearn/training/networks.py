@@ -31,11 +31,11 @@ class FeatureTap(nn.Module):
                 " give it forward_features(x) and classify(features)"
             )
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor) -> Output:
         """Logits (N, K) and features (N, D)."""
         if self.two_steps:
             features: Tensor = self.model.forward_features(x)  # type: ignore[operator]
-            return self.model.classify(features), features  # type: ignore[operator]
+            return Output(self.model.classify(features), features)  # type: ignore[operator]
         read: Tensor | None = None
 
         def catch(_: nn.Module, inputs: tuple[Any, ...]) -> None:
@@ -50,7 +50,7 @@ class FeatureTap(nn.Module):
                 hook.remove()
         if read is None:
             raise SettingsError("the network called none of its linear layers, so there are no features")
-        return logits, read.flatten(1)
+        return Output(logits, read.flatten(1))
 
 
 class Pair(nn.Module):
@@ -63,18 +63,27 @@ class Pair(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of both, (2, N, K)."""
-        return torch.stack([self.model(x), self.peer(x)])
+        return torch.stack([_checked(self.model(x)), _checked(self.peer(x))])
 
 
+@torch.no_grad()
 def fresh_copy(model: nn.Module) -> nn.Module:
-    """A copy of `model` with weights drawn anew from the global random generator."""
+    """A copy of `model` with weights drawn anew from the global random generator.
+
+    What is frozen (`requires_grad` False) was learned elsewhere, and stays as it is.
+    """
     peer = copy.deepcopy(model)
     for module in peer.modules():
         reset = getattr(module, "reset_parameters", None)
-        if callable(reset):
+        own = list(module.parameters())
+        if callable(reset) and (not own or any(value.requires_grad for value in own)):
             reset()
     pairs = list(zip(model.parameters(), peer.parameters(), strict=True))
-    if pairs and all(torch.equal(mine, other) for mine, other in pairs):
+    for mine, other in pairs:
+        if not mine.requires_grad:  # beside a weight that is not, in one module
+            other.copy_(mine)
+    drawn = [(mine, other) for mine, other in pairs if mine.requires_grad]
+    if drawn and all(torch.equal(mine, other) for mine, other in drawn):
         raise SettingsError(
             f"this method trains two networks, but {type(model).__name__} cannot be drawn anew:"
             " give its modules reset_parameters()"
@@ -99,8 +108,17 @@ def batch_norms(model: nn.Module) -> list[nn.Module]:
 
 
 def as_output(result: Any) -> Output:
-    """What a network returned, as an Output."""
-    if isinstance(result, Tensor):
-        return Output(result, None)
-    logits, features = result
-    return Output(logits, features)
+    """What a network returned, as an Output; features beside the logits come from the tap alone."""
+    output = result if isinstance(result, Output) else Output(result, None)
+    _checked(output.logits)
+    return output
+
+
+def _checked(logits: Any) -> Tensor:
+    """Refuse what is no logits: a network may give more in training than in eval mode."""
+    if not isinstance(logits, Tensor):
+        raise SettingsError(
+            f"the network gave {type(logits).__name__} in training mode, expected logits (N, K):"
+            " have it return these alone"
+        )
+    return logits

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import torch
@@ -39,8 +42,9 @@ class OptimizerSettings:
             raise SettingsError(
                 f"optimizer {self.name!r} is not known: use sgd, adam, adamw or a function that makes one"
             )
-        if self.learning_rate <= 0:
-            raise SettingsError(f"learning_rate is {self.learning_rate}, expected a positive number")
+        is_number = isinstance(self.learning_rate, Real)  # float's kind also among numpy's numbers
+        if not is_number or not 0 < self.learning_rate < math.inf:
+            raise SettingsError(f"learning_rate is {self.learning_rate!r}, expected a positive number")
         if self.nesterov and self.momentum <= 0:
             raise SettingsError("nesterov needs momentum: set momentum=0.9, or nesterov=False")
 
@@ -56,6 +60,12 @@ def make_optimizer(
         made = optimizer(parameters)
         if not isinstance(made, torch.optim.Optimizer):
             raise SettingsError(f"the optimizer function gave {type(made).__name__}, not a torch optimizer")
+        closure = inspect.signature(made.step).parameters.get("closure")
+        if closure is not None and closure.default is closure.empty:
+            raise SettingsError(
+                f"{type(made).__name__} takes several passes a step, which training does not make:"
+                " use sgd, adam, adamw or another optimizer that steps without a closure"
+            )
         return made
     # one kernel for all tensors, where torch has it
     options: dict[str, Any] = {"fused": True} if device.type in ("cpu", "cuda") else {}

@@ -21,7 +21,10 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
     if isinstance(values, Tensor):
         tensor = values
     else:
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise DataError(f"{what} is no array: its rows differ in length") from error
         if array.dtype.kind not in "biuf":
             raise DataError(
                 f"{what} holds {array.dtype}, expected numbers: encode tables and text before training"
@@ -30,6 +33,12 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
             array = array.copy()  # torch warns of arrays that may not be written to
         tensor = torch.from_numpy(array)
     return tensor.float() if tensor.dtype == torch.float64 else tensor
+
+
+def as_labels(values: Any) -> Tensor:
+    """Labels as a tensor; False and True become 0 and 1."""
+    labels = as_tensor(values, "y")
+    return labels.long() if labels.dtype == torch.bool else labels
 
 
 @torch.no_grad()
@@ -86,6 +95,11 @@ def evaluate(model: nn.Module, x: Any, y: Any = None, **options: Any) -> dict[st
     target = as_tensor(y, "y").long().cpu()
     if len(target) != len(logits):
         raise DataError(f"there are {len(logits)} samples but {len(target)} labels: give one label a sample")
+    if int(target.min()) < 0 or int(target.max()) >= logits.shape[1]:
+        raise DataError(
+            f"there are labels {int(target.min())} to {int(target.max())} but the network gives"
+            f" {logits.shape[1]} logits (0..{logits.shape[1] - 1})"
+        )
     return {
         "loss": float(F.cross_entropy(logits, target)),
         "accuracy": float((logits.argmax(1) == target).double().mean()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,17 @@ from graylearn.errors import SettingsError
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings
 from graylearn.training.schedules import ScheduleSettings
+
+_WHOLE_NUMBERS = {
+    "epochs": 1,
+    "batch_size": 1,
+    "checkpoint_epochs": 1,
+    "checkpoint_steps": 1,
+    "seed": 0,
+    "workers": 0,
+    "history_bytes": 0,
+}
+"""Settings that count something, and their least values."""
 
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -62,11 +74,21 @@ class Settings:
     """Progress bar, one plain line an epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "checkpoint_epochs"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} is {getattr(self, name)}, expected at least 1")
-        if self.checkpoint_steps is not None and self.checkpoint_steps < 1:
-            raise SettingsError(f"checkpoint_steps is {self.checkpoint_steps}, expected at least 1 or None")
+        for name, least in _WHOLE_NUMBERS.items():
+            value = getattr(self, name)
+            if value is None and name == "checkpoint_steps":
+                continue
+            if not isinstance(value, Integral) or value < least:
+                raise SettingsError(f"{name} is {value!r}, expected a whole number of at least {least}")
+        if not isinstance(self.optimizer, OptimizerSettings) and not callable(self.optimizer):
+            raise SettingsError(
+                f"optimizer is {_shown(self.optimizer)}, expected OptimizerSettings or a function of the"
+                " parameters that makes one (`train` also takes a name)"
+            )
+        if not isinstance(self.schedule, ScheduleSettings):
+            raise SettingsError(
+                f"schedule is {_shown(self.schedule)}, expected ScheduleSettings (`train` also takes a name)"
+            )
         if self.precision not in ("auto", "fp32", "bf16"):
             raise SettingsError(f"precision {self.precision!r} is not known: use auto, fp32 or bf16")
         if self.log not in ("auto", "bar", "lines", "none"):
@@ -77,8 +99,6 @@ class Settings:
             )
         if self.resume and self.checkpoint is None:
             raise SettingsError("resume needs checkpoint: name the folder to go on from")
-        if self.seed < 0:
-            raise SettingsError(f"seed is {self.seed}, expected 0 or more")
 
     def describe(self) -> dict[str, Any]:
         """What decides the result of a run, as JSON can hold it: two runs with equal settings are one run."""
@@ -91,6 +111,11 @@ class Settings:
                 value = getattr(value, "__qualname__", type(value).__name__)
             described[name] = value
         return described
+
+
+def _shown(value: object) -> str:
+    """A name as it was given, of anything else the kind."""
+    return repr(value) if isinstance(value, str) else f"of type {type(value).__name__}"
 
 
 _PAPER = Settings(

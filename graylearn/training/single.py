@@ -32,7 +32,7 @@ from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, resolve
-from graylearn.training.sources import Training, make_training
+from graylearn.training.sources import Training, check_kind, make_training, read_validation
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,15 @@ def train(
     log: str | None = None,
     sample_weight: Any = None,
     validation: Any = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
 ) -> Result:
     """Train `model`, any module that returns logits, on `data` with a method of learning from dirty labels.
 
     `data` is (x, y) arrays or tensors, Samples, a Dataset, a DataLoader, or an iterable of (x, y) or
     (x, y, index) batches. `method` is a name in METHODS or a Method. Every setting left None is that of
     `settings`, or of `preset` (a name in PRESETS); the fields of Settings say what each means.
-    `sample_weight` weights the losses (scaled to mean 1), `validation` = (x, y) is evaluated after each
-    epoch, and each of `callbacks` is called with an EpochEnd after it.
+    `sample_weight` weights the losses (scaled to mean 1), `validation`, such as (x, y), is evaluated after
+    each epoch, and each of `callbacks` is called with an EpochEnd after it.
     """
     began = time.perf_counter()
     chosen = resolve(
@@ -132,9 +132,16 @@ def train(
         log=log,
     )
     teacher = as_method(method)
+    called = [callbacks] if callable(callbacks) else list(callbacks)
+    for callback in called:
+        if not callable(callback):
+            raise SettingsError(
+                f"callbacks hold {type(callback).__name__}, expected functions of an EpochEnd"
+            )
+    check_kind(data)
     where = devices.choose(chosen.device)
     with seeding.seeded(chosen.seed, where), devices.prepared(where, chosen.deterministic):
-        return _train(model, data, teacher, chosen, where, sample_weight, validation, callbacks, began)
+        return _train(model, data, teacher, chosen, where, sample_weight, validation, called, began)
 
 
 def _train(
@@ -250,6 +257,13 @@ def _probe(model: nn.Module, example: Tensor, bfloat16: bool) -> int:
     try:
         with torch.no_grad(), torch.autocast(example.device.type, torch.bfloat16, enabled=bfloat16):
             logits = model(example)
+    except (RuntimeError, TypeError, ValueError) as error:
+        own = {value.dtype for value in model.parameters() if value.is_floating_point()} - {torch.float32}
+        mend = "call model.float() first" if own else "give one made for them"
+        raise SettingsError(
+            f"the network cannot read {example.dtype} samples of shape {tuple(example.shape[1:])}"
+            f" ({(str(error) or type(error).__name__).splitlines()[0]}): {mend}"
+        ) from error
     finally:
         model.train(was_training)
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
@@ -275,7 +289,7 @@ def _validator(
 ) -> Any:
     if validation is None:
         return None
-    x, y = (validation.x, validation.y) if hasattr(validation, "x") else validation
+    x, y = read_validation(validation)
     options = {"preparation": training.preparation, "precision": "bf16" if bfloat16 else "fp32"}
     return lambda: evaluate(model, x, y, device=device, **options)
 

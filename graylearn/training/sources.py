@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches, split_item
 from graylearn.errors import DataError
 from graylearn.training import seeding
-from graylearn.training.predict import as_tensor
+from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.settings import Settings
 
 _FINGERPRINT_ROWS = 256
@@ -38,6 +38,49 @@ class Training:
     """What the user calls each sample."""
     fingerprint: str
     """Changes where the data does, so that a run is not resumed on other data."""
+
+
+def check_kind(data: Any) -> None:
+    """Refuse what has items as a dataset has, but none of (x, y): a table, a list of arrays, a dict."""
+    shown = f"data is {type(data).__name__}"
+    if isinstance(data, list | tuple):
+        if not _are_arrays(data):
+            return
+        shown = f"data is a {type(data).__name__} of {len(data)} arrays"
+    elif not isinstance(data, np.ndarray | Tensor | Mapping) and not hasattr(data, "to_numpy"):
+        return
+    raise DataError(f"{shown}: give a tuple (x, y) of samples and labels")
+
+
+def _are_arrays(parts: Sequence[Any]) -> bool:
+    """Whether this is arrays side by side, other than the tuple (x, y), and not samples one after another."""
+    if len(parts) == 0 or (isinstance(parts, tuple) and len(parts) == 2):
+        return False
+    if len(parts) == 2 and all(isinstance(part, list) for part in parts):
+        return len(parts[0]) == len(parts[1]) and len(parts[0]) not in (2, 3)
+    return isinstance(parts[0], np.ndarray | Tensor)
+
+
+def read_validation(validation: Any) -> tuple[Any, Any]:
+    """(x, y) of a validation set; a Dataset or DataLoader is read once, into memory."""
+    if isinstance(validation, tuple | list) and len(validation) == 2:
+        return validation[0], validation[1]
+    if isinstance(validation, Dataset):
+        validation = DataLoader(validation, batch_size=256)
+    if isinstance(validation, DataLoader):
+        parts = [split_item(item) for item in validation]
+        if not parts:
+            raise DataError("there are no samples in validation")
+        x, y = [torch.as_tensor(part[0]) for part in parts], [torch.as_tensor(part[1]) for part in parts]
+        if any(labels.ndim != 1 for labels in y):
+            raise DataError("the validation DataLoader gives no batches of (x, y): give it a batch_size")
+        return torch.cat(x), torch.cat(y)
+    if hasattr(validation, "x") and hasattr(validation, "y"):  # Samples
+        return validation.x, validation.y
+    raise DataError(
+        f"validation is {type(validation).__name__}, expected a tuple (x, y), Samples, a Dataset"
+        " or a DataLoader"
+    )
 
 
 def make_training(
@@ -79,7 +122,7 @@ def _from_arrays(
     dtype_images: torch.dtype,
     even_tail: bool,
 ) -> Training:
-    samples, labels = as_tensor(x), as_tensor(y, "y")
+    samples, labels = as_tensor(x), as_labels(y)
     if samples.ndim < 2:
         raise DataError(f"x has shape {tuple(samples.shape)}, expected (num_samples, ...) with features")
     pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)

@@ -20,7 +20,7 @@ from graylearn.training.history import History
 from graylearn.training.loop import Loop
 from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
-from graylearn.training.predict import as_tensor
+from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, resolve
@@ -99,10 +99,10 @@ def _train(
         or any(own != shapes[0] for own in shapes)
     ):
         raise SettingsError(
-            "a stack needs networks of one shape, of linear layers with ReLU and dropout between:"
-            " train others one by one"
+            "a stack needs networks of one shape, of linear layers with ReLU and dropout between, each layer"
+            " used once and without hooks: train others one by one"
         )
-    x, y = as_tensor(data[0]), as_tensor(data[1], "y")
+    x, y = as_tensor(data[0]), as_labels(data[1])
     if x.is_floating_point() and not bool(torch.isfinite(x).all()):
         raise DataError("x holds NaN or infinite values: fill or remove them before training")
     samples = y.shape[-1]

@@ -1,6 +1,7 @@
 """Every kind of data trains the same, and what cannot be trained on is refused with the reason."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
@@ -13,6 +14,7 @@ from graylearn.training import (
     Augment,
     predict_logits,
     train,
+    train_stack,
 )
 
 
@@ -178,11 +180,65 @@ def test_an_iterable_that_changes_its_order_is_refused():
         ((np.array([["a"]]), np.array([0])), "expected numbers"),
         (((x for x in [1]),) * 3, "data is|parts|expected|read only once"),
         (7, "data is int"),
+        (torch.zeros(4, 6), r"data is Tensor: give a tuple \(x, y\)"),
+        (np.zeros((4, 6)), r"data is ndarray: give a tuple \(x, y\)"),
+        (pd.DataFrame(np.zeros((4, 6))), r"data is DataFrame: give a tuple \(x, y\)"),
+        ({"x": torch.zeros(4, 6), "y": torch.zeros(4)}, r"data is dict: give a tuple \(x, y\)"),
+        ([torch.zeros(4, 6), torch.zeros(4).long()], r"a list of 2 arrays: give a tuple \(x, y\)"),
+        ([np.zeros((4, 6)), [0, 1, 2, 0]], r"a list of 2 arrays: give a tuple \(x, y\)"),
+        ([[[0.0] * 6] * 4, [0, 1, 2, 0]], r"a list of 2 arrays: give a tuple \(x, y\)"),
+        ((torch.zeros(4, 6), torch.zeros(4), torch.ones(4)), r"a tuple of 3 arrays: give a tuple \(x, y\)"),
+        (([[1.0, 2.0], [3.0]], [0, 1]), "x is no array: its rows differ in length"),
     ],
 )
 def test_bad_data_is_refused_with_the_reason(data, message):
     with pytest.raises(DataError, match=message):
         train(mlp(), data, epochs=1, log="none")
+
+
+@pytest.mark.parametrize("samples", [2, 120])
+def test_a_list_of_samples_is_a_dataset(samples):
+    x, y = blobs(samples=samples)
+    data = list(zip(x, y.tolist(), strict=True))
+    expected = train(mlp(), (x, y), epochs=1, log="none")
+    for listed in (data, [list(item) for item in data]):
+        result = train(mlp(), listed, epochs=1, log="none")
+        for mine, theirs in zip(result.model.parameters(), expected.model.parameters(), strict=True):
+            assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", [torch.as_tensor, np.asarray, list])
+def test_boolean_labels_are_classes_0_and_1(kind):
+    x, y = blobs(classes=2)
+    result = train(mlp(classes=2), (x, kind(y.numpy() == 1)), epochs=1, validation=(x, y == 1), log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+    (stacked,) = train_stack([mlp(classes=2)], (x, kind(y.numpy() == 1)), epochs=1, log="none")
+    np.testing.assert_array_equal(stacked.history.targets, y)
+
+
+def test_validation_may_be_whatever_holds_samples_and_labels():
+    x, y = blobs()
+    other, labels = blobs(samples=33, seed=1)
+    sets = [
+        (other, labels),
+        [other.numpy(), labels.numpy()],
+        Samples(x=other.numpy(), y=labels.numpy(), classes=(0, 1, 2), ids=np.arange(33), kind="array"),
+        Mapped(other, labels),
+        TensorDataset(other, labels),
+        Flowing(other, labels),
+        DataLoader(Mapped(other, labels), batch_size=10, shuffle=True),
+    ]
+    runs = [train(mlp(dropout=0.2), (x, y), epochs=2, validation=held, log="none") for held in sets]
+    for run in runs[1:]:
+        for mine, theirs in zip(run.log, runs[0].log, strict=True):
+            for name in ("loss", "validation_accuracy", "validation_loss"):
+                assert mine[name] == pytest.approx(theirs[name], rel=1e-5)
+
+
+def test_a_validation_loader_without_batches_is_refused():
+    loader = DataLoader(Mapped(*blobs()), batch_size=None)
+    with pytest.raises(DataError, match="give it a batch_size"):
+        train(mlp(), blobs(), epochs=1, validation=loader, log="none")
 
 
 def test_a_generator_is_refused_because_it_can_be_read_only_once():

@@ -41,11 +41,47 @@ from graylearn.training import (
         ({"sample_weight": [1.0]}, "1 sample weights for 120 samples"),
         ({"sample_weight": [-1.0] * 120}, "sample weights must be"),
         ({"augment": True}, "needs images"),
+        ({"epochs": 2.5}, "epochs is 2.5, expected a whole number"),
+        ({"batch_size": 16.0}, "batch_size is 16.0, expected a whole number"),
+        ({"checkpoint_steps": 0}, "checkpoint_steps is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": "lucky"}, "seed is 'lucky'"),
+        ({"learning_rate": "0.1"}, "learning_rate is '0.1', expected a positive number"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"schedule": lambda epoch: 0.1}, "schedule is of type function, expected ScheduleSettings"),
+        ({"optimizer": torch.optim.Adam(mlp().parameters())}, "of type Adam, expected .* a function of the"),
+        ({"optimizer": torch.optim.LBFGS}, "LBFGS takes several passes a step"),
+        ({"device": "mps:7"}, "torch cannot use it here"),
+        ({"device": 1.5}, "device 1.5 is not known"),
+        ({"callbacks": [1]}, "callbacks hold int"),
+        ({"validation": 3}, "validation is int, expected a tuple"),
+        ({"validation": {"x": 1, "y": 2}}, "validation is dict, expected a tuple"),
+        ({"validation": (blobs()[0], blobs()[1] + 7)}, "labels 7 to 9 but the network gives 3 logits"),
     ],
 )
 def test_bad_settings_are_refused_by_name(options, message):
     with pytest.raises((SettingsError, DataError), match=message):
         train(mlp(), blobs(), **{"epochs": 1, "log": "none", **options})
+
+
+@pytest.mark.parametrize("field", ["optimizer", "schedule"])
+def test_settings_made_by_hand_ask_for_more_than_a_name(field):
+    with pytest.raises(SettingsError, match=f"{field} is 'sgd', expected .*Settings"):
+        Settings(**{field: "sgd"})
+
+
+def test_numbers_of_numpy_are_numbers():
+    result = train(
+        mlp(), blobs(), epochs=np.int64(1), batch_size=np.int32(8), learning_rate=np.float32(0.01), log="none"
+    )
+    assert len(result.log) == 1
+
+
+def test_a_network_that_cannot_read_the_samples_is_refused_with_what_to_do():
+    with pytest.raises(SettingsError, match=r"torch.float32 samples of shape \(6,\) .*: call model.float"):
+        train(mlp().double(), (blobs()[0].double(), blobs()[1]), epochs=1, log="none")
+    with pytest.raises(SettingsError, match=r"samples of shape \(6,\) .*: give one made for them"):
+        train(mlp(features=5), blobs(), epochs=1, log="none")
 
 
 def test_presets_scale_with_epochs():
@@ -73,6 +109,12 @@ def test_callbacks_see_each_epoch_and_may_end_the_run():
     assert [epoch for epoch, _, _ in seen] == [0, 1]
     assert len(result.log) == 2
     assert not result.interrupted
+
+
+def test_a_single_callback_needs_no_list():
+    seen = []
+    train(mlp(), blobs(), epochs=2, callbacks=lambda end: seen.append(end.epoch), log="none")
+    assert seen == [0, 1]
 
 
 def test_the_callers_random_numbers_are_left_as_they_were():

@@ -1,0 +1,76 @@
+"""What the loop makes of the user's network: logits, features, a second network."""
+
+import pytest
+import torch
+from torch import nn
+from training_helpers import blobs, mlp
+
+from graylearn.errors import SettingsError
+from graylearn.training import train
+from graylearn.training.networks import fresh_copy
+
+
+class MoreInTraining(nn.Module):
+    """Gives logits in eval mode and, as Inception does, a tuple in training."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.model, self.parts = mlp(), parts
+
+    def forward(self, x):
+        logits = self.model(x)
+        return (logits,) * self.parts if self.training else logits
+
+
+@pytest.mark.parametrize("method", ["standard", "srcc", "co-teaching"])
+@pytest.mark.parametrize("parts", [2, 3])
+def test_a_tuple_in_training_is_refused(parts, method):
+    with pytest.raises(SettingsError, match="gave tuple in training mode, expected logits"):
+        train(MoreInTraining(parts), blobs(), method=method, epochs=1, log="none")
+
+
+def backbone_and_head():
+    torch.manual_seed(0)
+    backbone = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU())
+    backbone[1].running_mean.fill_(0.5)
+    for value in backbone.parameters():
+        value.requires_grad_(False)
+    return nn.Sequential(backbone, nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def test_the_second_network_keeps_what_is_frozen_and_draws_the_rest():
+    model = backbone_and_head()
+    model[1].bias.requires_grad_(False)  # beside a weight that learns
+    model[2].running_mean.fill_(0.5)
+    peer = fresh_copy(model)
+    for name, mine in model[0].state_dict().items():
+        assert torch.equal(mine, peer[0].state_dict()[name]), name
+    assert torch.equal(model[1].bias, peer[1].bias)
+    assert not torch.equal(model[1].weight, peer[1].weight)
+    assert not torch.equal(model[4].weight, peer[4].weight)
+    assert float(peer[2].running_mean.abs().max()) == 0
+    assert [value.requires_grad for value in peer.parameters()] == [
+        value.requires_grad for value in model.parameters()
+    ]
+
+
+def test_two_networks_on_a_frozen_backbone_learn():
+    x, y = blobs()
+    result = train(
+        backbone_and_head(), (x, y), method="co-teaching", epochs=8, learning_rate=0.01, log="none"
+    )
+    assert result.evaluate(x, y)["accuracy"] > 0.9
+
+
+def test_a_head_that_cannot_be_drawn_anew_is_refused_whatever_is_frozen():
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(8, 3))
+
+        def forward(self, x):
+            return x @ self.weight
+
+    model = backbone_and_head()
+    with pytest.raises(SettingsError, match="reset_parameters"):
+        fresh_copy(nn.Sequential(model[0], Head()))

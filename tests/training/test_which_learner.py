@@ -1,0 +1,159 @@
+"""Networks that only look like a plain perceptron are trained as what they are."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from training_helpers import Opaque, assert_same_weights, blobs, mlp
+
+from graylearn.errors import SettingsError
+from graylearn.estimator import GrayClassifier
+from graylearn.training import train, train_stack
+from graylearn.training.mlp import mlp_layers
+
+OPTIONS = {"method": "standard", "epochs": 2, "log": "none"}
+
+
+class Shared(nn.Module):
+    """Runs through its first layer twice."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.out = nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.out(F.relu(self.a(F.relu(self.a(x)))))
+
+
+class Noisy(nn.Module):
+    """Adds noise to what it reads, in training only."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = mlp(dropout=0.2)
+
+    def forward(self, x):
+        return self.model(x + torch.randn_like(x) if self.training else x)
+
+
+class StillDropout(nn.Module):
+    """Never lets its dropout drop."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = mlp(dropout=0.5)
+
+    def train(self, mode=True):
+        super().train(mode)
+        for module in self.modules():
+            if isinstance(module, nn.Dropout):
+                module.eval()
+        return self
+
+    def forward(self, x):
+        return self.model(x)
+
+
+def test_a_layer_used_twice_is_one_layer():
+    model = Shared()
+    other = Opaque(copy.deepcopy(model))
+    assert mlp_layers(model) is None
+    result = train(model, blobs(), **OPTIONS)
+    assert_same_weights(model, train(other, blobs(), **OPTIONS).model.model)
+    x, y = blobs()
+    assert result.evaluate(x, y)["loss"] < result.log[0]["loss"]
+    with pytest.raises(SettingsError, match="each layer used once"):
+        train_stack([Shared(), Shared()], blobs(), epochs=1, log="none")
+
+
+def test_a_layer_used_twice_in_a_classifier():
+    x, y = blobs()
+    said = [
+        GrayClassifier(network=network, method="standard", epochs=3, random_state=0)
+        .fit(x.numpy(), y.numpy())
+        .predict_proba(x.numpy())
+        for network in (Shared(), Opaque(Shared()))
+    ]
+    np.testing.assert_allclose(said[0], said[1], atol=1e-4)
+
+
+@pytest.mark.parametrize("arrives_in_training", [True, False])
+def test_what_a_network_does_in_training_alone_is_not_lost(arrives_in_training):
+    model = Noisy().train(arrives_in_training)
+    other = Opaque(copy.deepcopy(model))
+    assert mlp_layers(model) is None
+    train(model, blobs(), **OPTIONS)
+    assert_same_weights(model, train(other, blobs(), **OPTIONS).model.model)
+
+
+@pytest.mark.parametrize("arrives_in_training", [True, False])
+def test_dropout_is_seen_in_either_mode_and_every_module_stays_in_its_own(arrives_in_training):
+    model = mlp(dropout=0.3).train(arrives_in_training)
+    model[0].train(not arrives_in_training)
+    modes = [module.training for module in model.modules()]
+    assert [layer.dropout for layer in mlp_layers(model)] == [0.3, 0.3, 0.0]
+    assert [module.training for module in model.modules()] == modes
+
+
+def test_dropout_that_its_network_keeps_still_drops_nothing():
+    model = StillDropout()
+    assert [layer.dropout for layer in mlp_layers(model)] == [0.0, 0.0, 0.0]
+    other = Opaque(copy.deepcopy(model))
+    train(model, blobs(), **OPTIONS)
+    assert_same_weights(model, train(other, blobs(), **OPTIONS).model.model)
+
+
+HOOKS = {
+    "module backward": lambda model, seen: model[2].register_full_backward_hook(
+        lambda *_: seen.append(1) or None
+    ),
+    "module backward pre": lambda model, seen: model[2].register_full_backward_pre_hook(
+        lambda *_: seen.append(1) or None
+    ),
+    "parameter": lambda model, seen: model[0].weight.register_hook(lambda _: seen.append(1) or None),
+    "accumulated": lambda model, seen: model[0].weight.register_post_accumulate_grad_hook(
+        lambda _: seen.append(1) or None
+    ),
+}
+
+
+@pytest.mark.parametrize("register", HOOKS.values(), ids=HOOKS.keys())
+def test_hooks_on_gradients_are_called(register):
+    model, seen = mlp(), []
+    handle = register(model, seen)
+    train(model, blobs(), **OPTIONS)
+    assert len(seen) == 16  # every step
+    assert mlp_layers(model) is None
+    handle.remove()
+    assert mlp_layers(model) is not None
+
+
+@pytest.mark.parametrize("opaque", [False, True], ids=["mlp", "any module"])
+def test_training_goes_on_from_weights_that_a_callback_changed(opaque, tmp_path):
+    x, y = blobs()
+    model = Opaque(mlp()) if opaque else mlp()
+    reference = copy.deepcopy(model)
+    settings = {**OPTIONS, "optimizer": "sgd", "learning_rate": 0.1, "batch_size": len(x)}
+
+    @torch.no_grad()
+    def halve(end):
+        for value in end.model.parameters():
+            value *= 0.5
+
+    train(model, (x, y), callbacks=[halve], checkpoint=tmp_path, **settings)
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        F.cross_entropy(reference(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for value in reference.parameters():
+                value *= 0.5
+    assert_same_weights(model, reference)
+    resumed = Opaque(mlp()) if opaque else mlp()
+    train(resumed, (x, y), callbacks=[halve], checkpoint=tmp_path, resume=True, **settings)
+    assert_same_weights(resumed, reference)

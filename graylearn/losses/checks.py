@@ -4,16 +4,31 @@ Looking at values (labels, confidences) stalls a GPU and cannot be traced, so th
 eager mode only; elsewhere a row with an impossible label or confidence turns NaN, loss and gradient.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+RULES = ("max", "label", "relative")
+"""The confidences that are known by name."""
 
 
 def transforms_active() -> bool:
     """Whether a torch.func transform (vmap, grad, ...) runs around this call."""
     return bool(torch._C._are_functorch_transforms_active())
+
+
+def forward_mode_active() -> bool:
+    """Whether the call is within a `forward_ad.dual_level`, where inputs may carry tangents."""
+    return forward_ad._current_level >= 0
+
+
+def is_batched(tensor: Tensor) -> bool:
+    """Whether `tensor` stands for several: under vmap, or where grad is asked with is_grads_batched."""
+    functorch = torch._C._functorch
+    return functorch.is_batchedtensor(tensor) or functorch.is_legacy_batchedtensor(tensor)
 
 
 def can_look_at_values(tensor: Tensor) -> bool:
@@ -27,8 +42,22 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f"reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
 
 
+def check_tensor(name: str, value: object) -> None:
+    """Refuse arrays, lists and numbers."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"expected a tensor for {name}, got a {type(value).__name__}; use torch.as_tensor")
+
+
+def check_tensors(logits: object, target: object) -> None:
+    """Refuse a batch that is not tensors."""
+    if not (isinstance(logits, Tensor) and isinstance(target, Tensor)):
+        check_tensor("logits", logits)
+        check_tensor("target", target)
+
+
 def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Refuse dtypes, devices and shapes that do not belong together; looks at no values."""
+    check_tensors(logits, target)
     if logits.dtype not in FLOATS:
         raise TypeError(f"logits are {logits.dtype}; expected float32, float64, bfloat16 or float16")
     if target.dtype not in INTEGERS:
@@ -53,6 +82,7 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if num_classes < 2:
         raise ValueError(f"logits have {num_classes} class(es) on their class dimension; expected at least 2")
     if weight is not None:
+        check_tensor("weight", weight)
         if weight.shape != (num_classes,):
             raise ValueError(
                 f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value a class"
@@ -79,15 +109,24 @@ def check_labels(target: Tensor, num_classes: int, ignore_index: int, name: str 
         )
 
 
-def check_confidence(confidence: object, target: Tensor) -> None:
-    """Refuse a confidence that is neither a known rule nor one value in [0, 1] a sample."""
+def check_rule(confidence: str) -> None:
+    """Refuse a name that stands for no confidence."""
+    if confidence not in RULES:
+        raise ValueError(f"confidence is {confidence!r}; the known names are 'max', 'label' and 'relative'")
+
+
+def check_confidence(confidence: str | Tensor, target: Tensor, ignore_index: int) -> str | Tensor:
+    """Refuse a confidence that is neither a known rule nor one value in [0, 1] a sample.
+
+    Gives it back, with 0 for what ignored samples have outside [0, 1].
+    """
     if isinstance(confidence, str):
-        if confidence not in ("max", "label"):
-            raise ValueError(f"confidence is {confidence!r}; expected 'max', 'label' or a tensor of values")
-        return
+        check_rule(confidence)
+        return confidence
     if not isinstance(confidence, Tensor):
         raise TypeError(
-            f"confidence is a {type(confidence).__name__}; expected 'max', 'label' or a tensor of values"
+            f"confidence is a {type(confidence).__name__}; "
+            "expected 'max', 'label', 'relative' or a tensor of values"
         )
     if not confidence.is_floating_point():
         raise TypeError(f"confidence is {confidence.dtype}; expected a floating point tensor")
@@ -101,13 +140,20 @@ def check_confidence(confidence: object, target: Tensor) -> None:
             f"confidence is on {confidence.device} but logits are on {target.device}; move one of them"
         )
     if confidence.numel() and can_look_at_values(confidence):
-        outside = confidence[~((confidence >= 0) & (confidence <= 1))]
-        if outside.numel():
-            raise ValueError(f"confidence has the value {float(outside[0]):g}; expected values in [0, 1]")
+        inside = (confidence >= 0) & (confidence <= 1)
+        if not inside.all():
+            outside = confidence[~inside & (target != ignore_index)]
+            if outside.numel():
+                number = outside[0].item()
+                shown = number if outside.dtype == torch.float64 else np.float32(number)  # no digit too many
+                raise ValueError(f"confidence has the value {shown!s}; expected values in [0, 1]")
+            return torch.where(inside, confidence, 0.0)
+    return confidence
 
 
 def check_complement(complement: Tensor, target: Tensor, num_classes: int, ignore_index: int) -> None:
     """Refuse complementary labels that are no class, or that are the given label."""
+    check_tensor("complement", complement)
     if complement.dtype not in INTEGERS:
         raise TypeError(f"complement is {complement.dtype}; expected class indices as int64")
     if complement.shape != target.shape:

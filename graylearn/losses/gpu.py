@@ -18,8 +18,8 @@ import triton
 from torch import Tensor
 
 from graylearn.losses import checks, kernels
-from graylearn.losses.reference import gray_gradient
-from graylearn.losses.rows import make_rows, reduce_rows, result_dtype
+from graylearn.losses.reference import Confidence, gray_gradient
+from graylearn.losses.rows import Rows, make_rows, reduce_rows, result_dtype
 
 INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
 """Whether the kernels run in Triton's interpreter, on the CPU (TRITON_INTERPRET=1 at import)."""
@@ -226,14 +226,15 @@ class Reduced(torch.autograd.Function):
         """Hand out the gradient, multiplied on the device where it has to be."""
         logits, target, confidence, weight, grad, partial = ctx.saved_tensors
         mode, ignore_index, reduction = ctx.settings
-        if torch.is_grad_enabled() or ctx.spent:
+        in_torch = torch.is_grad_enabled() or checks.is_batched(grads[0])  # a kernel takes plain tensors only
+        if in_torch or ctx.spent:
             rows = make_rows(logits, target, weight, ignore_index)
             factor = grads[0].float() * rows.scale(reduction)
-            if not torch.is_grad_enabled():
+            if not in_torch:
                 factor = factor.reshape(target.shape)
                 again = gradient_of_rows(factor, logits, target, confidence, mode, ignore_index)
                 return again, *(None,) * 6
-            given = RULES[mode] if confidence is None else confidence.view(rows.target.shape)
+            given = _rule(mode, confidence, rows)
             full = gray_gradient(rows.logits.float(), rows.target, given) * factor.unsqueeze(1)
             return full.to(logits.dtype).view_as(logits), *(None,) * 6
         ctx.spent = True  # scaled in place, so a second backward must start afresh
@@ -245,6 +246,13 @@ class Reduced(torch.autograd.Function):
 
 
 RULES = ("max", "label")
+
+
+def _rule(mode: int, confidence: Tensor | None, rows: Rows) -> Confidence:
+    """The confidence as gray_gradient takes it; what an ignored row has could be NaN."""
+    if confidence is None:
+        return RULES[mode]
+    return torch.where(rows.valid, confidence.view(rows.target.shape), 0.0)
 
 
 class Unreduced(torch.autograd.Function):
@@ -264,9 +272,9 @@ class Unreduced(torch.autograd.Function):
         """The gradient, in torch where it must itself be differentiable."""
         logits, target, confidence = ctx.saved_tensors
         mode, ignore_index = ctx.settings
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or checks.is_batched(grads[0]):
             rows = make_rows(logits, target, None, ignore_index)
-            given = RULES[mode] if confidence is None else confidence
+            given = _rule(mode, confidence, rows)
             factor = (grads[0] * rows.weight).unsqueeze(1)
             full = (gray_gradient(logits.float(), rows.target, given) * factor).to(logits.dtype)
             return full, *(None,) * 4

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
-from graylearn.losses.reference import gray_rows
+from graylearn.losses.reference import gray_rows, relative_confidence
 from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
@@ -25,16 +25,23 @@ HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 def _choose(logits: Tensor, target: Tensor, detach: bool) -> str:
     """The implementation that `impl="auto"` stands for; gray_loss's docstring says the rule."""
-    if detach and small.suits(logits, target):
-        return "small"
-    if not detach or checks.transforms_active():
+    if not detach or checks.transforms_active() or checks.forward_mode_active():
         return "reference"
+    if small.suits(logits, target):
+        return "small"
     if logits.is_cuda and HAS_TRITON:
         from graylearn.losses import gpu
 
         if gpu.suits(logits):
             return "triton"
     return "reference" if torch.compiler.is_compiling() else "fused"
+
+
+def _relative(logits: Tensor, target: Tensor, ignore_index: int) -> Tensor:
+    """The confidence called "relative", of target's shape."""
+    checks.check_shapes(logits, target, None)
+    scores = logits if logits.ndim > 1 else logits.unsqueeze(0)
+    return relative_confidence(scores.to(compute_dtype(logits.dtype)), target != ignore_index).view_as(target)
 
 
 def gray_loss(
@@ -55,8 +62,9 @@ def gray_loss(
             (the half types are computed in float32).
         target: (), (N,) or (N, d1, ...) class indices, any integer dtype. Soft targets are refused.
         confidence: how far the label is believed, C: "max", the largest probability, as the authors train;
-            "label", the probability of the label, as the paper writes; or a tensor of target's shape with
-            values in [0, 1].
+            "label", the probability of the label, as the paper writes; "relative", the largest probability
+            over its median among all labels of the batch that are not ignored, at most 1, as the method
+            gl-relative trains; or a tensor of target's shape with values in [0, 1].
         weight: (K,) a weight a class; the mean divides by the sum of the rows' weights.
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
@@ -64,23 +72,28 @@ def gray_loss(
             objective: lowering C where the loss is large becomes a way to lower the loss, at a uniform start
             the gradient at the label has the wrong sign for K >= 20, and training suffers (39.5 % accuracy
             where the detached form reached 94.5 %). Only the reference can do it.
-        impl: "auto" takes the reference where detach is False or a torch.func transform is active, the
-            Triton kernels on CUDA (float32 and half types, also inside torch.compile), the reference inside
-            torch.compile elsewhere, and otherwise the fused form, but on the CPU for batches of up to 8192
-            scores a leaner one, at a third to half of its cost. All can be differentiated twice.
+        impl: "auto" takes the reference where detach is False, a torch.func transform is active or
+            forward-mode differentiation (a dual_level), the Triton kernels on CUDA (float32 and half types,
+            also inside torch.compile), the reference inside torch.compile elsewhere, and otherwise the fused
+            form, but on the CPU for batches of up to 8192 scores a leaner one, at a third to half of its
+            cost. All can be differentiated twice.
 
-    A label that is no class and a confidence outside [0, 1] raise on the CPU. On CUDA and while tracing,
-    where looking would stall or cannot be done, such a row's loss and gradient are NaN.
+    A label that is no class and a confidence outside [0, 1] raise on the CPU, unless the row is ignored. On
+    CUDA and while tracing, where looking would stall or cannot be done, such a row's loss and gradient are
+    NaN.
     """
     checks.check_reduction(reduction)
-    checks.check_confidence(confidence, target)
+    checks.check_tensors(logits, target)
+    confidence = checks.check_confidence(confidence, target, ignore_index)
     if impl not in IMPLEMENTATIONS:
         raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
     if impl == "auto":
         impl = _choose(logits, target, detach)
     elif not detach and impl != "reference":
         raise ValueError(f"detach=False needs impl='reference' or 'auto'; got impl={impl!r}")
-    if isinstance(confidence, Tensor) and detach:
+    if isinstance(confidence, str) and confidence == "relative":
+        confidence = _relative(logits.detach() if detach else logits, target, ignore_index)
+    elif isinstance(confidence, Tensor) and detach:
         confidence = confidence.detach()
     if impl == "triton" and logits.numel():
         from graylearn.losses import gpu
@@ -95,6 +108,7 @@ def gray_loss(
         confidence = confidence if rows.batched else confidence.unsqueeze(0)
         if not checks.can_look_at_values(confidence):
             confidence = torch.where((confidence >= 0) & (confidence <= 1), confidence, float("nan"))
+            confidence = torch.where(rows.valid, confidence, 0.0)
     if impl == "reference":
         full = rows.logits.to(compute_dtype(logits.dtype))
         return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
@@ -104,7 +118,7 @@ def gray_loss(
 
 
 class GrayLoss(nn.Module):
-    """`gray_loss` as a module: put it where `nn.CrossEntropyLoss` stood."""
+    """`gray_loss` as a module: put it where `nn.CrossEntropyLoss` stood, with class weights as `weight=`."""
 
     weight: Tensor | None
 
@@ -118,6 +132,13 @@ class GrayLoss(nn.Module):
         impl: str = "auto",
     ) -> None:
         super().__init__()
+        if not isinstance(confidence, str):
+            raise TypeError(
+                f"confidence is a {type(confidence).__name__}; expected 'max', 'label' or 'relative'. Class "
+                "weights go to weight=, one confidence a sample to the call: criterion(logits, target, "
+                "confidence)"
+            )
+        checks.check_rule(confidence)
         self.register_buffer("weight", weight)
         self.confidence = confidence
         self.ignore_index = ignore_index

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 Confidence = str | Tensor
-"""How C is found: "max", "label", or one value a row."""
+"""How C is found: "max", "label", "relative", or one value a row."""
 
 
 def log_one_minus(log_probs: Tensor, index: Tensor) -> Tensor:
@@ -32,8 +32,23 @@ def mix(confidence: Tensor, doubt: Tensor, given: Tensor, rejected: Tensor) -> T
     )
 
 
+def relative_confidence(logits: Tensor, valid: Tensor | None = None) -> Tensor:
+    """max_k Q_k of each row over its median among all rows that are `valid`, at most 1; (N, ...).
+
+    How sure the network is of each next to the others of its batch: 1 from the median on. Of an even number
+    of rows the lower middle one is the median. Rows that are NaN have no part in it; those not valid get 1.
+    """
+    top = logits.softmax(1).amax(1)
+    if valid is None:
+        return (top / top.nanmedian()).clamp(max=1.0)
+    middle = torch.where(valid, top, float("nan")).nanmedian()
+    return torch.where(valid, (top / middle).clamp(max=1.0), 1.0)
+
+
 def confidence_and_doubt(log_probs: Tensor, index: Tensor, confidence: Confidence) -> tuple[Tensor, Tensor]:
     """C and 1 - C of each row, (N, 1, ...); the second never by subtracting from one what is near one."""
+    if isinstance(confidence, str) and confidence == "relative":
+        confidence = relative_confidence(log_probs)
     if isinstance(confidence, Tensor):
         given = confidence.to(log_probs.dtype).unsqueeze(1)
         return given, 1 - given

@@ -140,6 +140,7 @@ def complementary_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Reject every other label, -sum_{k != y} log(1 - Q_k): the Gray loss at confidence 0."""
+    checks.check_tensors(logits, target)
     nothing = torch.zeros(target.shape, device=logits.device)
     return gray_loss(
         logits, target, confidence=nothing, weight=weight, ignore_index=ignore_index, reduction=reduction

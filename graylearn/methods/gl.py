@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from graylearn.losses import gray_loss
@@ -27,16 +26,7 @@ class Gray(Method):
 
     def loss(self, step: Step) -> Tensor:
         """The gray loss of each sample."""
-        relative = self.confidence == "relative"
-        confidence = relative_confidence(step.logits) if relative else self.confidence
-        return gray_loss(step.logits, step.target, confidence=confidence, reduction="none")
-
-
-def relative_confidence(logits: Tensor) -> Tensor:
-    """How sure the network is of each sample next to the others of its batch: 1 from the median on, (N,)."""
-    with torch.no_grad():
-        top = logits.softmax(1).amax(1)
-        return (top / top.median()).clamp(max=1.0)
+        return gray_loss(step.logits, step.target, confidence=self.confidence, reduction="none")
 
 
 @dataclass

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 import torch
-from torch.func import grad, jacrev, vmap
+from torch.autograd import forward_ad
+from torch.func import grad, jacrev, jvp, vmap
 from torch.nn import functional as F
 
 from graylearn.losses import gpu, gray_loss
@@ -162,6 +163,57 @@ def test_vmap_and_grad(impl, reduction, rule):
     torch.testing.assert_close(over_logits[0], mapped[0])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("impl", IMPLS)
+def test_many_gradients_at_once(impl, reduction, dtype):
+    """is_grads_batched and vmap around grad: as one after the other, also when asked again."""
+    torch.manual_seed(6)
+    logits = torch.randn(6, 5).to(dtype).requires_grad_()
+    target = torch.tensor([0, 1, 2, 3, 4, -100])
+    loss = gray_loss(logits, target, impl=impl, reduction=reduction)
+    seeds = torch.rand(3, *loss.shape).to(dtype)
+    # each from a loss of its own: nothing that is kept between calls can hide
+    expected = torch.stack([
+        torch.autograd.grad(gray_loss(logits, target, impl=impl, reduction=reduction), logits, seed)[0]
+        for seed in seeds
+    ])  # fmt: skip
+    near = {
+        "rtol": 2e-2 if dtype == torch.bfloat16 else 1e-5,
+        "atol": 1e-3 if dtype == torch.bfloat16 else 1e-6,
+    }
+
+    def one(seed):
+        return torch.autograd.grad(loss, logits, seed, retain_graph=True)[0]
+
+    for _ in range(2):
+        (together,) = torch.autograd.grad(loss, logits, seeds, is_grads_batched=True, retain_graph=True)
+        assert together.dtype == dtype
+        torch.testing.assert_close(together, expected, **near)
+        torch.testing.assert_close(vmap(one)(seeds), expected, **near)
+        torch.testing.assert_close(one(seeds[1]), expected[1], **near)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch's own forward mode
+@pytest.mark.parametrize("num_rows", [6, 2000], ids=["small", "fused"])
+def test_forward_mode_is_that_of_torch_func(num_rows, reduction):
+    torch.manual_seed(7)
+    logits, tangent = torch.randn(2, num_rows, 5)
+    target = torch.randint(5, (num_rows,))
+    target[1] = -100
+
+    def loss(scores):
+        return gray_loss(scores, target, reduction=reduction)
+
+    expected = jvp(loss, (logits,), (tangent,))
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(loss(forward_ad.make_dual(logits, tangent)))
+        torch.testing.assert_close(tuple(found), expected)
+        with pytest.raises(ValueError, match="target has label 9"):
+            gray_loss(logits, target.clamp_min(9))
+
+
 def test_hessian_of_two_classes_is_that_of_cross_entropy():
     logits, target = torch.randn(2, dtype=torch.float64), torch.tensor(1)
     twice = [
@@ -176,18 +228,19 @@ if shutil.which("g++") or shutil.which("clang++"):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("rule", ["max", "relative"])
 @pytest.mark.parametrize(("impl", "backend"), COMPILED)
-def test_compiles_whole(impl, backend):
+def test_compiles_whole(impl, backend, rule):
     torch.manual_seed(5)
     logits, target = torch.randn(6, 5), torch.randint(5, (6,))
     target[2] = -100
     torch._dynamo.reset()
 
     def loss(scores, labels):
-        return gray_loss(scores, labels, impl=impl)
+        return gray_loss(scores, labels, confidence=rule, impl=impl)
 
     eager, traced = logits.clone().requires_grad_(), logits.clone().requires_grad_()
-    expected = gray_loss(eager, target, impl="reference")
+    expected = gray_loss(eager, target, confidence=rule, impl="reference")
     value = torch.compile(loss, fullgraph=True, backend=backend)(traced, target)
     expected.backward()
     value.backward()

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from graylearn.losses import fused, gpu, gray_loss, negative_loss, rows
+import graylearn.losses as losses_room
+from graylearn.losses import GrayLoss, fused, gpu, gray_loss, negative_loss, rows
 
 LOGITS = torch.zeros(3, 5)
 TARGET = torch.tensor([0, 1, 2])
@@ -42,9 +43,30 @@ def test_a_label_that_is_no_class(impl, label):
         ),
         (ValueError, r"confidence has shape \(4,\)", LOGITS, TARGET, {"confidence": torch.zeros(4)}),
         (TypeError, "confidence is torch.int64", LOGITS, TARGET, {"confidence": TARGET}),
+        (
+            ValueError,
+            "confidence has the value 1.0000001;",
+            LOGITS,
+            TARGET,
+            {"confidence": torch.full((3,), 1 + 2**-23)},
+        ),
+        (
+            ValueError,
+            "confidence has the value 1.0000000000000002;",
+            LOGITS,
+            TARGET,
+            {"confidence": torch.full((3,), 1 + 2**-52, dtype=torch.float64)},
+        ),
         (TypeError, "confidence is a float", LOGITS, TARGET, {"confidence": 0.5}),
-        (ValueError, "confidence is 'min'", LOGITS, TARGET, {"confidence": "min"}),
+        (
+            ValueError,
+            "confidence is 'min'; the known names are 'max'",
+            LOGITS,
+            TARGET,
+            {"confidence": "min"},
+        ),
         (ValueError, r"weight has shape \(4,\); expected \(5,\)", LOGITS, TARGET, {"weight": torch.ones(4)}),
+        (TypeError, "expected a tensor for weight, got a list", LOGITS, TARGET, {"weight": [1.0] * 5}),
         (TypeError, "weight is torch.int64", LOGITS, TARGET, {"weight": torch.ones(5).long()}),
         (ValueError, "reduction is 'average'", LOGITS, TARGET, {"reduction": "average"}),
         (ValueError, "impl is 'cuda'", LOGITS, TARGET, {"impl": "cuda"}),
@@ -76,6 +98,48 @@ def test_triton_needs_a_gpu_unless_interpreted(monkeypatch):
     monkeypatch.setattr(gpu, "INTERPRETED", False)
     with pytest.raises(RuntimeError, match="needs logits on a CUDA device"):
         gray_loss(LOGITS, TARGET, impl="triton")
+
+
+@pytest.mark.parametrize("name", [name for name in losses_room.__all__ if name.endswith("_loss")])
+def test_what_is_no_tensor(name):
+    loss = getattr(losses_room, name)
+    for logits, target in ((LOGITS.numpy(), TARGET), (LOGITS.numpy(), TARGET.numpy())):
+        with pytest.raises(TypeError, match=r"expected a tensor for logits, got a ndarray; use torch\.as_t"):
+            loss(logits, target)
+    with pytest.raises(TypeError, match="expected a tensor for target, got a list"):
+        loss(LOGITS, TARGET.tolist())
+
+
+@pytest.mark.parametrize("weights", [torch.ones(5), torch.ones(5).numpy(), [1.0] * 5], ids=type)
+def test_class_weights_are_not_taken_for_confidences(weights):
+    """nn.CrossEntropyLoss takes them first; with as many samples as classes nothing else would tell."""
+    with pytest.raises(TypeError, match="Class weights go to weight="):
+        GrayLoss(weights)
+
+
+def test_a_module_refuses_an_unknown_name_at_once():
+    with pytest.raises(ValueError, match="'maximum'; the known names are 'max', 'label' and 'relative'"):
+        GrayLoss("maximum")
+
+
+@pytest.mark.parametrize("look", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])
+def test_the_confidence_of_an_ignored_row_is_not_looked_at(monkeypatch, impl, reduction, look):
+    if not look:
+        monkeypatch.setattr(rows.checks, "can_look_at_values", lambda _: False)
+    target = torch.tensor([0, -100, -100])
+    found = []
+    for unused in (0.5, torch.nan):
+        scores = torch.arange(15.0).view(3, 5).requires_grad_()
+        confidence = torch.tensor([0.5, unused, unused])
+        loss = gray_loss(scores, target, confidence=confidence, impl=impl, reduction=reduction).sum()
+        (once,) = torch.autograd.grad(loss, scores, create_graph=True)
+        (twice,) = torch.autograd.grad(once.square().sum(), scores, retain_graph=True)
+        loss.backward()
+        found.append((loss.detach(), once.detach(), twice, scores.grad))
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+    assert found[0][0].isfinite()
 
 
 @pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])

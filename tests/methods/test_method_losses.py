@@ -5,8 +5,9 @@ import pytest
 import torch
 from hand_made import make_step, make_task, softmax
 
+from graylearn.losses import GrayLoss, gray_loss
+from graylearn.losses.reference import relative_confidence
 from graylearn.methods import make_method
-from graylearn.methods.gl import relative_confidence
 
 NUMBERS = np.random.default_rng(0)
 
@@ -117,6 +118,17 @@ def test_relative_confidence_tells_the_least_sure_half_from_the_rest():
     found = relative_confidence(logits)
     assert found.tolist() == pytest.approx([float(top[0] / top[4]), float(top[1] / top[4]), 1, 1, 1])
     assert relative_confidence(logits[:1]).tolist() == [1]
+
+
+@pytest.mark.parametrize("size", [1, 32, 1001])  # the last is beyond small batches
+def test_gl_relative_is_the_loss_of_that_name(size):
+    logits = torch.from_numpy(NUMBERS.normal(size=(size, 10)).astype(np.float32)) * 3
+    target = torch.from_numpy(NUMBERS.integers(0, 10, size))
+    loss = make_method("gl-relative").loss(make_step(logits, target))
+    assert torch.equal(loss, GrayLoss("relative", reduction="none")(logits, target))
+    top = logits.softmax(1).amax(1)
+    confidence = (top / top.median()).clamp(max=1)
+    assert torch.equal(loss, gray_loss(logits, target, confidence=confidence, reduction="none"))
 
 
 def test_released_bootstrap_holds_its_target_constant_and_the_authors_do_not():

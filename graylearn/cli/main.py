@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 from typing import Annotated, Any
@@ -44,8 +45,18 @@ app.command("datasets")(datasets)
 app.command("bench")(bench)
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graylearn {importlib.metadata.version('graylearn')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Tell the version.", callback=_tell_version, is_eager=True),
+    ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
     ] = False,

@@ -24,8 +24,9 @@ def predict(
         float | None,
         typer.Option(
             "--reject-at",
-            help="Answer none of these beyond the score that this share of samples that belong keep to, "
-            "such as 0.99.",
+            help="Answer none of these beyond the score that this share of the training samples that belong "
+            "keep to, such as 0.99. New samples that belong are rejected more often: at 0.99, 4 to 11 % of "
+            "them were.",
             show_default=False,
         ),
     ] = None,

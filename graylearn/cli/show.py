@@ -111,4 +111,11 @@ def show_applied(summary: dict[str, Any]) -> None:
             f"{summary['undecided_suspects']:,} suspects had no decision: --suspects {summary['suspects']}",
             markup=False,
         )
+    if summary["not_audited"]:
+        printed.print(
+            f"{summary['not_audited']:,} samples held out to measure on were not audited, "
+            "and are in it as they were",
+            markup=False,
+            soft_wrap=True,
+        )
     printed.print(plain(f"written to {_near(summary['out'])}"), markup=False, soft_wrap=True)

@@ -33,10 +33,12 @@ def check(parameters: Mapping[str, Any]) -> None:
     if rate is not None and not (isinstance(rate, int | float | np.number) and 0 < rate < math.inf):
         raise SettingsError(f"learning_rate is {rate!r}: expected a positive number or None")
     as_method(method_for(parameters["method"], ()))
-    audit, members = parameters["audit"], parameters["members"]
+    audit, members, refine = parameters["audit"], parameters["members"], parameters["refine"]
     if audit not in ("auto", "history", "held-out", None):
         raise SettingsError(f"audit is {audit!r}: use 'auto', 'history', 'held-out' or None")
-    if parameters["refine"] and audit is None:
+    if not isinstance(refine, bool | np.bool_):
+        raise SettingsError(f"refine is {refine!r}: expected True or False")
+    if refine and audit is None:
         raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
     if not isinstance(members, int | np.integer) or members < 1:
         raise SettingsError(f"members is {members!r}: expected a whole number of networks, 1 or more")

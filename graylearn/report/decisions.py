@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from graylearn.data.readers.delimited import separator_line
 from graylearn.errors import DataError
 
 Verdict = Literal["keep", "drop", "relabel"]
@@ -41,7 +42,8 @@ class Decision:
 def read_decisions(path: str | Path) -> list[Decision]:
     """Read the decisions that the report's page wrote, or that a spreadsheet saved from them.
 
-    Columns are found by name and may be separated by commas, semicolons or tabs; others are ignored.
+    Columns are found by name and may be separated by commas, semicolons, tabs, or what a first line sep=
+    names; others are ignored. A row without a decision decides nothing.
     """
     path = Path(path)
     try:
@@ -66,7 +68,10 @@ def read_decisions(path: str | Path) -> list[Decision]:
             continue
         if len(row) <= max(where):
             raise DataError(f"{path}, row {number} has {len(row)} fields: expected {len(header)}")
-        decision = _decision([_unguarded(row[place]) for place in where], path, number)
+        fields = [_unguarded(row[place]) for place in where]
+        if not fields[1].strip() and not fields[2].strip():
+            continue
+        decision = _decision(fields, path, number)
         if decision.id in seen:
             raise DataError(
                 f"{path}, row {number} decides on {decision.id!r} a second time: keep one of them"
@@ -77,10 +82,12 @@ def read_decisions(path: str | Path) -> list[Decision]:
 
 
 def _rows(text: str, path: Path) -> list[list[str]]:
+    line, told = separator_line(text)
+    text = text.removeprefix(line)
     if not text.strip():
         raise DataError(f"{path} is empty: expected a CSV of {', '.join(COLUMNS)}")
     first = text.splitlines()[0]
-    delimiter = max(",;\t", key=first.count)
+    delimiter = told or max(",;\t", key=first.count)
     limit = csv.field_size_limit(2**31 - 1)
     try:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,8 @@ from graylearn.runs.source import Source, file_fingerprint, form_by_name, image_
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
 
+_TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -36,6 +39,8 @@ class Recorded:
     """(N,) of the images of a folder."""
     suspects: dict[str, str | None]
     """What the audit suggests for each suspect: another label, or None where no class fits."""
+    held_out: set[str]
+    """Those that were held out to measure on, which nobody audited."""
 
 
 def apply_decisions(
@@ -57,7 +62,8 @@ def apply_decisions(
     saved = folder.read_json(folder.data)
     source = Source.from_json(saved["source"])
     recorded = read_recorded(folder)
-    found = read_decisions(decisions) if decisions is not None else []
+    found = [] if decisions is None else by_name(recorded, read_decisions(decisions))
+    decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects)
     data = Path(source.path)
     _check_target(target, data, source, overwrite)
@@ -87,7 +93,8 @@ def apply_decisions(
         ),
         "decisions": len(found),
         "suspects": suspects,
-        "undecided_suspects": len(set(recorded.suspects) - {decision.id for decision in found}),
+        "undecided_suspects": len(set(recorded.suspects) - decided),
+        "not_audited": len(recorded.held_out - decided),
     }
 
 
@@ -101,13 +108,44 @@ def read_recorded(folder: RunFolder) -> Recorded:
             for row in audit.filter(audit["suspected"]).to_pylist()
         }
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
-        return Recorded(samples["id"].to_pylist(), samples["label"].to_pylist(), hashes, suspects)
+        held_out = set(samples.filter(samples["held_out"])["id"].to_pylist())
+        return Recorded(samples["id"].to_pylist(), samples["label"].to_pylist(), hashes, suspects, held_out)
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
 
 
+def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
+    """The decisions under the names that the run has for their samples.
+
+    A spreadsheet may have added blanks to a name, or decimals to a number: that is the same sample where no
+    other could be meant.
+    """
+    known = set(recorded.ids)
+    alike: dict[str, list[str]] = {}
+    for name in recorded.ids:
+        alike.setdefault(_bare(name), []).append(name)
+    found: dict[str, Decision] = {}
+    for decision in decisions:
+        meant = [decision.id] if decision.id in known else alike.get(_bare(decision.id), [])
+        if len(meant) != 1:
+            raise DataError(
+                f"the decisions name the sample {decision.id!r}, which the run does not have: "
+                "are they of another run?"
+            )
+        if meant[0] in found:
+            raise DataError(f"the decisions decide on {meant[0]!r} a second time: keep one of them")
+        found[meant[0]] = replace(decision, id=meant[0])
+    return list(found.values())
+
+
+def _bare(name: str) -> str:
+    """Without blanks around it, and a whole number without decimals."""
+    bare = name.strip()
+    return re.sub(r"\.0*$", "", bare) if re.fullmatch(r"-?[0-9]+\.0*", bare) else bare
+
+
 def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> Change:
-    """Which samples stay, and whose label each of them gets."""
+    """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
     place_of = {name: place for place, name in enumerate(recorded.ids)}
     bearer: dict[str, int] = {}
     for place, label in enumerate(recorded.labels):
@@ -129,20 +167,14 @@ def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> C
         else:
             relabel(name, suggested)
     for decision in decisions:
-        if decision.id not in place_of:
-            raise DataError(
-                f"the decisions name the sample {decision.id!r}, which the run does not have: "
-                "are they of another run?"
-            )
         if decision.decision == "drop":
             keep[place_of[decision.id]] = False
         elif decision.decision == "relabel":
             label = str(decision.label)
             if label not in bearer:
                 close = difflib.get_close_matches(label, list(bearer), n=1)
-                known = (
-                    f"did you mean {close[0]!r}?" if close else f"labels are {', '.join(list(bearer)[:10])}"
-                )
+                shown = ", ".join(map(repr, list(bearer)[:10])) + (", ..." if len(bearer) > 10 else "")
+                known = f"did you mean {close[0]!r}?" if close else f"labels are {shown}"
                 raise DataError(
                     f"the decisions relabel {decision.id!r} to {label!r}, which is no class; {known}"
                 )
@@ -153,7 +185,11 @@ def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> C
 
 
 def _check_target(target: Path, data: Path, source: Source, overwrite: bool) -> None:
-    if source.form != "folder" and form_by_name(target) != source.form:
+    fits = form_by_name(target) == source.form
+    if source.form == "delimited" and table_suffix(target) not in _ANY_SEPARATOR:
+        # separators are written as they were read, and these names promise tabs, or none
+        fits = fits and (table_suffix(target) in _TABBED) == (table_suffix(data) in _TABBED)
+    if source.form != "folder" and not fits:
         raise SettingsError(
             f"{target} would be of the form of {data.name}: let its name end in {table_suffix(data)!r} too"
         )

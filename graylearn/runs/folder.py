@@ -22,12 +22,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from graylearn.data.atomic import replacing
-from graylearn.errors import CheckpointError, SettingsError
+from graylearn.errors import CheckpointError, GraylearnError, SettingsError
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _FILES = (
@@ -134,11 +134,13 @@ class RunFolder:
 def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite: bool) -> Iterator[RunFolder]:
     """The run folder at `path`, ready for a run with these settings: new, or to go on in.
 
-    A finished run, or one of other settings, stays as it is unless `overwrite`.
+    A finished run, or one of other settings, stays as it is unless `overwrite`. A run that is refused before
+    it has anything to go on with leaves nothing behind.
     """
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
         raise FolderTakenError(f"{folder.path} is a file; name a folder for the run with --out")
+    made = not folder.path.exists()
     folder.path.mkdir(parents=True, exist_ok=True)
     with _locked(folder.path):
         ours = folder.settings_file.exists()
@@ -154,7 +156,17 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
             _check_goes_on(folder, settings)
         if not folder.is_started:
             folder.write_settings(settings, version)
-        yield folder
+        try:
+            yield folder
+        except GraylearnError:
+            # stages may hold the embeddings of a run that was killed, which are worth keeping
+            if not folder.is_started and not any(folder.stages.glob("*")):
+                folder._clear()
+                (folder.path / _LOCK).unlink(missing_ok=True)
+                if made:
+                    with suppress(OSError):  # somebody else put something there
+                        folder.path.rmdir()
+            raise
 
 
 def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:

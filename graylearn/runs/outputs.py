@@ -21,6 +21,8 @@ from graylearn import metrics
 from graylearn.audit import Audit
 from graylearn.audit.result import KINDS
 from graylearn.data.atomic import replacing
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.report import ReportData, preview_samples, write_report
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder, write_json, write_text
@@ -119,6 +121,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "run": str(folder.path.absolute()),
         "data": settings.data,
         "samples": len(audit),
+        "held_out": int(prepared.held_out.sum()),
         "classes": len(audit.classes),
         "features": prepared.encoding.words,
         "method": fitted.classifier.method_,
@@ -128,7 +131,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "contamination": audit.contamination,
         "per_class": per_class,
         "worst": worst_of(audit),
-        "notes": list(audit.notes),
+        "notes": notes_of(prepared, fitted),
         "refined": bool(fitted.classifier.refined_),
         "test_samples": 0 if prepared.test is None else len(prepared.test),
         "test": measured(fitted),
@@ -136,6 +139,36 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "report": str(folder.report.absolute()),
         "model": str(folder.model.absolute()) if settings.word == "fit" else None,
     }
+
+
+def notes_of(prepared: Prepared, fitted: Fitted) -> list[str]:
+    """What the reader of the findings should know, in plain sentences."""
+    notes = list(fitted.audit.notes)
+    held_out = int(prepared.held_out.sum())
+    if held_out:
+        notes.append(
+            f"{held_out:,} samples held out to measure on were not audited; apply keeps them as they are"
+        )
+    why_not = why_not_refined(fitted.classifier)
+    return notes if why_not is None else [*notes, why_not]
+
+
+def why_not_refined(classifier: GrayClassifier) -> str | None:
+    """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
+    audit = classifier.audit_
+    if not classifier.refine or classifier.refined_ or audit is None or not audit.suspected.any():
+        return None
+    if len(audit.classes) < LEAST_CLASSES:
+        reason = (
+            f"with fewer than {LEAST_CLASSES} classes a fit on what the audit believes measured no better"
+        )
+    else:
+        reason = (
+            "networks that had not seen the samples did not bear the suspects out clearly enough "
+            "for a fit on what the audit believes"
+        )
+    who = "the model" if classifier.members_ == 1 else f"the committee of {classifier.members_}"
+    return f"not refined: {who} learned the labels as they are, for {reason}"
 
 
 def worst_of(audit: Audit, top: int = 5) -> list[dict[str, Any]]:
@@ -197,7 +230,7 @@ def make_report(
         run=str(folder.path.absolute()),
         facts=facts,
         threshold=threshold_of(audit),
-        notes=audit.notes,
+        notes=summary["notes"],
         contamination=audit.contamination,
         curves=fitted.classifier.history_.label_confidence,
         previews=preview_samples(prepared.shown),

@@ -14,6 +14,7 @@ import pandas as pd
 from graylearn.data.progress import progress_bar
 from graylearn.data.readers.arrays import samples_from_npz
 from graylearn.data.readers.image_folder import (
+    IMAGE_SUFFIXES,
     ImageOptions,
     path_column,
     samples_from_image_folder,
@@ -39,6 +40,7 @@ _FORMS: dict[str, Form] = {
     ".npz": "npz",
     ".npy": "npz",
 }
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ def form_of(path: Path) -> Form:
     if not path.exists():
         raise DataError(f"{path} does not exist")
     form = form_by_name(path)
+    if form is None and path.suffix.lower() in _SPREADSHEETS:
+        raise DataError(f"{path} is a spreadsheet, which is not read: save it as CSV (UTF-8) and give that")
     if form is None:
         raise DataError(
             f"{path} ends in {table_suffix(path) or 'nothing'!r}; known are {', '.join(TABLE_SUFFIXES)}, "
@@ -155,8 +159,11 @@ def read_unlabelled(path: Path, source: Source, settings: RunSettings, *, size: 
 
 
 def _unlabelled(path: Path, source: Source, settings: RunSettings, size: int) -> Samples:
-    form = form_of(path)
     images = ImageOptions(size=size, on_error=settings.unreadable)
+    if path.is_file() and path.suffix.lower() in IMAGE_SUFFIXES:
+        one = Table(pd.DataFrame({"path": [path.name]}), str(path), np.zeros(1, dtype=np.int64))
+        return samples_from_manifest(one, "path", path.parent, images, labelled=False)
+    form = form_of(path)
     if form == "folder":
         return samples_from_image_folder(path, images, labelled=False)
     if form == "npz":

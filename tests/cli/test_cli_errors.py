@@ -1,5 +1,7 @@
 """What goes wrong is said in one sentence, with an exit code that means something."""
 
+import importlib.metadata
+
 import pytest
 from cli_helpers import is_one_sentence, run, several, write_csv
 
@@ -17,6 +19,7 @@ def folder(tmp_path):
     (tmp_path / "photos" / "cat" / "1.png").write_bytes(b"no")
     (tmp_path / "nested.jsonl").write_text('{"a": [1, 2], "b": 1, "label": "x"}\n' * 3)
     (tmp_path / "bad.toml").write_text("epocs = 3\n")
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
     return tmp_path
@@ -27,6 +30,7 @@ def test_errors_usage_and_help(folder):
     cases = [
         (["fit", "absent.csv", *out], 1, "absent.csv does not exist"),
         (["fit", "data.xlsx", *out], 1, "data.xlsx does not exist"),
+        (["fit", "sheet.xlsx", *out], 1, "sheet.xlsx is a spreadsheet, which is not read: save it as CSV"),
         (["fit", "data.csv", "--label", "colour", *out], 1, "no column 'colour'"),
         (["audit", "both.csv", *out], 1, "both 'label' and 'target' could be the label"),
         (["audit", "none.csv", *out], 1, "no column is plainly the label"),
@@ -55,9 +59,11 @@ def test_errors_usage_and_help(folder):
         *usage,
         ["--help"],
         *([word, "--help"] for word in help_of),
+        ["--version"],
         folder=folder,
     )
     _check_usage_and_help(told[len(cases) :])
+    assert not (folder / "run").exists()  # nothing came of any of them
     told = told[: len(cases)]
     for (words, code, message), (found, stdout, stderr) in zip(cases, told, strict=True):
         assert found == code, (words, stderr)
@@ -67,12 +73,14 @@ def test_errors_usage_and_help(folder):
 
 
 def _check_usage_and_help(told):
-    assert [code for code, _, _ in told] == [2, 2, 2, 0, 0, 0, 0, 0]
+    assert [code for code, _, _ in told] == [2, 2, 2, 0, 0, 0, 0, 0, 0]
     assert "--epochs" in told[0][2]
     assert "--out" in told[1][2]
     assert "held-out" in told[2][2]
     assert "130 Ctrl-C" in told[3][1]
-    assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:])
+    assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:-1])
+    assert "New samples that belong are rejected more often" in " ".join(told[6][1].replace("│", " ").split())
+    assert told[-1][1] == f"graylearn {importlib.metadata.version('graylearn')}\n"
 
 
 def test_debug_shows_where_anywhere_on_the_line(folder):

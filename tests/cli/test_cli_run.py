@@ -145,9 +145,13 @@ def test_every_form_of_data(tmp_path):
         ["predict", "p-run", "photos", "--out", "p.csv"],
         ["predict", "s-run", "s.csv"],
         ["apply", "p-run", "--suspects", "suggested", "--out", "photos-clean"],
+        ["apply", "t-run", "--suspects", "drop", "--out", "clean.parquet"],
         folder=tmp_path,
     )
-    assert [code for code, _, _ in told] == [0, 0, 0, 0, 0, 2, 0], told
+    assert [code for code, _, _ in told] == [0, 0, 0, 0, 0, 2, 0, 0], told
+    assert "12 samples held out to measure on were not audited" in told[0][1]
+    assert "12 samples held out to measure on were not audited" in told[7][1]
+    assert "not audited" not in told[1][1] + told[6][1]
     assert "epochs = 2\n" in (tmp_path / "t-run" / "settings.toml").read_text()  # flags win
     assert "measured on 12 samples" in told[0][1]
     assert "measured on 60 samples" in told[1][1]

@@ -210,6 +210,8 @@ def test_networks_by_module_and_by_function(iris):
         ({"method": "gray"}, "there is no method"),
         ({"audit": "maybe"}, "audit is 'maybe'"),
         ({"audit": None, "refine": True}, "refine=True reads the audit"),
+        ({"refine": "yes"}, "refine is 'yes': expected True or False"),
+        ({"refine": None}, "refine is None"),
         ({"augment": True}, "augment changes images"),
         ({"patience": 0}, "patience"),
         ({"epochs": 0}, "epochs is 0"),

@@ -37,6 +37,13 @@ def test_columns_are_found_by_name_and_a_spreadsheet_may_have_saved_them(tmp_pat
     assert read_decisions(path) == [Decision("7", "relabel", "dog"), Decision("8", "keep")]
 
 
+def test_a_line_that_names_the_separator_and_rows_without_a_decision(tmp_path):
+    path = written(tmp_path, "\ufeffsep=;\r\nid;decision;label\r\na,b;drop;\r\nc; ;\r\nd;;\r\n")
+    assert read_decisions(path) == [Decision("a,b", "drop")]
+    path = written(tmp_path, "sep=|\nid|decision|label\n7|relabel|a;b\n")
+    assert read_decisions(path) == [Decision("7", "relabel", "a;b")]
+
+
 def test_lines_and_nul_inside_a_field_are_kept(tmp_path):
     path = written(tmp_path, 'id,decision,label\n"a\r\nb\rc\nd",keep,\n"x\0y",drop,\n')
     assert [one.id for one in read_decisions(path)] == ["a\r\nb\rc\nd", "x\0y"]
@@ -46,6 +53,8 @@ def test_lines_and_nul_inside_a_field_are_kept(tmp_path):
     ("content", "said"),
     [
         ("", "is empty"),
+        ("sep=;\n", "is empty"),
+        ("id,decision,label\n1,,dog\n", "row 2 has decision '' for '1'"),
         ("id,decision\n1,keep\n", "no column 'label'"),
         ("id,decision,label\n1,delete,\n", "row 2 has decision 'delete' for '1'"),
         ("id,decision,label\n1,relabel,\n", "row 2 relabels '1' to nothing"),

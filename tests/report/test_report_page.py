@@ -239,6 +239,15 @@ def test_decisions_are_loaded_from_a_file(open_report, small, tmp_path):
     expect(page.locator("#progress")).to_have_text("0 of 60 suspects decided")
 
 
+def test_a_spreadsheet_may_name_the_separator_and_leave_samples_undecided(open_report, small, tmp_path):
+    page = open_report(small)
+    path = tmp_path / "mine.csv"
+    path.write_text(f"sep=|\nid|decision|label\n{photo(0)}|relabel|cat\n{photo(1)}| |\n")
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text("1 decision loaded.")
+    assert verdicts(page)[:2] == ["relabel", ""]
+
+
 def test_the_page_works_where_storage_is_denied(context, open_report, small, tmp_path):
     context.add_init_script(
         "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('denied'); }})"

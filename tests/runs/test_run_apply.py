@@ -249,12 +249,40 @@ def test_a_decision_wins_over_the_rule_for_suspects(tmp_path, plain_run):
         (["9,drop,"], "'9', which the run does not have"),
         (["2,drop,", "2,keep,"], "a second time"),
         (["2,relabel,xx"], "which is no class; did you mean 'x'"),
+        (["2,relabel,fish"], "which is no class; labels are 'x', 'y'$"),
+        (["2,drop,", " 2.0 ,keep,"], "'2' a second time"),
     ],
 )
 def test_decisions_that_cannot_be_meant(tmp_path, plain_run, rows, words):
     with pytest.raises(DataError, match=words):
         apply_decisions(plain_run, decide(tmp_path, *rows), tmp_path / "c.csv")
     assert not (tmp_path / "c.csv").exists()
+
+
+def test_names_as_a_spreadsheet_writes_them(tmp_path, plain_run):
+    rows = ('" 2 ",drop,', "4.0,relabel,y", "5,,")
+    summary = apply_decisions(plain_run, decide(tmp_path, *rows), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "a,label\n2,y\n3,y\n4,y\n"
+    assert (summary["decisions"], summary["undecided_suspects"]) == (2, 1)
+
+
+def test_names_that_could_be_either_are_refused(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("id,a,label\n4,1,x\n4.0,2,y\nk,3,x\nk-1,4,y\n")
+    run = finished(data)
+    apply_decisions(run, decide(tmp_path, "4.0,drop,"), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "id,a,label\n4,1,x\nk,3,x\nk-1,4,y\n"
+    with pytest.raises(DataError, match=r"'4\.00', which the run does not have"):
+        apply_decisions(run, decide(tmp_path, "4.00,drop,"), tmp_path / "d.csv")
+
+
+def test_what_was_held_out_is_told(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n" + "1,x\n2,y\n" * 10)
+    run = finished(data, test_share=0.3)
+    assert apply_decisions(run, None, tmp_path / "c.csv", suspects="drop")["not_audited"] == 6
+    every = decide(tmp_path, *(f"{line},keep," for line in range(2, 22)))
+    assert apply_decisions(run, every, tmp_path / "d.csv")["not_audited"] == 0
 
 
 def test_changed_data_are_refused(tmp_path, plain_run):
@@ -288,9 +316,18 @@ def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
 
 
 def test_the_name_must_fit_the_form(tmp_path, plain_run):
-    for name in ("c.parquet", "c", "c.xlsx"):
+    for name in ("c.parquet", "c", "c.xlsx", "c.tsv", "c.tab.gz"):
         with pytest.raises(SettingsError, match=r"let its name end in '\.csv' too"):
             apply_decisions(plain_run, None, tmp_path / name, suspects="drop")
+    apply_decisions(plain_run, None, tmp_path / "c.txt", suspects="drop")
+
+
+def test_tabs_are_not_called_commas(tmp_path, finished):
+    (tmp_path / "a.tsv").write_text("a\tlabel\n1\tx\n2\ty\n3\tx\n4\ty\n")
+    run = finished(tmp_path / "a.tsv")
+    with pytest.raises(SettingsError, match=r"let its name end in '\.tsv' too"):
+        apply_decisions(run, None, tmp_path / "c.csv", suspects="drop")
+    apply_decisions(run, None, tmp_path / "c.tab", suspects="drop")
 
 
 def test_nothing_is_written_inside_the_images(tmp_path, finished, photos):

@@ -1,10 +1,11 @@
 """Who may write into a run folder, and when."""
 
 import json
+from contextlib import suppress
 
 import pytest
 
-from graylearn.errors import CheckpointError
+from graylearn.errors import CheckpointError, DataError
 from graylearn.runs.folder import FolderTakenError, RunFolder, writing
 from graylearn.runs.settings import RunSettings
 
@@ -49,6 +50,36 @@ def test_a_run_that_never_read_its_data_holds_nobody_up(tmp_path):
     other = RunSettings(data="/b.csv")
     with writing(tmp_path, other, "0", overwrite=False) as folder:
         assert folder.settings() == other
+
+
+def fail(path, stages=()):
+    """A run that is refused before it read its data."""
+    with suppress(DataError), writing(path, SETTINGS, "0", overwrite=False) as folder:
+        folder.environment.write_text("{}")
+        folder.stages.mkdir()
+        for name in stages:
+            (folder.stages / name).write_text("work")
+        raise DataError("no such column")
+
+
+def test_a_run_that_is_refused_leaves_nothing(tmp_path):
+    fail(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "there").mkdir()
+    fail(tmp_path / "there")
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_a_run_that_is_refused_leaves_what_took_long(tmp_path):
+    fail(tmp_path / "run", ["embeddings"])
+    assert (tmp_path / "run" / "stages" / "embeddings").exists()
+    started = start(tmp_path / "started")
+    with (
+        pytest.raises(DataError, match="the test set is gone"),
+        writing(tmp_path / "started", SETTINGS, "0", overwrite=False),
+    ):
+        raise DataError("the test set is gone")
+    assert started.is_started
 
 
 def test_a_finished_run_stays_unless_overwritten(tmp_path):

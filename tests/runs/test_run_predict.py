@@ -119,11 +119,19 @@ def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys, monkeyp
     (tmp_path / "photos" / "0" / "0.png").write_bytes(b"broken")
     with pytest.raises(DataError, match="1 of 12 images cannot be read"):
         predict(tmp_path / "run", tmp_path / "photos", news=QUIET)
+    one = predict(tmp_path / "run", tmp_path / "photos" / "1" / "3.png", news=QUIET)
+    assert one["id"].tolist() == ["3.png"]
     assert len(predict(tmp_path / "run", tmp_path / "photos", unreadable="skip", news=News())) == 11
     assert "note: 1 of 12 images cannot be read and are left out" in capsys.readouterr().err
 
 
 def test_another_kind_of_data_is_an_error(fitted, tmp_path):
+    Image.new("RGB", (8, 8)).save(tmp_path / "one.jpg")
+    with pytest.raises(DataError, match="holds image samples but the model was fitted on table samples"):
+        predict(fitted, tmp_path / "one.jpg", news=QUIET)
+    (tmp_path / "new.XLSX").write_bytes(b"PK")
+    with pytest.raises(DataError, match="save it as CSV"):
+        predict(fitted, tmp_path / "new.XLSX", news=QUIET)
     np.savez(tmp_path / "new.npz", x=np.zeros((3, 4)))
     with pytest.raises(DataError, match="holds array samples but the model was fitted on table samples"):
         predict(fitted, tmp_path / "new.npz", news=QUIET)

@@ -77,6 +77,40 @@ def test_the_wrong_labels_are_found(made):
     assert set(audit["id"].head(len(lines))) == lines
 
 
+def test_what_was_held_out_is_told_where_people_look(made):
+    _, folder, summary = made
+    assert summary["held_out"] == 18
+    told = "18 samples held out to measure on were not audited; apply keeps them as they are"
+    assert told in summary["notes"]
+    assert told in (folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        (3, "with fewer than 4 classes"),
+        (5, "networks that had not seen the samples did not bear the suspects out"),
+    ],
+)
+def test_why_a_fit_was_not_refined_is_told(tmp_path, monkeypatch, classes, words):
+    monkeypatch.setattr("graylearn.estimator.classifier.know_more", lambda *_: False)
+    random, n = np.random.default_rng(0), 80 * classes
+    y = np.arange(n) % classes
+    x = np.eye(classes)[y] * 6 + random.normal(size=(n, classes))
+    y = np.where(random.random(n) < 0.25, random.integers(0, classes, n), y)
+    pd.DataFrame(x).add_prefix("x").assign(label=y).to_csv(tmp_path / "a.csv", index=False)
+    settings = settings_for(tmp_path / "a.csv", epochs=3, test_share=None)
+    summary = quiet(settings, tmp_path / "run")
+    assert summary["suspected"] > 0
+    assert not summary["refined"]
+    note = summary["notes"][-1]
+    assert note.startswith("not refined: the committee of 5 learned the labels as they are, for ")
+    assert words in note
+    assert note in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    settings = settings_for(tmp_path / "a.csv", epochs=3, test_share=None, refine=False)
+    assert not any("refined" in note for note in quiet(settings, tmp_path / "plain")["notes"])
+
+
 def test_the_settings_repeat_the_run(made, tmp_path):
     _, folder, _ = made
     again = settings_from(read_settings(folder / "settings.toml"), "settings.toml")

@@ -42,10 +42,13 @@ function csvBlob(text) {
 const asDecoded = (text) => text.replace(new RegExp(LONE, "g"), "\ufffd\ufffd\ufffd");
 
 /** Rows of fields; quotes, line ends and separators inside quotes are kept. */
-function parseCsv(text) {
+function parseCsv(whole) {
+  const told = /^"?sep=([^"\p{L}\p{N}_])"?[ \t]*\r?\n/iu.exec(whole); // the line of a spreadsheet
+  const text = told ? whole.slice(told[0].length) : whole;
   const firstLine = text.split(/\r?\n/, 1)[0];
   const uses = (sign) => firstLine.split(sign).length;
-  const separator = [",", ";", "\t"].reduce((best, sign) => (uses(sign) > uses(best) ? sign : best));
+  const guessed = [",", ";", "\t"].reduce((best, sign) => (uses(sign) > uses(best) ? sign : best));
+  const separator = told ? told[1] : guessed;
   const rows = [[]];
   let field = "";
   let quoted = false;
@@ -90,6 +93,7 @@ function loadCsv(text) {
     const [id, word, label] = where
       .map((place) => fields[place] ?? "")
       .map((field) => (GUARDED.test(field) ? field.slice(1) : field));
+    if (word.trim() === "" && label.trim() === "") continue; // undecided
     const row = rowOfId.get(id);
     const verdict = VERDICTS.indexOf(word.trim().toLowerCase());
     if (row === undefined) left.id += 1;

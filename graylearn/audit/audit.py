@@ -36,11 +36,14 @@ def audit(
 
     X: numbers (N, ...), a sparse matrix, a frame of pandas, polars or pyarrow with columns of any kind, or
         Samples (then leave out `y`). Images of up to 1,024 pixels are taken as they are; larger ones and text
-        want features of a pre-trained network first (`embed_images`, `embed_text`). y: labels, any kind.
+        want features of a pre-trained network first (`embed_images`, `embed_text`). The history of a training
+        run is audited as it is, see `audit_history`. y: labels, any kind.
     mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
         one stack); "history" reads the confidences of a single short Gray Learning run.
     epochs: of each training; 20 for held-out and 6 for history unless told.
     """
+    if isinstance(X, History):
+        return audit_history(X, y, ids=ids, classes=classes)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
     if epochs is None:

@@ -87,18 +87,19 @@ def held_out_probabilities(
         assert layers is not None  # an MLP is what the learner is made for
         learner = MLPLearner(models, layers, OptimizerSettings("adamw", rate, weight_decay=1e-2), where)
         learner.set_learning_rates([rate] * len(models))
-        for epoch in range(epochs):
-            shuffled = train_rows.gather(1, torch.rand(train_rows.shape, device=where).argsort(dim=1))
-            for start in range(0, n, batch):
-                rows = shuffled[:, start : start + batch]
-                logits = learner.forward(x[rows]).logits
-                loss = gray_loss(logits, y[rows].flatten(), reduction="none")
-                learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
-            if epoch % 2 == 1 or epoch == epochs - 1:
-                taken += 1
-                for start in range(0, held_rows.shape[1], _CHUNK):
-                    part = slice(start, start + _CHUNK)
-                    total[:, part] += _probabilities(learner, x[held_rows[:, part]])
+        with devices.threads_for(learner, batch, where):
+            for epoch in range(epochs):
+                shuffled = train_rows.gather(1, torch.rand(train_rows.shape, device=where).argsort(dim=1))
+                for start in range(0, n, batch):
+                    rows = shuffled[:, start : start + batch]
+                    logits = learner.forward(x[rows]).logits
+                    loss = gray_loss(logits, y[rows].flatten(), reduction="none")
+                    learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
+                if epoch % 2 == 1 or epoch == epochs - 1:
+                    taken += 1
+                    for start in range(0, held_rows.shape[1], _CHUNK):
+                        part = slice(start, start + _CHUNK)
+                        total[:, part] += _probabilities(learner, x[held_rows[:, part]])
 
     mean = np.zeros((len(label), num_classes))
     for rows_held, probability in zip(held, total.double().cpu().numpy(), strict=True):

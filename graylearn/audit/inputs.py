@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -76,7 +77,7 @@ def _is_sparse(rows: Any) -> bool:
 def _plain(x: Any) -> Any:
     """Tensors, series and frames of other libraries as arrays and pandas frames; the rest as it is."""
     if hasattr(x, "detach"):
-        return x.detach().cpu().numpy()
+        return _tensor(x)
     if type(x).__module__.split(".")[0] == "polars":
         x = x.collect() if hasattr(x, "collect") else x
         x = x.to_arrow() if hasattr(x, "to_arrow") else x
@@ -89,6 +90,11 @@ def _plain(x: Any) -> Any:
     if sparse.issparse(x) or isinstance(x, pd.DataFrame):
         return x
     return np.asarray(x)
+
+
+def _tensor(x: Any) -> NDArray[Any]:
+    x = x.detach().cpu()
+    return np.asarray((x.float() if x.dtype == torch.bfloat16 else x).numpy())  # NumPy has no bfloat16
 
 
 def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:
@@ -105,7 +111,7 @@ def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:
 
 def as_labels(y: Any, classes: Sequence[Label] | None) -> tuple[Ints, tuple[Label, ...]]:
     """Labels as places in a stable list of classes."""
-    raw = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    raw = _tensor(y) if hasattr(y, "detach") else y
     if isinstance(raw, pa.Array | pa.ChunkedArray):
         raw = raw.to_pylist()
     return encode_labels(raw, classes)
@@ -128,7 +134,7 @@ def as_ids(ids: Any, x: Any, n: int) -> NDArray[Any]:
 
 def as_probabilities(pred_probs: Any, n: int) -> Floats:
     """(N, K) class probabilities, each row at least zero and of sum one (half precision is forgiven)."""
-    array = pred_probs.detach().cpu().numpy() if hasattr(pred_probs, "detach") else np.asarray(pred_probs)
+    array = _tensor(pred_probs) if hasattr(pred_probs, "detach") else np.asarray(pred_probs)
     if array.ndim != 2 or len(array) != n or array.shape[1] < 1 or array.dtype.kind not in "iuf":
         raise DataError(f"pred_probs has shape {array.shape} for {n} labels: expected numbers (N, K)")
     p = array.astype(np.float64)

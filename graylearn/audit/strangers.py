@@ -35,6 +35,9 @@ MIN_SAMPLES = 250
 """Below this many samples the view abstains: of 156 clean sets it flagged two of 150 and 200 samples."""
 MIN_EVIDENT = 0.05
 """Share of evident foreign parts from which on the split is believed; clean Tiny-ImageNet has .01 to .03."""
+MAX_COSINE = -0.02
+"""Mean cosine between the parts up to which they are believed to be foreign. Two ways to write a one, or a
+nine, have 0 to .1 (16 of 60 clean parts of digits had evident parts), foreign classes -.1 to -.4."""
 EXPLAINED, EXPLAINED_SPLIT = 0.85, 0.8
 """How well centres must predict the labels of members, as a share of how well the pooled views do."""
 OPPOSITE = 0.68
@@ -188,7 +191,7 @@ def find_strangers(
     if n < MIN_SAMPLES:
         return Strangers(nothing, 0.0, "too few samples")
     split = split_labels(unit_rows(features).double().numpy(), label)
-    evident = parts and split.evident >= MIN_EVIDENT
+    evident = parts and split.evident >= MIN_EVIDENT and split.cosine < MAX_COSINE
     similarity = centre_cosine(features, label, num_classes, split.foreign if evident else None)
     rank = foreign_rank(similarity, label)
     member = rank > 0.5

@@ -119,6 +119,8 @@ def pool_views(
     """
     n, num_classes = network.shape
     scale = np.log(max(num_classes, 2))
+    if n == 0:
+        return Views(network, np.zeros((0, 1)), {"network": 1.0})
     if features is None or features.shape[1] == 0 or n < 2:
         return Views(network, standardised(entropy(network)[:, None] / scale), {"network": 1.0})
     index, distance = neighbours(features)

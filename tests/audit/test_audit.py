@@ -268,8 +268,26 @@ def test_history_of_a_run_is_enough():
     richer = Audit.from_history(history, np.array(data.classes)[data.y], data.x)
     assert roc_auc_score(data.is_ood, richer.score) > 0.98
     assert richer.mode == "history"
+    same = audit(history, np.array(data.classes)[data.y])
+    np.testing.assert_array_equal(same.score, alone.score)
     with pytest.raises(DataError, match="does not match"):
         Audit.from_history(history, np.roll(np.array(data.classes)[data.y], 1))
+
+
+def test_bfloat16_is_read_though_numpy_has_none():
+    data = digits(0.2, seed=2)
+    p = np.full((len(data), 8), 0.02)
+    p[np.arange(len(data)), np.maximum(data.true_y, 0)] = 0.86
+    kept = torch.tensor(p, dtype=torch.bfloat16)
+    found = Audit.from_predictions(kept, torch.tensor(data.y), torch.tensor(data.x).bfloat16())
+    np.testing.assert_allclose(found.P.sum(axis=1), 1)
+    assert len(found) == len(data)
+
+
+def test_no_samples_make_no_noise(recwarn):
+    found = Audit.from_predictions(np.zeros((0, 3)), [])
+    assert (len(found), found.notes[0][:15]) == (0, "nothing flagged")
+    assert not recwarn.list
 
 
 def test_wrong_inputs_say_what_is_wrong():

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from audit_clouds import clouds
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
+from graylearn.audit.inputs import as_features
 from graylearn.audit.neighbours import unit_rows
-from graylearn.audit.strangers import _two_bells, find_strangers, foreign_rank, split_labels
+from graylearn.audit.strangers import MIN_EVIDENT, _two_bells, find_strangers, foreign_rank, split_labels
 
 
 def test_foreign_rank_counts_foreigners():
@@ -82,6 +85,17 @@ def test_a_label_that_is_nearly_half_foreign_is_parted():
     assert split.labels.tolist() == [3]
     assert (split.foreign == strange).mean() > 0.99
     assert split.evident == pytest.approx(strange.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_two_ways_to_write_a_one_are_no_strangers(seed):
+    x, y = load_digits(return_X_y=True)
+    rows, _ = train_test_split(np.arange(len(y)), train_size=0.45, random_state=seed, stratify=y)
+    features = as_features(x[rows], len(rows))
+    split = split_labels(unit_rows(features).double().numpy(), y[rows])
+    assert split.evident > MIN_EVIDENT  # there are parts, and they are clusters
+    found = find_strangers(features, y[rows], 10, np.ones(len(rows), dtype=bool))
+    assert found.share == 0
 
 
 def test_parts_on_opposite_sides_are_a_class_of_two_kinds():

@@ -118,3 +118,45 @@ def test_the_threshold_is_the_best_for_the_f1_that_the_posterior_expects():
         best = max(expected(limit) for limit in np.linspace(0.25, 0.5, 251))
         assert expected(threshold_of(posterior)) >= best - 1e-9
     assert threshold_of(np.zeros(5)) == 0.5
+
+
+def pairs_of(n=1200, k=3, wrong=0.15, seed=0):
+    """Features in clouds, held-out probabilities that have learnt the pair flips, and labels with them."""
+    random = np.random.default_rng(seed)
+    true = random.integers(k, size=n)
+    bad = random.random(n) < wrong
+    label = np.where(bad, (true + 1) % k, true)
+    p = np.full((n, k), 0.01)
+    p[np.arange(n), (true + 1) % k] = wrong
+    p[np.arange(n), true] = 1 - p.sum(axis=1) + 0.01
+    p = np.clip(p * random.uniform(0.95, 1.05, size=p.shape), 1e-6, None)
+    return p / p.sum(axis=1, keepdims=True), label, bad, true
+
+
+def test_labels_that_go_wrong_the_same_way_are_told_where_they_cannot_be_flagged():
+    p, label, bad, _ = pairs_of()
+    found = judged(p, label)
+    assert not found.suspected.any()
+    note = next(note for note in found.notes if "look like another class" in note)
+    assert note.startswith(f"{bad.sum()} samples look like another class all the same (")
+    assert "1 like 0: " in note
+    order = np.argsort(-found.score)
+    assert bad[order[: bad.sum()]].all()  # they lead the order
+    clean = judged(p[~bad], label[~bad])
+    assert not any("look like" in note for note in clean.notes)
+
+
+def test_labels_that_go_wrong_the_same_way_are_flagged_where_they_lie_apart():
+    random = np.random.default_rng(1)
+    p, label, bad, true = pairs_of(k=8, wrong=0.1)
+    centre = random.normal(size=(8, 40))
+    x = (centre[true] + 0.7 * random.normal(size=(len(label), 40))).astype(np.float32)
+    found = judge(p, label, tuple(range(8)), x, np.arange(len(label)), "predictions")
+    assert found.form == "none+strangers"
+    assert found.suspected[bad].mean() > 0.9
+    assert not found.suspected[~bad].any()
+    assert (found.kind[found.suspected] == 1).all()  # mislabelled, and as which
+    np.testing.assert_array_equal(found.suggested[found.suspected], true[found.suspected])
+    assert any(
+        "lie apart from the others of their label and where another class lies" in n for n in found.notes
+    )

@@ -43,6 +43,18 @@ def test_one_folder_a_class(folder, options):
     assert samples.x[:, 0, 0, 0].tolist() == [40, 30, 20, 10]
 
 
+def test_files_that_a_person_might_take_for_read_are_told(folder, options):
+    (folder / "dog" / "phone.HEIC").write_bytes(b"")
+    (folder / "Cat" / "more").mkdir()
+    (folder / "Cat" / "more" / "plain").write_bytes(b"")
+    picture(folder / "stray.png", 50)
+    told = r"pets are passed over: 2 do not end like images \(.*\.heic 1.*\); 1 lie beside the class folders"
+    with pytest.warns(DataWarning, match=told):
+        assert len(read(folder, **options)) == 4
+    with pytest.warns(DataWarning, match=r"2 do not end like images \([^)]*\)$"):
+        assert len(read(folder, labelled=False, **options)) == 5
+
+
 def test_unlabelled_folder(folder, options):
     samples = read(folder, labelled=False, **options)
     assert samples.classes == ()

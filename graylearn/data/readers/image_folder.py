@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,8 @@ PATH_NAMES = frozenset(
 )
 """Column names, in lower case, that mean the path of an image where the values end like one."""
 
+_BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
+"""Endings of what people and systems leave among images, and nobody takes for one."""
 _SPLIT_NAMES = frozenset({"train", "training", "test", "testing", "val", "valid", "validation"})
 
 
@@ -66,13 +69,16 @@ def samples_from_image_folder(
 ) -> Samples:
     """Images of a folder that holds one folder a class; ids are paths within `folder`.
 
-    Images may lie deeper inside a class folder. Files that do not end like images, and names that begin with
-    a dot, are passed over. With labelled=False every image below `folder` is taken and no label read.
+    Images may lie deeper inside a class folder. Files that do not end like images, and images beside the
+    class folders, are passed over with a warning; notes, and names that begin with a dot, without. With
+    labelled=False every image below `folder` is taken and no label read.
     """
+    passed: Counter[str] = Counter()
     if not labelled:
-        names = _images_below(folder)
+        names = _images_below(folder, passed)
         if not names:
             raise DataError(f"{folder} holds no images ({_endings()})")
+        _tell_passed_over(folder, passed, 0)
         return _decoded(folder, names, np.full(len(names), -1, dtype=np.int64), (), options)
     class_names = sorted(
         entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")
@@ -95,7 +101,7 @@ def samples_from_image_folder(
     place_of = {str(label): place for place, label in enumerate(known)}
     names, y = [], []
     for class_name in class_names:
-        found = [f"{class_name}/{name}" for name in _images_below(folder / class_name)]
+        found = [f"{class_name}/{name}" for name in _images_below(folder / class_name, passed)]
         if not found:
             raise DataError(
                 f"the folder {folder / class_name} holds no images ({_endings()}); "
@@ -103,6 +109,8 @@ def samples_from_image_folder(
             )
         names += found
         y += [place_of[class_name]] * len(found)
+    beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in folder.iterdir())
+    _tell_passed_over(folder, passed, beside)
     return _decoded(folder, names, np.array(y, dtype=np.int64), known, options)
 
 
@@ -179,18 +187,34 @@ def _decode(paths: list[Path], options: ImageOptions) -> Any:
     return cached
 
 
-def _images_below(folder: Path) -> list[str]:
-    """Paths within `folder`, with forward slashes, in the order of their names."""
+def _images_below(folder: Path, passed: Counter[str]) -> list[str]:
+    """Paths within `folder`, with forward slashes, in the order of their names; counts other endings."""
     found = []
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = Path(root).relative_to(folder)
-        found += [
-            (inside / name).as_posix()
-            for name in sorted(files)
-            if not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES
-        ]
+        for name in sorted(files):
+            if _ends_like_image(name):
+                found.append((inside / name).as_posix())
+            elif not name.startswith(".") and Path(name).suffix.lower() not in _BESIDE_IMAGES:
+                passed[Path(name).suffix.lower() or "no ending"] += 1
     return found
+
+
+def _ends_like_image(name: str) -> bool:
+    return not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES
+
+
+def _tell_passed_over(folder: Path, passed: Counter[str], beside: int) -> None:
+    """Warn of files that a person might take for read, such as a phone's .heic."""
+    parts = []
+    if passed:
+        endings = ", ".join(f"{ending} {count}" for ending, count in passed.most_common(5))
+        parts.append(f"{passed.total()} do not end like images ({endings})")
+    if beside:
+        parts.append(f"{beside} lie beside the class folders")
+    if parts:
+        warnings.warn(f"files of {folder} are passed over: {'; '.join(parts)}", DataWarning, stacklevel=3)
 
 
 def _holds_folders(folder: Path) -> bool:

@@ -64,7 +64,7 @@ def predict(
         samples, features = read_new(path, source, way, settings)
     if way.way == "columns":
         features = _with_columns(features, classifier, path, news)
-    with news.working(f"predicting {len(samples):,} samples"):
+    with news.working(f"predicting {len(samples):,} samples"), news.of_warnings():
         return _answers(samples, features, classifier, reject_at, top)
 
 

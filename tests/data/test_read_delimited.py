@@ -9,6 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from graylearn.data.encoding.columns import DataWarning
+from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.readers.read import read
 from graylearn.errors import DataError
 
@@ -156,6 +158,24 @@ def test_ids_and_labels_that_numbers_can_hold_are_numbers(csv):
     assert read(csv("id,a,label\n1234567890123456789,1,x\n2,2,y\n")).ids.tolist() == [1234567890123456789, 2]
     assert read(csv("a,label\n1,1.0000000000000e+00\n2,1\n3,2.5\n")).classes == (1.0, 2.5)
     assert read(csv("a;label\n1,5;1,5\n2,5;2,0\n")).classes == (1.5, 2.0)
+
+
+@pytest.mark.parametrize("content", ["a,label\n1,1.1\n2,1.10\n3,2.0\n", "a;label\n1;1,1\n2;1,10\n3;2,0\n"])
+def test_labels_that_spell_one_number_in_two_ways_are_text(csv, content):
+    path = csv(content)
+    with pytest.warns(DataWarning, match=r"column 'label': labels 1.1 and 1.10 are the same number; all"):
+        samples = read(path)
+    one, two, three = ("1.1", "1.10", "2.0") if "." in content else ("1,1", "1,10", "2,0")
+    assert samples.classes == (one, two, three)
+    assert samples.y.tolist() == [0, 1, 2]
+    assert read(path, classes=(1.1, 2.0)).y.tolist() == [0, 0, 1], "the classes of a model that knows numbers"
+    later = csv(content.replace("1\n2", "10\n2"), "later.csv")  # the one spelling alone
+    assert read(later, classes=samples.classes).y.tolist() == [1, 1, 2]
+
+
+def test_labels_that_spell_whole_numbers_in_two_ways_are_numbers(csv):
+    assert read(csv("a,label\n1,1\n2,1.0\n3,2.00\n4,2\n5,.5\n6,0.5\n7,+0.5\n")).classes == (0.5, 1.0, 2.0)
+    assert read(csv("a,label\n1,1.5\n2,1.50e0\n3,2.25\n")).classes == (1.5, 2.25)
 
 
 def test_nameless_first_column_is_the_index_that_pandas_wrote(csv, tmp_path):
@@ -334,6 +354,13 @@ def test_dates_and_times_are_typed(csv):
     samples = read(csv("day,time,label\n2024-01-31,12:30,x\n2024-02-01,00:01,y\n"))
     assert samples.x["day"].tolist() == [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-02-01")]
     assert samples.x["time"].tolist() == [45000, 60]
+
+
+def test_numbers_as_people_write_them_and_dates_reach_the_encoder(csv):
+    rows = ['"1.234,56 €",31.12.2023,x', '"950,00 €",01.02.2024,y', '"12.000,5 €",15.03.2024,x']
+    with pytest.warns(DataWarning, match="read as"):
+        encoder = TableEncoder().fit(read(csv("price,day,label\n" + "\n".join(rows) + "\n")).x)
+    assert encoder.kinds_ == {"price": "number 1.234,5 €", "day": "date d.m.y"}
 
 
 def test_mangled_files_give_samples_or_a_data_error(csv):

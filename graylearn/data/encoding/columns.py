@@ -6,21 +6,31 @@ import datetime
 import re
 import warnings
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from graylearn.data.encoding.writing import (
+    DATE_WRITINGS,
+    MOSTLY,
+    as_iso,
+    date_writing,
+    is_number_writing,
+    looks_measured,
+    number_writing,
+    read_number,
+    read_numbers,
+)
 from graylearn.errors import DataError
 
-ColumnKind: TypeAlias = Literal["number", "bool", "date", "category"]
-"""How a column is encoded."""
-COLUMN_KINDS: tuple[str, ...] = get_args(ColumnKind)
+ColumnKind: TypeAlias = str
+"""One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
+COLUMN_KINDS = ("number", "bool", "date", "category")
 
 DATE_PARTS = ("total seconds", "year", "month", "day", "weekday", "hour")
 """The numbers a date is spread over."""
 
-_MOSTLY = 0.9  # the share of numbers from which a column of text is taken for numbers with faults
 _ID_NAME = re.compile(r"(^|[\s_.\-])(id|uuid|guid)$|[a-z](Id|ID)$|^(obj|spec|row|user)id$", re.IGNORECASE)
 _ID_ROWS = 20  # fewer rows may be distinct by chance
 
@@ -31,6 +41,15 @@ class DataWarning(UserWarning):
 
 class IdLikeColumnWarning(DataWarning):
     """A column seems to name the rows, which a model can only learn by heart."""
+
+
+def split_kind(kind: ColumnKind) -> tuple[str, str]:
+    """(one of COLUMN_KINDS, how text writes it or ""); ValueError where it is none."""
+    plain, _, writing = kind.partition(" ")
+    is_known = not writing or (is_number_writing(writing) if plain == "number" else writing in DATE_WRITINGS)
+    if plain not in COLUMN_KINDS or not is_known or (writing and plain not in ("number", "date")):
+        raise ValueError(f"unknown kind of column {kind!r}")
+    return plain, writing
 
 
 def kind_of(values: pd.Series, name: str) -> ColumnKind:
@@ -62,35 +81,46 @@ def kind_of(values: pd.Series, name: str) -> ColumnKind:
         )
     numbers = pd.to_numeric(present, errors="coerce")
     good = numbers.notna()
-    if good.mean() < _MOSTLY:
-        return "category"
-    if not good.all():
-        fault = present[~good].iloc[0]
-        warnings.warn(
-            f"column {name!r} is text but mostly numbers; the {int((~good).sum())} other values, such as "
-            f"{str(fault)!r}, are taken as missing",
-            DataWarning,
-            stacklevel=4,
-        )
-    return "number"
+    if good.all():
+        return "number"
+    if (writing := number_writing(present)) is not None:
+        shown = next(value for value in present if not np.isnan(read_number(value, writing)))
+        _note(f"column {name!r} is text, read as numbers written as in {str(shown)!r}")
+        return f"number {writing}"
+    if good.mean() >= MOSTLY:
+        _note_faults(present[~good], name, "numbers")
+        return "number"
+    if all(issubclass(kind, str) for kind in types) and (writing := date_writing(present)) is not None:
+        return _date_kind(present, name, writing)
+    return "category"
 
 
-def as_numbers(values: pd.Series, name: str) -> np.ndarray:
-    """float64 with NaN where a value is missing or no number; an error where none is a number."""
+def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
+    """float64 with NaN where a value is missing or no number; an error where none is a number.
+
+    Text is read as `writing` says, and what is lost of it is told; without one, as Python writes numbers.
+    """
     if pd.api.types.is_timedelta64_dtype(values.dtype):
         seconds: np.ndarray = values.dt.total_seconds().to_numpy(np.float64)
         return seconds
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.to_numpy(np.float64, na_value=np.nan)
     plain = values.astype(object)
-    plain = plain.map(lambda value: value.total_seconds() if isinstance(value, datetime.timedelta) else value)
-    numbers = pd.to_numeric(plain.map(_number_or_text), errors="coerce")
-    if values.notna().any() and numbers.isna().all():
+    numbers: np.ndarray
+    if writing:
+        numbers = read_numbers(plain, writing)
+    else:
+        plain = plain.map(lambda each: each.total_seconds() if isinstance(each, datetime.timedelta) else each)
+        numbers = pd.to_numeric(plain.map(_number_or_text), errors="coerce").to_numpy(np.float64)
+    lost = values[values.notna().to_numpy() & np.isnan(numbers)]
+    if len(lost) and np.isnan(numbers).all():
         raise DataError(
             f"column {name!r} held numbers when the encoder was fitted but now holds values such as "
-            f"{str(values.dropna().iloc[0])!r}"
+            f"{str(lost.iloc[0])!r}"
         )
-    return numbers.to_numpy(np.float64)
+    if writing:
+        _note_lost(lost, name, "number")
+    return numbers
 
 
 def as_bools(values: pd.Series, name: str) -> np.ndarray:
@@ -107,14 +137,23 @@ def as_bools(values: pd.Series, name: str) -> np.ndarray:
     return numbers.to_numpy(np.float64)
 
 
-def as_date_parts(values: pd.Series, name: str) -> np.ndarray:
-    """(N, 6) float64, one column for each of DATE_PARTS, in UTC where a zone is known."""
-    dates = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
-    if values.notna().any() and dates.isna().all():
+def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
+    """(N, 6) float64, one column for each of DATE_PARTS, in UTC where a zone is known.
+
+    Text is ISO or as `writing` says, and then what is lost of it is told.
+    """
+    is_text = writing and not pd.api.types.is_datetime64_any_dtype(values.dtype)
+    dates = pd.to_datetime(
+        as_iso(values, writing) if is_text else values, errors="coerce", utc=True, format="ISO8601"
+    )
+    lost = values[values.notna() & dates.isna()]
+    if len(lost) and dates.isna().all():
         raise DataError(
             f"column {name!r} held dates when the encoder was fitted but now holds values such as "
-            f"{str(values.dropna().iloc[0])!r}"
+            f"{str(lost.iloc[0])!r}"
         )
+    if writing:
+        _note_lost(lost, name, "date")
     seconds: pd.Series[float] = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
     parts: list[Any] = [
         seconds,
@@ -137,6 +176,7 @@ def as_words(values: pd.Series) -> np.ndarray:
 
 def looks_like_id(values: pd.Series, name: str, kind: ColumnKind) -> bool:
     """Whether values seem to name the rows: all different, and counting, single words or called an id."""
+    kind = split_kind(kind)[0]
     if len(values) < _ID_ROWS or kind not in ("number", "category"):
         return False
     is_named = _ID_NAME.search(name) is not None
@@ -147,9 +187,41 @@ def looks_like_id(values: pd.Series, name: str, kind: ColumnKind) -> bool:
         return False
     if is_named:
         return True
-    if kind == "category":
-        return bool(values.astype(str).str.contains(r"\s").mean() < 0.5)  # sentences are unique by nature
+    if kind == "category":  # sentences are unique by nature, and so are many prices and days
+        return bool(values.astype(str).str.contains(r"\s").mean() < 0.5) and not looks_measured(values)
     return bool(values.max() - values.min() == len(values) - 1)
+
+
+def _date_kind(present: pd.Series, name: str, writing: str) -> ColumnKind:
+    """The kind of a column of text that is dates, once that was told."""
+    if writing:
+        first = "day" if writing[0] == "d" else "month"
+        shown = str(present.iloc[0])
+        _note(f"column {name!r} is text, read as dates with the {first} first, as in {shown!r}")
+        return f"date {writing}"
+    dates = pd.to_datetime(present, errors="coerce", utc=True, format="ISO8601")
+    if dates.isna().any():
+        _note_faults(present[dates.isna()], name, "dates")
+    return "date"
+
+
+def _note_faults(faults: pd.Series, name: str, what: str) -> None:
+    _note(
+        f"column {name!r} is text but mostly {what}; the {len(faults)} other values, such as "
+        f"{str(faults.iloc[0])!r}, are taken as missing"
+    )
+
+
+def _note_lost(lost: pd.Series, name: str, kind: str) -> None:
+    if len(lost):
+        _note(
+            f"column {name!r} holds {len(lost)} values that are no {kind}, such as "
+            f"{str(lost.iloc[0])!r}: taken as missing"
+        )
+
+
+def _note(text: str) -> None:
+    warnings.warn(text, DataWarning, stacklevel=5)
 
 
 def _word(value: Any) -> str | None:

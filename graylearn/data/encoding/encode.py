@@ -27,7 +27,6 @@ from sklearn.preprocessing import RobustScaler
 
 from graylearn.data.atomic import replacing
 from graylearn.data.encoding.columns import (
-    COLUMN_KINDS,
     DATE_PARTS,
     ColumnKind,
     IdLikeColumnWarning,
@@ -37,6 +36,7 @@ from graylearn.data.encoding.columns import (
     as_words,
     kind_of,
     looks_like_id,
+    split_kind,
 )
 from graylearn.data.readers.tables import check_unique_names
 from graylearn.errors import CheckpointError, DataError, SettingsError
@@ -53,6 +53,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     - Numbers: median and quartile range, then squashed; a missing value becomes the median, with a feature
       that says so where the training data missed some.
     - Bools: 0 and 1. Dates: seconds, year, month, day, weekday and hour, as numbers.
+    - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
       the text looks like is added as hashed letter groups.
     - Constant columns are dropped; columns that seem to be ids are warned about.
@@ -159,12 +160,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             encoder = cls(**content["settings"])
             encoder._check_settings()
             encoder.kinds_ = content["kinds"]
-            if not set(encoder.kinds_.values()) <= set(COLUMN_KINDS):
-                raise ValueError("unknown kind of column")
+            for kind in encoder.kinds_.values():
+                split_kind(kind)  # an error where it is unknown
             numbers = content["numbers"]
             encoder.numbers_ = {
-                key: np.array(numbers[key], dtype=kind)
-                for key, kind in (("center", float), ("scale", float), ("kept", bool), ("missing", bool))
+                key: np.array(numbers[key], dtype=dtype)
+                for key, dtype in (("center", float), ("scale", float), ("kept", bool), ("missing", bool))
             }
             encoder.categories_ = content["categories"]
             encoder._check_fitted()
@@ -244,36 +245,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _matrix(self, frame: pd.DataFrame) -> np.ndarray:
         """(N, M) float64: all columns but categories, dates in their parts, infinities made finite."""
-        plain = [name for name, kind in self.kinds_.items() if kind == "number"]
+        split = {name: split_kind(kind) for name, kind in self.kinds_.items()}
+        plain = [name for name, (kind, _) in split.items() if kind == "number"]
         if plain and all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in frame.dtypes[plain]):
             numbers = frame[plain].to_numpy(np.float64)  # at once: one by one takes seconds at 10,000 columns
         else:
-            columns = [as_numbers(frame[name], name) for name in plain]
+            columns = [as_numbers(frame[name], name, split[name][1]) for name in plain]
             numbers = np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
         if len(plain) == len(self.kinds_):
             matrix = numbers
         else:
             place_of = {name: place for place, name in enumerate(plain)}
             parts = []
-            for name, kind in self.kinds_.items():
+            for name, (kind, writing) in split.items():
                 if kind == "number":
                     parts.append(numbers[:, [place_of[name]]])
                 elif kind == "bool":
                     parts.append(as_bools(frame[name], name)[:, None])
                 elif kind == "date":
-                    parts.append(as_date_parts(frame[name], name))
+                    parts.append(as_date_parts(frame[name], name, writing))
             matrix = np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
         finite: np.ndarray = np.clip(matrix, -_HUGE, _HUGE)
         return finite
 
     def _widths(self) -> list[int]:
         """How many columns of the matrix each column of the table takes."""
-        return [{"category": 0, "date": len(DATE_PARTS)}.get(kind, 1) for kind in self.kinds_.values()]
+        width = {"category": 0, "date": len(DATE_PARTS)}
+        return [width.get(split_kind(kind)[0], 1) for kind in self.kinds_.values()]
 
     def _part_names(self) -> list[str]:
         names = []
         for name, kind in self.kinds_.items():
-            if kind == "date":
+            if split_kind(kind)[0] == "date":
                 names += [f"{name} {part}" for part in DATE_PARTS]
             elif kind != "category":
                 names.append(name)

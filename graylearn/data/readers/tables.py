@@ -5,6 +5,7 @@ A column is guessed only where its name leaves no doubt; otherwise the error lis
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -14,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graylearn.data.encoding.columns import DataWarning
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.errors import DataError
 
@@ -115,7 +117,7 @@ def samples_from_table(
     if labelled and raw is None:
         label = label if label is not None else _label_column(table, rest, text_column)
     if labelled and label is not None:
-        raw = _names(table, label, _LABEL_FRACTION)
+        raw = _names(table, label, _LABEL_FRACTION, classes)
     features = [name for name in rest if name != label]
     y, known = _labels(table, raw, label, classes) if labelled else _no_labels(len(table.frame), classes)
     if text_column is not None:
@@ -183,18 +185,49 @@ _ID_FRACTION = r"^\s*[+-]?(0|[1-9][0-9]{0,14})?([.,][0-9]*)?\s*$"
 _LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+)?|[iI]nf.*)\s*$"
 
 
-def _names(table: Table, column: Hashable, fraction: str) -> pd.Series:
-    """A column of ids or labels: as it was written, where the numbers that were read of it lost something."""
+def _names(
+    table: Table, column: Hashable, fraction: str, classes: Sequence[Label] | None = None
+) -> pd.Series:
+    """A column of ids or labels: as it was written, where the numbers that were read of it lost something.
+
+    Labels are also as written where the known `classes` are text.
+    """
     values = table.frame[column]
     if table.as_written is None or _is_text_type(values.dtype) or pd.api.types.is_bool_dtype(values.dtype):
         return values
     text = table.as_written(str(column))
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        plain = fraction if pd.api.types.is_float_dtype(values.dtype) else _WHOLE
+    are_text = bool(classes) and all(isinstance(label, str) for label in classes or ())
+    if pd.api.types.is_numeric_dtype(values.dtype) and not are_text:
+        is_float = pd.api.types.is_float_dtype(values.dtype)
         present = pc.filter(text, pa.array(values.notna()))
-        if pc.all(pc.match_substring_regex(present, plain)).as_py() is not False:
+        fits = pc.match_substring_regex(present, fraction if is_float else _WHOLE)
+        may_differ = is_float and fraction == _LABEL_FRACTION and classes is None
+        lost = pc.all(fits).as_py() is False or (may_differ and _has_two_spellings(table, column, present))
+        if not lost:
             return values
     return pd.Series(text.to_pylist(), dtype=object).mask(values.isna().to_numpy(), None)
+
+
+def _has_two_spellings(table: Table, column: Hashable, text: pa.ChunkedArray) -> bool:
+    """Whether labels such as 1.1 and 1.10, perhaps versions, are one number, which is told.
+
+    1, 1.0 and 1e0 are one class however they are spelled: programs write whole numbers so.
+    """
+    seen: dict[str, str] = {}
+    for label in pc.unique(pc.utf8_trim(text, characters=" \t+")).to_pylist():
+        whole, _, rest = label.replace(",", ".").partition(".")
+        if not rest.strip("0") or "e" in rest.lower():
+            continue
+        other = seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)
+        if other != label:
+            warnings.warn(
+                f"{table.name}, column {str(column)!r}: labels {other} and {label} are the same number; "
+                "all labels are kept as text, so that these are two classes",
+                DataWarning,
+                stacklevel=4,
+            )
+            return True
+    return False
 
 
 def _ids_from(table: Table, column: Hashable) -> np.ndarray:

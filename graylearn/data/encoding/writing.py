@@ -1,0 +1,226 @@
+"""Numbers and dates that are text because of how people write them: 1,234.56, 1 234 €, 12.5%, 31.12.2024.
+
+A column is read only where one way of writing fits it and no other: 1,234 alone may be a thousand or one and
+a bit, and 03/04/2024 March or April. Codes with leading zeros, versions and addresses fit none.
+
+What was found is a short text, which the encoder keeps: "1.234,5 €" or "d.m.y".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+MOSTLY = 0.9
+"""The share of numbers, or dates, from which a column of text is taken for them with faults."""
+
+_SAMPLE = 64  # values that settle whether the others are worth a look
+_SIGNS = "$€£¥₹₽₩₺₴₫₪₱฿₦₡₸₼₾₿¢"
+_CODES = (
+    "USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|BRL|MXN|CLP|COP|"
+    r"ARS|PEN|ZAR|KRW|SGD|HKD|TWD|THB|IDR|MYR|PHP|VND|AED|SAR|ILS|EGP|NGN|KES|kr\.?|zł|Kč|Ft|S?Fr\.?|Rs\.?"
+)
+_UNIT = rf"[A-Z]{{0,2}}[{_SIGNS}]|{_CODES}|%"
+_SOME_UNIT = r"[^\d\s()+',.-]{1,4}(?:(?<=[rs])\.)?"  # one of many is looked up faster than it is matched
+_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
+
+
+def _number(decimal: str, marks: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(\()?([+-]?) ?({_SOME_UNIT})? ?([+-]?)"
+        rf"(0|[1-9]\d*|[1-9]\d{{0,2}}([{marks}])\d{{3}}(?:\6\d{{3}})*)?([{decimal}]\d+)?"
+        rf" ?({_SOME_UNIT})?(\))?",
+        re.ASCII,
+    )
+
+
+_NUMBER = {".": _number(".", ",' "), ",": _number(",", ".' ")}
+_UNITS = re.compile(_UNIT, re.IGNORECASE)
+_WRITING = re.compile(rf"1([,.])234(?!\1)([,.])5(?: ({_UNIT}))?", re.IGNORECASE)
+_NUMBER_LIKE = re.compile(r"[\d.,' +()/:-]*\d[\d.,' +()/:-]*", re.ASCII)
+_DATE = re.compile(
+    r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?", re.ASCII
+)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?", re.ASCII)
+_DATE_LIKE = re.compile(
+    r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./](?:\d{1,2}|[a-z]{3,9})[-./](?:\d{4}|\d{2}))(?:[ T,].*)?",
+    re.IGNORECASE | re.ASCII,
+)
+DATE_WRITINGS = ("d.m.y", "d/m/y", "m/d/y")
+
+
+class _Cell(NamedTuple):
+    """A number as it stands in a cell."""
+
+    value: float
+    unit: str
+    mark: str
+    """What parts its thousands; empty where nothing does."""
+    groups: int
+    has_fraction: bool
+    has_plus: bool
+
+
+def is_number_writing(writing: str) -> bool:
+    """Whether this is a text that `number_writing` gives."""
+    return _WRITING.fullmatch(writing) is not None
+
+
+def number_writing(values: pd.Series) -> str | None:
+    """How the numbers of a column of text without missing values are written, where one way alone fits."""
+    if not _worth_a_look(values, lambda text: any(_cell(text, decimal) for decimal in _NUMBER)):
+        return None
+    codes, found = pd.factorize(values)
+    texts = [value for value in found if isinstance(value, str)]
+    rows = np.bincount(codes)[[isinstance(value, str) for value in found]]
+    ways = {decimal: cells for decimal in _NUMBER if (cells := _cells(texts, rows, decimal))}
+    if not ways:
+        return None
+    cells = next(iter(ways.values()))
+    units = {cell.unit for cell in cells if cell} - {""}
+    if len(units) > 1:
+        return None
+    unit = units.pop() if units else ""
+    with_unit = rows[[cell is not None and cell.unit != "" for cell in cells]].sum()
+    fitting = rows[[cell is not None for cell in cells]].sum()
+    if unit == "%" and with_unit < fitting:
+        return None  # 5% and 0.05 may be the same
+    has_unit = unit != "" and with_unit >= MOSTLY * fitting
+    decimal = _decimal(ways, unit if has_unit else "")
+    if decimal is None or not (has_unit or _is_grouped([cell for cell in ways[decimal] if cell])):
+        return None
+    return ("1,234.5" if decimal == "." else "1.234,5") + (f" {unit}" if unit else "")
+
+
+def read_number(value: Any, writing: str) -> float:
+    """NaN where the value is written otherwise; a true number stays as it is."""
+    if isinstance(value, str):
+        cell = _cell(value, writing[5])
+        return cell.value if cell and cell.unit in ("", writing[8:]) else np.nan
+    return float(value) if isinstance(value, int | float | Decimal | np.number) else np.nan
+
+
+def read_numbers(values: pd.Series, writing: str) -> np.ndarray:
+    """`read_number` of each value; missing ones are NaN."""
+    codes, found = pd.factorize(values)
+    return np.array([*(read_number(value, writing) for value in found), np.nan])[codes]  # missing: code -1
+
+
+def date_writing(values: pd.Series) -> str | None:
+    """How a column of text without missing values writes dates: "" for ISO, None where it is no dates."""
+    if _worth_a_look(values, _ISO.fullmatch):
+        return "" if _share(values, _ISO) >= MOSTLY else None
+    if not _worth_a_look(values, _DATE.fullmatch):
+        return None
+    codes, texts = pd.factorize(values)
+    matches = [_DATE.fullmatch(text.strip()) for text in texts]
+    fits = np.array([match is not None for match in matches])
+    if np.bincount(codes)[fits].sum() < MOSTLY * len(values):
+        return None
+    marks = {match[2] for match in matches if match}
+    first, second = (np.array([int(match[place]) for match in matches if match]) for place in (1, 3))
+    if marks == {"."}:
+        return "d.m.y" if (second <= 12).mean() >= MOSTLY else None
+    if marks != {"/"} or (first > 12).any() == (second > 12).any():
+        return None  # nothing settles which part is the day, or the rows contradict each other
+    return "d/m/y" if (first > 12).any() else "m/d/y"
+
+
+def as_iso(values: pd.Series, writing: str) -> pd.Series:
+    """The dates of a column rewritten as ISO text; what is written otherwise stays as it is."""
+
+    def rewritten(value: Any) -> Any:
+        match = _DATE.fullmatch(value.strip()) if isinstance(value, str) else None
+        if match is None or match[2] != writing[1]:
+            return value
+        day, month = (match[1], match[3]) if writing[0] == "d" else (match[3], match[1])
+        hour, colon, rest = (match[5] or "00:00").partition(":")
+        return f"{match[4]}-{month:0>2}-{day:0>2}T{hour:0>2}{colon}{rest}"
+
+    return values.astype(object).map(rewritten, na_action="ignore")
+
+
+def looks_measured(values: pd.Series) -> bool:
+    """Whether text seems to be numbers or dates, also where it cannot be told how to read them."""
+    return _worth_a_look(
+        values,
+        lambda text: _DATE_LIKE.fullmatch(text) or any(_cell(text, decimal) for decimal in _NUMBER),
+    )
+
+
+def _worth_a_look(values: pd.Series, fits: Any) -> bool:
+    """Whether half of some values fit: a column of words is passed over at once."""
+    some = values.iloc[:: max(1, len(values) // _SAMPLE)]
+    return 2 * sum(isinstance(value, str) and bool(fits(value.strip())) for value in some) > len(some)
+
+
+def _share(values: pd.Series, pattern: re.Pattern[str]) -> float:
+    return sum(pattern.fullmatch(value.strip()) is not None for value in values) / len(values)
+
+
+@lru_cache(maxsize=1000)
+def _is_unit(text: str) -> bool:
+    return not text or _UNITS.fullmatch(text) is not None
+
+
+def _cell(text: str, decimal: str) -> _Cell | None:
+    if not text.isascii():
+        text = text.translate(_PLAIN)
+    match = _NUMBER[decimal].fullmatch(text.strip())
+    if match is None:
+        return None
+    opened, sign, before, inner, whole, mark, fraction, after, closed = match.groups()
+    if not (whole or fraction) or (before and after) or (opened is None) != (closed is None):
+        return None
+    if bool(sign) + bool(inner) + bool(opened) > 1 or not _is_unit(before or after or ""):
+        return None
+    digits = whole or "0"
+    value = float((digits.replace(mark, "") if mark else digits) + "." + (fraction or ".0")[1:])
+    negative = bool(opened) or "-" in (sign, inner)
+    return _Cell(
+        -value if negative else value,
+        (before or after or "").upper(),
+        mark or "",
+        digits.count(mark) if mark else 0,
+        bool(fraction),
+        "+" in (sign, inner),
+    )
+
+
+def _cells(texts: Sequence[str], rows: np.ndarray, decimal: str) -> list[_Cell | None]:
+    """Each text read with this decimal mark; empty where too few can be, or other numbers are among them."""
+    cells = []
+    for text in texts:
+        cell = _cell(text, decimal)
+        if cell is None and _NUMBER_LIKE.fullmatch(_UNITS.sub("", text.translate(_PLAIN)).strip()):
+            return []  # a number in another writing, a code or a date: words alone may be faults
+        cells.append(cell)
+    fitting = rows[[cell is not None for cell in cells]].sum()
+    return cells if fitting >= MOSTLY * rows.sum() else []
+
+
+def _decimal(ways: dict[str, list[_Cell | None]], unit: str) -> str | None:
+    """The decimal mark, where one alone fits or both give the same numbers, or the unit settles it."""
+    read = {decimal: [cell and cell.value for cell in cells] for decimal, cells in ways.items()}
+    if len(ways) == 1 or read["."] == read[","]:
+        return next(iter(ways))
+    whole = [mark for mark, cells in ways.items() if not any(cell and cell.has_fraction for cell in cells)]
+    if unit == "%":
+        return "." if whole == [","] else None  # 12.345%, as without the sign
+    return whole[0] if unit and len(whole) == 1 else None  # money has no three decimals
+
+
+def _is_grouped(cells: list[_Cell]) -> bool:
+    """Whether parted thousands, and not only something like them, show that these are numbers."""
+    marks = {cell.mark for cell in cells} - {""}
+    if any(cell.has_fraction for cell in cells) or not marks & {".", " "}:
+        return bool(marks)
+    # Telephone numbers and addresses come in groups of three too, but each in as many as the others.
+    is_phone = " " in marks and any(cell.has_plus for cell in cells)
+    return len({cell.groups for cell in cells}) > 1 and not is_phone

@@ -38,6 +38,11 @@ MIN_EVIDENT = 0.05
 MAX_COSINE = -0.02
 """Mean cosine between the parts up to which they are believed to be foreign. Two ways to write a one, or a
 nine, have 0 to .1 (16 of 60 clean parts of digits had evident parts), foreign classes -.1 to -.4."""
+FOREIGN_RANK = 0.5
+"""Mean rank among foreigners below which samples that look like another class do not look like their own. On
+clean sets such samples have .57 to .94, for they lie between the two; labels of the next class .28 to .60."""
+CLOUDS = 0.85
+"""Share of the others that centres give their own label; below, classes are not clouds round them."""
 EXPLAINED, EXPLAINED_SPLIT = 0.85, 0.8
 """How well centres must predict the labels of members, as a share of how well the pooled views do."""
 OPPOSITE = 0.68
@@ -45,6 +50,8 @@ OPPOSITE = 0.68
 lie on opposite sides of the middle of all data, as they do in tables with one strong axis (.8 to 1)."""
 MIN_COSINE = -0.35
 """The same, by the mean cosine between the parts: -.1 to -.3 for foreign classes, -.5 to -.8 in tables."""
+NO_STRANGERS = "no strangers"
+"""The reason where the view could have told and found none."""
 _LEVELS = (0.1, 0.2, 0.3, 0.5)
 _ROUNDS = 15
 
@@ -163,6 +170,18 @@ def foreign_rank(similarity: Floats, label: Ints) -> Floats:
     return rank
 
 
+def foreign(features: NDArray[np.float32], label: Ints, num_classes: int, some: Bools) -> bool:
+    """Whether `some` samples are no nearer to their label's centre, made without them, than foreigners are.
+
+    Only where classes are clouds round their centres can that be told.
+    """
+    if len(label) < MIN_SAMPLES or not some.any():
+        return False
+    similarity = centre_cosine(features, label, num_classes, some)
+    explained = (similarity.argmax(axis=1) == label)[~some].mean()
+    return bool(explained > CLOUDS and foreign_rank(similarity, label)[some].mean() < FOREIGN_RANK)
+
+
 @dataclass(frozen=True)
 class Strangers:
     """Samples that sit among their label's samples as a foreigner would."""
@@ -229,7 +248,7 @@ def _by_rank(rank: Floats) -> Strangers:
     noise = {level: 1.64 * np.sqrt((rank < level).sum() + 0.5) / (level * n) for level in _LEVELS}
     share = float(np.median([density[level] for level in _LEVELS]))
     if min(density[level] - noise[level] for level in _LEVELS) < 0 or share < MIN_SHARE:
-        return Strangers(nothing, 0.0, "no strangers", rank)
+        return Strangers(nothing, 0.0, NO_STRANGERS, rank)
     if share > MAX_SHARE:
         return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
     if density[0.7] > 1.35 * density[0.3] + 0.03 or density[0.1] > 1.5 * density[0.5] + 0.03:

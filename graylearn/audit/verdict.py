@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 from graylearn.audit.result import Audit, Mode
-from graylearn.audit.strangers import Strangers, find_strangers
+from graylearn.audit.strangers import NO_STRANGERS, Strangers, find_strangers, foreign
 from graylearn.audit.views import pool_views
 from graylearn.data.samples import Label
 
@@ -72,8 +72,15 @@ def judge(
         strange = strangers(rest)
         details["strangers"] = strange.share
         another = _clearly_another(views.P[rest], label[rest], best[rest])
-        if form == "none" and strange.share > 0 and another.any() and not strangers(rest[~another]).share:
-            # Only those that lie where another class does lie apart: they are that class's own.
+        if (
+            form == "none"
+            and another.mean() > MIN_LOOK
+            and (
+                foreign(features[rest], label[rest], len(classes), another)
+                # or only they lie apart, and not for being strangers
+                or (strange.share > 0 and strangers(rest[~another]).reason == NO_STRANGERS)
+            )
+        ):
             wrong = 1.0 - confidence[rest] / views.P[rest, best[rest]]
             found = np.where(another, np.maximum(strange.posterior, wrong), 0.0)
             posterior[rest] = pi[rest] = found

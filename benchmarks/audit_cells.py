@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ HARD = {
     "two-classes": "two of the classes alone",
     "imbalance": "class sizes falling geometrically to a tenth",
     "tiny-set": "150 in-distribution samples",
+    "pairs": "no OOD samples; a fifth of the labels are those of the next class",
 }
 """Hard cases, each with 20 % OOD and random labels unless said otherwise, on cells of HARD_CELLS."""
 HARD_CELLS = ("digits", "cifar10", "banking77")
@@ -184,6 +185,12 @@ def _hard(source: Source, case: str, seed: int) -> Contaminated:
         chosen = np.isin(source.y, random.permutation(classes)[:2])
         part = Source(source.x[chosen], source.y[chosen], source.ood_x, source.ood_group)
         return _mixed(part, SETTINGS["ood20"], seed)
+    if case == "pairs":
+        clean = _mixed(source, SETTINGS["clean"], seed)
+        wrong = random.random(len(clean)) < 0.2
+        return replace(
+            clean, y=np.where(wrong, (clean.y + 1) % len(clean.classes), clean.y), is_flipped=wrong
+        )
     if case == "tiny-set":
         return _mixed(source, SETTINGS["ood20"], seed, cap=150)
     if case == "imbalance":

@@ -23,6 +23,9 @@ OURS = ("graylearn held-out", "graylearn history")
 FEATURES = ("cifar10", "tiny-imagenet", "banking77", "digits")
 """Cells whose columns are features of images or text, or pixels."""
 
+HARD = ("one-label", "two-classes", "imbalance", "tiny-set", "pairs")
+"""The hard cases, in order."""
+
 
 def read(path: Path, experiment: str = "audit") -> list[Row]:
     """Rows of one experiment; a line that was cut short is passed over, the last of equal rows counts."""
@@ -191,9 +194,9 @@ def summary(path: Path) -> str:
             any(row["setting"] == "specific" for row in rows),
         ),
         (
-            "Hard cases: all OOD on one label, two classes, imbalance, tiny sets",
-            lambda: cases(rows, ("one-label", "two-classes", "imbalance", "tiny-set")),
-            any(row["setting"] in ("one-label", "two-classes", "imbalance", "tiny-set") for row in rows),
+            "Hard cases: all OOD on one label, two classes, imbalance, tiny sets, labels of the next class",
+            lambda: cases(rows, HARD),
+            any(row["setting"] in HARD for row in rows),
         ),
         ("Kinds and shares, where anything was flagged", lambda: kinds(rows), bool(usual)),
         ("Seconds, one thread, `mix`", lambda: seconds(timed), bool(timed)),

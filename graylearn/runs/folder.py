@@ -44,6 +44,8 @@ _FILES = (
 )
 _FOLDERS = ("model", "stages")
 _LOCK = ".lock"
+_REPLACED = ".replaced"
+"""Where a run that is made anew waits until the new one has read its data."""
 
 
 class FolderTakenError(CheckpointError):
@@ -129,13 +131,31 @@ class RunFolder:
         for name in _FOLDERS:
             shutil.rmtree(self.path / name, ignore_errors=True)
 
+    def _set_aside(self) -> None:
+        """Put what a run wrote where it can be taken back from."""
+        aside = self.path / _REPLACED
+        aside.mkdir()
+        for name in (*reversed(_FILES), *_FOLDERS):
+            if (self.path / name).exists():
+                (self.path / name).rename(aside / name)
+
+    def _settle(self) -> None:
+        """Take the run back that was set aside, unless another has read its data since."""
+        aside = self.path / _REPLACED
+        if aside.exists() and not self.is_started:
+            self._clear()
+            for name in (*_FOLDERS, *_FILES):  # the mark of its end last
+                if (aside / name).exists():
+                    (aside / name).rename(self.path / name)
+        shutil.rmtree(aside, ignore_errors=True)
+
 
 @contextmanager
 def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite: bool) -> Iterator[RunFolder]:
     """The run folder at `path`, ready for a run with these settings: new, or to go on in.
 
-    A finished run, or one of other settings, stays as it is unless `overwrite`. A run that is refused before
-    it has anything to go on with leaves nothing behind.
+    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until the new one
+    has read its data. A run that is refused before it has anything to go on with leaves nothing behind.
     """
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
@@ -150,8 +170,9 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
                 f"{folder.path} is not empty and no run folder (it holds {sorted(foreign)[0]}); "
                 "name another with --out"
             )
+        folder._settle()  # a run may have been killed while another stood aside
         if overwrite:
-            folder._clear()
+            folder._set_aside()
         elif folder.is_started:
             _check_goes_on(folder, settings)
         if not folder.is_started:
@@ -167,6 +188,9 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
                     with suppress(OSError):  # somebody else put something there
                         folder.path.rmdir()
             raise
+        finally:
+            if folder.path.exists():
+                folder._settle()
 
 
 def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:

@@ -98,6 +98,55 @@ def test_a_finished_run_stays_unless_overwritten(tmp_path):
         assert (tmp_path / "mine.txt").exists()
 
 
+def files_of(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def finished(path):
+    with writing(path, SETTINGS, "0", overwrite=False) as folder:
+        folder.data.write_text("{}")
+        folder.model.mkdir()
+        (folder.model / "weights").write_text("old")
+        folder.finish({"found": 1})
+    return files_of(path)
+
+
+@pytest.mark.parametrize("error", [DataError, KeyboardInterrupt])
+def test_a_finished_run_is_kept_until_the_new_one_has_read_its_data(tmp_path, error):
+    before = finished(tmp_path)
+    other = RunSettings(data="/a.csv", epochs=9)
+    with suppress(error), writing(tmp_path, other, "0", overwrite=True):
+        assert not RunFolder(tmp_path).is_finished
+        raise error("no column 'lable'")
+    after = files_of(tmp_path)
+    assert {name: text for name, text in after.items() if name != ".lock"} == {
+        name: text for name, text in before.items() if name != ".lock"
+    }
+
+
+def test_a_finished_run_is_gone_once_the_new_one_has_read_its_data(tmp_path):
+    finished(tmp_path)
+    other = RunSettings(data="/a.csv", epochs=9)
+    with suppress(DataError), writing(tmp_path, other, "0", overwrite=True) as folder:
+        folder.data.write_text("{}")
+        raise DataError("later")
+    assert not (tmp_path / ".replaced").exists()
+    assert (folder.settings().epochs, folder.model.exists(), folder.is_finished) == (9, False, False)
+
+
+def test_a_run_that_stood_aside_comes_back_after_a_kill(tmp_path):
+    before = finished(tmp_path)
+    folder = RunFolder(tmp_path)
+    folder._set_aside()
+    folder.write_settings(RunSettings(data="/a.csv", epochs=9), "0")  # and then the machine went down
+    with (
+        pytest.raises(FolderTakenError, match="finished, with these settings"),
+        writing(tmp_path, SETTINGS, "0", overwrite=False),
+    ):
+        pass
+    assert files_of(tmp_path) == before
+
+
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     for overwrite in (False, True):

@@ -69,7 +69,8 @@ class Audit:
     mode: Mode
     """Where the network's probabilities came from."""
     form: str
-    """The model that the data paid for: "none", "constant" or "full", with "+strangers" where found."""
+    """The model that the data paid for: "none", "constant" or "full"; "+strangers" where samples lie apart
+    from the others of their label, foreign or another class's own."""
     notes: tuple[str, ...] = ()
     """What the reader should know: where the audit abstained, and why."""
     details: dict[str, float] = field(default_factory=dict)

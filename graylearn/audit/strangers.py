@@ -38,11 +38,6 @@ MIN_EVIDENT = 0.05
 MAX_COSINE = -0.02
 """Mean cosine between the parts up to which they are believed to be foreign. Two ways to write a one, or a
 nine, have 0 to .1 (16 of 60 clean parts of digits had evident parts), foreign classes -.1 to -.4."""
-FOREIGN_RANK = 0.5
-"""Mean rank among foreigners below which samples that look like another class do not look like their own. On
-clean sets such samples have .57 to .94, for they lie between the two; labels of the next class .28 to .60."""
-CLOUDS = 0.85
-"""Share of the others that centres give their own label; below, classes are not clouds round them."""
 EXPLAINED, EXPLAINED_SPLIT = 0.85, 0.8
 """How well centres must predict the labels of members, as a share of how well the pooled views do."""
 OPPOSITE = 0.68
@@ -168,18 +163,6 @@ def foreign_rank(similarity: Floats, label: Ints) -> Floats:
         foreign = np.sort(similarity[~own, k])
         rank[own] = (np.searchsorted(foreign, similarity[own, k], side="right") + 0.5) / (len(foreign) + 1)
     return rank
-
-
-def foreign(features: NDArray[np.float32], label: Ints, num_classes: int, some: Bools) -> bool:
-    """Whether `some` samples are no nearer to their label's centre, made without them, than foreigners are.
-
-    Only where classes are clouds round their centres can that be told.
-    """
-    if len(label) < MIN_SAMPLES or not some.any():
-        return False
-    similarity = centre_cosine(features, label, num_classes, some)
-    explained = (similarity.argmax(axis=1) == label)[~some].mean()
-    return bool(explained > CLOUDS and foreign_rank(similarity, label)[some].mean() < FOREIGN_RANK)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.audit.alike import MIN_LOOK, clearly_another, lie_like_foreigners, note_of, pairs_of
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 from graylearn.audit.result import Audit, Mode
-from graylearn.audit.strangers import NO_STRANGERS, Strangers, find_strangers, foreign
+from graylearn.audit.strangers import NO_STRANGERS, Strangers, find_strangers
 from graylearn.audit.views import pool_views
 from graylearn.data.samples import Label
 
@@ -24,10 +25,6 @@ LOWEST_FLAG, HIGHEST_FLAG = 0.25, 0.5
 """Between these the threshold on the posterior is chosen by the posterior itself; see `threshold_of`."""
 WEAK = 0.3
 """What full doubt of the single views counts in the score of a sample beside its posterior."""
-CLEARLY_ANOTHER = 0.5
-"""How much surer of another class than of its label the views are of a sample that looks like that class."""
-MIN_LOOK = 0.02
-"""Share of such samples from which on they are told where none is flagged; clean digits have .003."""
 MIN_CLASSES_FOR_STRANGERS = 4
 """With fewer classes there are too few kinds of foreigner to compare with."""
 
@@ -61,9 +58,9 @@ def judge(
     if judged and features is not None and len(classes) >= MIN_CLASSES_FOR_STRANGERS:
         rest = np.flatnonzero(checked & (posterior <= threshold_of(posterior)))
 
-        # Where labels are drawn at random, OOD samples are spread over all of them: what is left of a label
-        # after these falls in parts of its own (imbalanced digits: two ways to write a one).
         def strangers(places: Ints) -> Strangers:
+            # Where labels are drawn at random, OOD samples are spread over all of them: what is left of a
+            # label after these falls in parts of its own (imbalanced digits: two ways to write a one).
             agreement = best[places] == label[places]
             return find_strangers(
                 features[places], label[places], len(classes), agreement, parts=form == "none"
@@ -71,12 +68,12 @@ def judge(
 
         strange = strangers(rest)
         details["strangers"] = strange.share
-        another = _clearly_another(views.P[rest], label[rest], best[rest])
+        another = clearly_another(views.P[rest], label[rest], best[rest])
         if (
             form == "none"
             and another.mean() > MIN_LOOK
             and (
-                foreign(features[rest], label[rest], len(classes), another)
+                lie_like_foreigners(features[rest], label[rest], len(classes), another)
                 # or only they lie apart, and not for being strangers
                 or (strange.share > 0 and strangers(rest[~another]).reason == NO_STRANGERS)
             )
@@ -88,7 +85,7 @@ def judge(
             form = "none+strangers"
             notes.append(
                 f"{int(another.sum())} samples lie apart from the others of their label and where another "
-                f"class lies ({_pairs(label[rest][another], best[rest][another], classes)})"
+                f"class lies ({pairs_of(label[rest][another], best[rest][another], classes)})"
             )
         elif strange.share > 0:
             # A stranger's label is no draw at random, so both chances stand side by side.
@@ -114,7 +111,7 @@ def judge(
             score[rest] = 0.5 * (score[rest] + 1.0 - strange.rank)
     if form == "none" and judged:
         notes.append("nothing flagged: the labels are explained without any of them being random")
-        notes += _look_alike(views.P, label, best, checked, classes)
+        notes += note_of(views.P, label, best, checked, classes)
     flag_at = threshold_of(posterior)
     details["threshold"] = flag_at
     suspected = posterior > flag_at
@@ -142,37 +139,6 @@ def threshold_of(posterior: Floats) -> float:
         return HIGHEST_FLAG
     expected = 2.0 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + total)
     return float(np.clip(ordered[int(expected.argmax())] - 1e-9, LOWEST_FLAG, HIGHEST_FLAG))
-
-
-def _clearly_another(p: Floats, label: Ints, best: Ints) -> NDArray[np.bool_]:
-    rows = np.arange(len(label))
-    return np.asarray(p[rows, best] - p[rows, label] > CLEARLY_ANOTHER)
-
-
-def _look_alike(
-    p: Floats, label: Ints, best: Ints, checked: NDArray[np.bool_], classes: tuple[Label, ...]
-) -> list[str]:
-    """A note where many samples look like another class and the labels still do not look random.
-
-    Wrong labels that always go the same way, from cats to dogs, are learnt like any other: held-out networks
-    give each cat its chance of being called a dog, as they do where cats and dogs overlap.
-    """
-    another = np.flatnonzero(checked & _clearly_another(p, label, best))
-    if len(another) < max(5, MIN_LOOK * len(label)):
-        return []
-    return [
-        f"{len(another)} samples look like another class all the same "
-        f"({_pairs(label[another], best[another], classes)}), and lead the order: labels that always go "
-        "wrong the same way cannot be told from classes that overlap"
-    ]
-
-
-def _pairs(label: Ints, best: Ints, classes: tuple[Label, ...]) -> str:
-    """Which label looks like which class, the most frequent first."""
-    pairs, count = np.unique(np.stack([label, best]), axis=1, return_counts=True)
-    most = np.argsort(-count, kind="stable")[:3]
-    told = ", ".join(f"{classes[pairs[0, i]]} like {classes[pairs[1, i]]}: {count[i]}" for i in most)
-    return told + (", ..." if len(count) > len(most) else "")
 
 
 def _notes(n: int, classes: tuple[Label, ...], count: Ints) -> list[str]:

@@ -20,7 +20,8 @@ from graylearn.bench.figures.panels import (
     reliability_diagrams,
     source_name,
 )
-from graylearn.bench.figures.style import LOOKS, bulk
+from graylearn.bench.figures.scale import bulk
+from graylearn.bench.figures.style import LOOKS
 from graylearn.bench.records import groups, records
 from graylearn.metrics import reliability
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from graylearn.bench import names
-from graylearn.bench.figures.style import Drawn, bar_style, figure, legend_below, look, point_style, show_bulk
+from graylearn.bench.figures.scale import Drawn, show_bulk
+from graylearn.bench.figures.style import bar_style, figure, legend_below, look, point_style
 from graylearn.bench.paper import ARCHITECTURES
 from graylearn.bench.records import Group
 from graylearn.bench.statistics import counted, spread

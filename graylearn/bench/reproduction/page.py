@@ -32,7 +32,7 @@ change. No number or outcome of an experiment is written by hand; the judgement 
 Zhao, Cao and Wang, "Gray Learning from Non-IID Data with Out-of-distribution Samples", says what follows here
 in our words. Each claim is judged by a declared rule, on runs that one command repeats."""
 
-AT_THE_EDGE = (
+READING_FIGURES = (
     "In figures a number at the edge of a panel is a value far outside it. Two points are not joined. Dots "
     "on bars are the settings whose mean the bar is. Methods are compared on the seeds that all of them have."
 )
@@ -55,7 +55,7 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
         prose.noise(evidence),
         _overview(judged),
         "\n\n".join(["## Each claim", *claims]),
-        "\n\n".join(["## Tables and figures", AT_THE_EDGE, *experiments]),
+        "\n\n".join(["## Tables and figures", READING_FIGURES, *experiments]),
         "## Why four tabular rows cannot come from the loss\n\n" + tabular.two_classes(evidence),
         "## What the released code does to its baselines\n\n" + tabular.released_code(evidence),
         "## When OOD samples hurt, and what helps\n\n" + regimes.section(evidence),

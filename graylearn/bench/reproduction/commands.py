@@ -43,6 +43,8 @@ def _parts(experiment: str, members: list[Record]) -> list[list[Record]]:
     alike: dict[frozenset[Cell], list[int]] = {}
     for seed in sorted(runs):
         alike.setdefault(frozenset(runs[seed]), []).append(seed)
+    if len(alike) == 1:
+        return [members]
     parts = [[record for record in members if record.seed in seeds] for seeds in alike.values()]
     apart = frozenset[Cell]().union(*(_cells(experiment, _command(experiment, part)[1]) for part in parts))
     return parts if len(apart) < len(_cells(experiment, _command(experiment, members)[1])) else [members]

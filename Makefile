@@ -5,18 +5,26 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch first and exact: a looser request, also through another package, pulls the CUDA build.
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check format bench-deps clean
+.PHONY: demo test check constraints lock format bench-deps clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
 
 test: .venv/test.stamp
+	$(BIN)/python tests/find_browser.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/check.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# For every Python and system we name, as the registry serves the packages: needs the net.
+constraints: .venv/check.stamp
+	$(BIN)/python .ci/resolve.py --check
+
+lock: .venv/check.stamp
+	$(BIN)/python .ci/resolve.py
 
 format: .venv/check.stamp
 	$(BIN)/ruff format .

@@ -1,0 +1,120 @@
+"""What is installed: versions that suit each other, and a browser before tests are left out."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import find_browser
+import pytest
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+TRITON_OF_TORCH = {"2.13.0": "3.7.1"}
+"""What the registry's Linux build of torch asks for; a CPU build on the machine at hand does not tell.
+A new torch needs its line here: `make lock` finds the version."""
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(each.name): next(iter(each.specifier)).version for each in requirements}
+
+
+def project_requirements() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    listed = [*project["dependencies"], *(each for extra in extras for each in extra)]
+    return [each for each in map(Requirement, listed) if each.name != "graylearn"]
+
+
+@pytest.mark.parametrize("requirement", project_requirements(), ids=str)
+def test_every_dependency_has_a_pinned_version_that_suits(requirement: Requirement):
+    assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("system", ["Linux", "Darwin", "Windows"])
+def test_pinned_versions_suit_each_other(python: str, system: str):
+    """By what the installed packages say of themselves."""
+    pinned = pins()
+    environment = default_environment() | {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "platform_system": system,
+        "sys_platform": {"Linux": "linux", "Darwin": "darwin", "Windows": "win32"}[system],
+        "extra": "",
+    }
+    checked = 0
+    for name, version in pinned.items():
+        try:
+            installed = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if installed.version.split("+")[0] != version:
+            continue  # another version may ask for something else
+        for requirement in map(Requirement, installed.requires or []):
+            needed = canonicalize_name(requirement.name)
+            applies = requirement.marker is None or requirement.marker.evaluate(environment)
+            if applies and needed in pinned:
+                assert requirement.specifier.contains(pinned[needed], prereleases=True), (
+                    f"{name} {requirement}"
+                )
+                checked += 1
+    assert checked > 50
+
+
+def test_triton_is_the_one_that_the_published_torch_needs():
+    assert pins()["triton"] == TRITON_OF_TORCH[pins()["torch"]]
+
+
+class TestFindBrowser:
+    @pytest.fixture(autouse=True)
+    def no_browser(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(find_browser, "find_browser", lambda: None)
+        monkeypatch.delenv("CI", raising=False)
+
+    def test_each_way_is_tried_until_one_brings_a_browser(self, monkeypatch, capsys):
+        tried = []
+        found = iter([None, None, "/bin/chromium"])
+        monkeypatch.setattr(find_browser, "find_browser", lambda: next(found))
+        ways = (lambda: tried.append("download"), lambda: tried.append("package"))
+        assert find_browser.main(ways) == 0
+        assert tried == ["download", "package"]
+        assert "/bin/chromium" in capsys.readouterr().out
+
+    def test_without_a_browser_tests_are_left_out_aloud(self, capsys):
+        assert find_browser.main(()) == 0
+        assert "NO BROWSER" in capsys.readouterr().out
+
+    def test_in_ci_a_missing_browser_is_an_error(self, monkeypatch):
+        monkeypatch.setenv("CI", "true")
+        assert find_browser.main(()) == 1
+
+
+TWO_TESTS = """
+import pytest
+from find_browser import NO_BROWSER
+
+@pytest.mark.parametrize("page", [1, 2])
+def test_page(page):
+    pytest.skip(NO_BROWSER)
+"""
+
+
+def test_what_was_left_out_is_counted_at_the_end(tmp_path: Path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "test_pages.py").write_text(TWO_TESTS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "NOT RUN: 2 tests of the report" in done.stdout

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from graylearn.bench.provenance import provenance
+from reproduction.provenance import provenance
 
 
 def record(experiment: str, **measured: Any) -> dict[str, Any]:

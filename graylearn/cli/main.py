@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperGroup
 
 from graylearn.cli.apply import apply
-from graylearn.cli.bench import bench
 from graylearn.cli.datasets import datasets
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, fit
@@ -42,7 +41,6 @@ app.command("audit")(audit)
 app.command("predict")(predict)
 app.command("apply")(apply)
 app.command("datasets")(datasets)
-app.command("bench")(bench)
 
 
 def _tell_version(wanted: bool) -> None:
@@ -66,6 +64,11 @@ def _options(
 
 def main() -> None:
     """Run the command line; see graylearn.cli.errors for what the exit codes mean."""
+    start(app)
+
+
+def start(commands: typer.Typer, name: str | None = None) -> None:
+    """Run what the words after the program's name ask of these commands."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a label that the terminal cannot show is no reason to stop
             stream.reconfigure(errors="backslashreplace")
@@ -73,4 +76,4 @@ def main() -> None:
     if "--debug" in words:
         os.environ["GRAYLEARN_DEBUG"] = "1"
         words = [word for word in words if word != "--debug"]
-    app(words)
+    commands(words, prog_name=name)

@@ -1,0 +1,178 @@
+"""Experiments as data: grids of settings, and the cells they span."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from graylearn.errors import SettingsError
+from reproduction.cells import Cell
+from reproduction.options import Options
+
+Labels = Literal["random", "specific"]
+"""How OOD samples are labelled."""
+ALWAYS = ("standard", "gl", "gl+refine", "oracle", "gl-label")
+"""Methods that no table goes without: standard training is what the others are compared with."""
+CORE = ("standard", "gl", "gl+refine", "oracle")
+"""Methods that are run first: with these four the claim can be judged."""
+
+
+class Source(NamedTuple):
+    """In-distribution samples and where the OOD samples among them come from."""
+
+    dataset: str
+    """As in Cell."""
+    ood: str = "smallest-class"
+    """As in Cell."""
+
+
+class Schedule(NamedTuple):
+    """How long and in what steps to train."""
+
+    preset: str
+    """A name in PRESETS."""
+    epochs: int
+    """Before Options.epochs_scale."""
+    batch_size: int
+    """Samples a step."""
+
+
+PAPER_IMAGES = Schedule("paper", 200, 128)
+"""SGD .1, x0.1 at half and at three quarters of the epochs."""
+TABLE_SETTINGS: dict[str, dict[str, Any]] = {
+    "paper": {"net": "mlp-128-128", "preset": "table", "epochs": 10, "batch_size": 16},
+    "released": {"net": "mlp-128", "preset": "table", "epochs": 10, "batch_size": 128},
+    "tuned": {"net": "mlp-128-128", "preset": "table", "epochs": 40, "batch_size": 64},
+}
+"""How each protocol trains a table; all with Adam at its defaults."""
+TABLE_SIZES = {"arrhythmia": 5769}
+"""In-distribution training samples of a table that is used in part. Arrhythmia's smallest class has 641
+samples, and this is the largest part in which they make up the paper's alpha of .1 (of all 69,530 they would
+be .009)."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A product of settings: a cell for each choice of one value of every field."""
+
+    kind: Literal["table", "image"]
+    """Tables take net, epochs and batch size from the protocol."""
+    sources: tuple[Source, ...]
+    """Datasets with their OOD samples."""
+    methods: tuple[str, ...]
+    """Names as in Cell."""
+    seeds: tuple[int, ...] = (0,)
+    """Unless Options names others."""
+    labels: tuple[Labels, ...] = ("random",)
+    """How OOD samples are labelled."""
+    alphas: tuple[float, ...] = (0.1,)
+    """Shares of OOD samples."""
+    nets: tuple[str, ...] = ("resnet18",)
+    """Of image cells."""
+    schedules: tuple[Schedule, ...] = (PAPER_IMAGES,)
+    """Of image cells."""
+    train_size: int | None = None
+    """In-distribution training samples; None is all, or what TABLE_SIZES says."""
+
+    def cells(self, options: Options, strangers: tuple[str, ...] = ()) -> Iterator[Cell]:
+        """Every cell of the grid that the options leave in, and those of methods it does not declare."""
+        methods = (*_asked(self.methods, options), *strangers)
+        seeds = self.seeds if options.seeds is None else options.seeds
+        sources = [source for source in self.sources if _is_asked_for(source, options)]
+        labelled = [way for way in self.labels if options.labels is None or way in options.labels]
+        alphas = self.alphas if options.alphas is None else options.alphas
+        trained = self._trained(options)
+        for seed, source, alpha, labels, training, method in itertools.product(
+            seeds, sources, alphas, labelled, trained, methods
+        ):
+            size = options.train_size or self.train_size
+            if size is None and self.kind == "table":
+                size = TABLE_SIZES.get(source.dataset)
+            yield Cell(
+                kind=self.kind, dataset=source.dataset, ood=source.ood, method=method, seed=seed,
+                alpha=alpha, labels=labels, train_size=size, **training,
+            )  # fmt: skip
+
+    def _trained(self, options: Options) -> list[dict[str, Any]]:
+        """The ways to train, as settings of a cell."""
+        if self.kind == "table":
+            ways = [{"protocol": name, **TABLE_SETTINGS[name]} for name in options.protocol]
+        else:
+            ways = [{"net": net, **schedule._asdict()} for net in self.nets for schedule in self.schedules]
+            for way in ways:
+                way["preset"] = options.preset or way["preset"]
+        for way in ways:
+            way["epochs"] = options.scaled(way["epochs"])
+            way["batch_size"] = options.batch_size or way["batch_size"]
+        return ways
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure: what the paper says there, and the cells that measure it."""
+
+    name: str
+    """What the command line calls it."""
+    title: str
+    """What stands above the table, stand-ins for data that is not at hand included."""
+    claim: str
+    """What the paper says, in one sentence."""
+    grids: tuple[Grid, ...]
+    """The whole of it."""
+    quick: tuple[Grid, ...]
+    """A small form on data that scikit-learn carries."""
+
+    def cells(self, options: Options | None = None) -> list[Cell]:
+        """Every cell once, the most telling first: the core methods by seed, then the others by seed."""
+        options = options or Options()
+        if (lack := self.lacks(options)) is not None:
+            raise SettingsError(f"{self.name} has {lack}")
+        ordered = sorted(self._declared(options), key=lambda cell: (cell.method not in CORE, cell.seed))
+        return list(dict.fromkeys(ordered))
+
+    def lacks(self, options: Options) -> str | None:
+        """What was asked for that it has nothing of; None where it has some."""
+        if next(self._declared(options), None) is not None:
+            return None
+        asked = ", ".join(options.datasets or ())
+        there = list(self._declared(Options(datasets=options.datasets, quick=options.quick)))
+        if not there:
+            return f"none of the datasets {asked}, but {', '.join(self.datasets(options.quick))}"
+        # the oracle sees no OOD sample, so its cells name no labels
+        ways = dict.fromkeys(cell.labels for cell in there if cell.method != "oracle")
+        where = f" on {asked}" if asked else ""
+        return f"no {' or '.join(options.labels or ())} labels{where}, but {' and '.join(ways)} ones"
+
+    def _declared(self, options: Options) -> Iterator[Cell]:
+        grids = self.quick if options.quick else self.grids
+        for grid in grids:
+            yield from grid.cells(options, _strangers(grid, grids, options))
+
+    def datasets(self, quick: bool = False) -> tuple[str, ...]:
+        """The datasets it is made on, in order."""
+        grids = self.quick if quick else self.grids
+        return tuple(dict.fromkeys(source.dataset for grid in grids for source in grid.sources))
+
+
+def _asked(declared: tuple[str, ...], options: Options) -> tuple[str, ...]:
+    """The methods of a grid that were asked for, and those that always come along."""
+    if options.methods is None:
+        return declared
+    along = () if options.only else ALWAYS
+    return tuple(name for name in declared if name in options.methods or name in along)
+
+
+def _strangers(grid: Grid, grids: tuple[Grid, ...], options: Options) -> tuple[str, ...]:
+    """Methods asked for that the experiment declares nowhere: they run with the fewest seeds it has there."""
+    declared = {name for other in grids for name in other.methods}
+    alike = [other for other in grids if set(other.sources) & set(grid.sources)]
+    if len(grid.seeds) > min(len(other.seeds) for other in alike):
+        return ()
+    return tuple(name for name in options.methods or () if name not in declared)
+
+
+def _is_asked_for(source: Source, options: Options) -> bool:
+    asked = options.datasets
+    return asked is None or source.dataset in asked or source.dataset.split("/")[0] in asked

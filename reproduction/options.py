@@ -1,0 +1,102 @@
+"""What a person may change about a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from graylearn.errors import SettingsError
+from graylearn.methods import METHODS
+from reproduction.cells import OWN_METHODS
+
+Backend = Literal["processes", "dask", "ray"]
+PROTOCOLS = ("paper", "released", "tuned")
+IMAGE_PRESETS = ("paper", "paper-warm", "fast")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which cells of an experiment to run, and how. What is None is as the experiment declares it."""
+
+    methods: tuple[str, ...] | None = None
+    """The methods; standard, oracle, gl, gl-label and gl+refine always come along, unless `only`."""
+    only: bool = False
+    """Run exactly the `methods` named."""
+    datasets: tuple[str, ...] | None = None
+    """Names as in the catalog: "cifar10", "tiny-imagenet", "iris"."""
+    labels: tuple[str, ...] | None = None
+    """How OOD samples are labelled: "specific", "random"."""
+    alphas: tuple[float, ...] | None = None
+    """Shares of OOD samples, instead of those an experiment declares."""
+    seeds: tuple[int, ...] | None = None
+    """For every cell; else each part of an experiment has its own."""
+    protocol: tuple[str, ...] = ("paper",)
+    """Of tables: "paper", "released", "tuned"."""
+    epochs_scale: float = 1.0
+    """A factor on all epochs, rounded, at least one; schedules scale along."""
+    epochs: int | None = None
+    """Epochs of every cell, instead of a factor."""
+    preset: str | None = None
+    """How images are trained: `paper`; `paper-warm`, which begins with a low rate, for runs of few epochs; or
+    `fast`, one cycle of a high rate, which needs the fewest."""
+    batch_size: int | None = None
+    """Samples a step."""
+    train_size: int | None = None
+    """A stratified part of so many in-distribution training samples."""
+    quick: bool = False
+    """A small form of the experiment on data that scikit-learn carries, in seconds."""
+    device: str | None = None
+    """Where images are trained; None = the first CUDA device, or else the CPU. Tables take the CPU."""
+    workers: int = 1
+    """Units of work at once."""
+    backend: Backend = "processes"
+    """Where they run: processes of this machine, or a Dask or Ray cluster."""
+    address: str | None = None
+    """Of the Dask scheduler or the Ray cluster; None starts one here."""
+    data: Path | None = None
+    """The data folder; None = the one GRAYLEARN_DATA names."""
+    store: Path | None = None
+    """The results store; None = results/NAME.jsonl."""
+    time_limit: float | None = None
+    """Seconds after which no cell is started."""
+    refresh: bool = False
+    """Run also what the store has already; the new result then counts."""
+
+    def __post_init__(self) -> None:
+        for name in self.methods or ():
+            if name not in METHODS and name not in OWN_METHODS:
+                known = ", ".join([*METHODS, *OWN_METHODS])
+                raise SettingsError(f"there is no method {name!r}; choose from {known}")
+        for name in self.labels or ():
+            if name not in ("specific", "random"):
+                raise SettingsError(f"labels are {name!r}; choose from specific, random")
+        if any(not 0 <= alpha < 1 for alpha in self.alphas or ()):
+            raise SettingsError(f"alphas are {self.alphas}, expected shares from 0 to below 1")
+        for name in self.protocol:
+            if name not in PROTOCOLS:
+                raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")
+        if self.preset is not None and self.preset not in IMAGE_PRESETS:
+            raise SettingsError(f"preset is {self.preset!r}; choose from {', '.join(IMAGE_PRESETS)}")
+        if self.backend not in ("processes", "dask", "ray"):
+            raise SettingsError(f"backend is {self.backend!r}; choose 'processes', 'dask' or 'ray'")
+        if self.only and not self.methods:
+            raise SettingsError("only needs methods: name those to run")
+        if self.epochs is not None and self.epochs_scale != 1.0:
+            raise SettingsError("give epochs or epochs_scale, not both")
+        for name in ("epochs", "batch_size", "train_size", "workers"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingsError(f"{name} is {value}, expected at least 1")
+        if not 0 < self.epochs_scale <= 1e6:  # which nan is not either
+            raise SettingsError(
+                f"epochs_scale is {self.epochs_scale}, expected a factor above 0, at most 1e6"
+            )
+        if self.time_limit is not None and not self.time_limit >= 0:
+            raise SettingsError(f"time_limit is {self.time_limit}, expected 0 seconds or more")
+        if any(seed < 0 for seed in self.seeds or ()):
+            raise SettingsError(f"seeds are {self.seeds}, expected 0 or more")
+
+    def scaled(self, epochs: int) -> int:
+        """How many epochs a cell declared with `epochs` gets."""
+        return self.epochs if self.epochs is not None else max(1, round(epochs * self.epochs_scale))

@@ -1,0 +1,230 @@
+"""The page docs/reproduction.md, made of the stores alone: from other results it says other things."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from reproduction import paper
+from reproduction.experiments import EXPERIMENTS
+from reproduction.figures import fingerprint, recorded_fingerprint
+from reproduction.page import prose, regimes, tabular, text
+from reproduction.page.commands import commands
+from reproduction.page.evidence import Evidence
+from reproduction.page.judgement import Judgement
+from reproduction.page.rules import RULES
+from reproduction.records import Record, every_record
+from reproduction.render import markdown, markdown_grid
+from reproduction.render.markdown import escape
+from reproduction.statistics import counted
+from reproduction.summary import MAKERS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reproduction.md"
+FIGURES = ROOT / "docs" / "figures"
+RESULTS = ROOT / "results"
+VERDICTS = ("holds", "holds in part", "does not hold", "not measured")
+HEAD = """# The paper, reproduced
+
+*Made by `python -m reproduction docs` from the files in `results/`; a test makes it again and fails where it
+would change. No number or outcome of an experiment is written by hand; the judgement of the theory is.*
+
+Zhao, Cao and Wang, "Gray Learning from Non-IID Data with Out-of-distribution Samples", says what follows here
+in our words. Each claim is judged by a declared rule, on runs that one command repeats."""
+
+READING_FIGURES = (
+    "In figures a number at the edge of a panel is a value far outside it. Two points are not joined. Dots "
+    "on bars are the settings whose mean the bar is. Methods are compared on the seeds that all of them have."
+)
+
+
+def generate(results: str | Path, figures: str | Path | None = None) -> str:
+    """The whole page, from whatever stores the results folder has.
+
+    Figures are shown where their folder (docs/figures) has one that was drawn from these very results.
+    """
+    folder = FIGURES if figures is None else Path(figures)
+    evidence = Evidence.read(results)
+    judged = {claim.name: RULES[claim.name](evidence) for claim in paper.CLAIMS}
+    claims = [_claim(claim, judged[claim.name], evidence) for claim in paper.CLAIMS]
+    experiments = [_experiment(name, evidence, folder) for name in EXPERIMENTS]
+    parts = [
+        HEAD,
+        _in_short(judged, evidence),
+        prose.HOW_JUDGED,
+        prose.noise(evidence),
+        _overview(judged),
+        "\n\n".join(["## Each claim", *claims]),
+        "\n\n".join(["## Tables and figures", READING_FIGURES, *experiments]),
+        "## Why four tabular rows cannot come from the loss\n\n" + tabular.two_classes(evidence),
+        "## What the released code does to its baselines\n\n" + tabular.released_code(evidence),
+        "## When OOD samples hurt, and what helps\n\n" + regimes.section(evidence),
+        prose.ERRATA,
+        prose.own_numbers(),
+        prose.data(evidence),
+        _provenance(evidence),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _in_short(judged: dict[str, Judgement], evidence: Evidence) -> str:
+    counts: Counter[str] = Counter(judgement.verdict for judgement in judged.values())
+    told = [verdict for verdict in VERDICTS if counts[verdict] or verdict != "not measured"]
+    listed = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in told)
+    weak = sum(judgement.one_seed for judgement in judged.values())
+    resting = f" {weak} of these verdicts rest on one seed." if weak else ""
+    lines = ["## In short", "", f"Of {len(judged)} claims that experiments can judge: {listed}.{resting}", ""]
+    for name in ("images-standard", "tables-standard", "ood-hurts", "calibration-gl", "formula"):
+        judgement = judged[name]
+        claim = next(claim for claim in paper.CLAIMS if claim.name == name)
+        if judgement.parts:
+            measured = f": {judgement.headline}" if judgement.headline else ""
+            lines.append(f"- *{claim.text}* {_capital(judgement.spoken)}{measured}.")
+    found = regimes.regimes([g for g in evidence.every_group if g.get("kind") == "image"])
+    if found:
+        hurt = sum(regime.hurts for regime in found)
+        lines.append(
+            f"- OOD samples cost a point or more in {hurt} of {len(found)} image settings; the table of "
+            "regimes below says where, and what helps there."
+        )
+    return "\n".join(lines)
+
+
+def _plural(verdict: str, count: int) -> str:
+    if count == 1 or verdict == "not measured":
+        return verdict if verdict != "not measured" else "not measured yet"
+    return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}[verdict]
+
+
+def _capital(verdict: str) -> str:
+    """The first letter large, behind its stars."""
+    return verdict[:2] + verdict[2:3].upper() + verdict[3:]
+
+
+def _overview(judged: dict[str, Judgement]) -> str:
+    body = []
+    for claim in paper.CLAIMS:
+        judgement = judged[claim.name]
+        states = f"{judgement.count('yes')} / {judgement.count('open')} / {judgement.count('no')}"
+        body.append(
+            [
+                f"[{escape(claim.text)}](#{claim.name})",
+                judgement.spoken,
+                states if judgement.parts else "-",
+                escape(judgement.headline) or "-",
+                escape(claim.printed) or "-",
+            ]
+        )
+    for place, claim_text, verdict, why in paper.THEORY_CLAIMS:
+        body.append([escape(f"{place}: {claim_text}"), f"**{verdict}**", "-", escape(why), "-"])
+    head = ["claim", "verdict", "yes / open / no", "ours", "the paper's"]
+    return "## Every claim and its verdict\n\n" + markdown_grid(head, body, words=(0, 1, 3, 4))
+
+
+def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
+    lines = [
+        f'<a id="{claim.name}"></a>',
+        f"### {claim.text}",
+        "",
+        f"{claim.place}. {_capital(judgement.spoken)}."
+        + (f" The paper: {claim.printed}." if claim.printed else "")
+        + (f" Ours: {judgement.headline}." if judgement.headline else ""),
+        "",
+        f"Rule: {judgement.rule}",
+    ]
+    if not judgement.parts:
+        cut = evidence.unfinished(judgement.experiment)
+        why = text.CUT_SHORT if cut else text.TOO_LITTLE if judgement.headline else text.NOT_YET
+        return "\n".join([*lines, "", why])
+    measured = [g for g in judgement.groups if any(g.values(method) for method in judgement.methods)]
+    lines += [
+        "",
+        f"Settings: {text.settings(measured)}; {text.seeds(measured, judgement.methods)}; "
+        f"{text.hardware(every_record(measured))}.",
+        "",
+        "Again: " + ", ".join(f"`{command}`" for command in _again(judgement)) + ".",
+        "",
+        f"<details><summary>{counted(len(judgement.parts), 'part')}: {judgement.count('yes')} yes, "
+        f"{judgement.count('open')} open, {judgement.count('no')} no{_tested(judgement)}</summary>",
+        "",
+        markdown_grid(
+            ["part", "shown", "numbers"],
+            [[escape(part.what), part.state, escape(part.numbers)] for part in judgement.parts],
+            words=(0, 1, 2),
+        ),
+        "",
+        "</details>",
+    ]
+    return "\n".join(lines)
+
+
+def _tested(judgement: Judgement) -> str:
+    """How many of the parts that show something do so by a test, where others do by the margin alone."""
+    shown = [part for part in judgement.parts if part.state != "open"]
+    tested = sum(part.tested for part in shown)
+    return f"; shown by a test at 5 %: {tested} of {len(shown)}" if tested else ""
+
+
+def _again(judgement: Judgement) -> list[str]:
+    """Commands by experiment, of the methods that the rule reads: a claim may draw on several."""
+    by_experiment: dict[str, list[Record]] = {}
+    for record in every_record(judgement.groups):
+        if record.method in judgement.methods:
+            by_experiment.setdefault(record.experiment, []).append(record)
+    return list(dict.fromkeys(c for name, members in by_experiment.items() for c in commands(name, members)))
+
+
+def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
+    experiment = EXPERIMENTS[name]
+    found = evidence.records(name)
+    lines = [f"### `{name}`: {experiment.title}", ""]
+    if not found:
+        return "\n".join([*lines, text.NOT_YET, "", f"`python -m reproduction {name}` measures it."])
+    lines.append("Again: " + ", ".join(f"`{command}`" for command in commands(name, found)) + ".")
+    if gaps := text.never_run(name, found):
+        lines += ["", gaps]
+    if warning := text.cut_short(evidence.unfinished(name)):
+        lines += ["", warning]
+    for figure in figures_of(name, evidence, folder):
+        lines += ["", f"![{experiment.title}](figures/{figure})"]
+    tables = MAKERS[name](found)
+    for table in tables:
+        lines += ["", "<details><summary>" + table.title + "</summary>", "", markdown(table), "</details>"]
+    return "\n".join(lines)
+
+
+def figures_of(name: str, evidence: Evidence, folder: Path) -> list[str]:
+    """The figures in a folder that were drawn from these very records."""
+    drawn = fingerprint(name, evidence.drawn(name))
+    every = sorted(folder.glob(f"{name}*.svg"))
+    return [path.name for path in every if recorded_fingerprint(path) == drawn]
+
+
+def _provenance(evidence: Evidence) -> str:
+    lines = ["## What it was measured on", ""]
+    body = []
+    for name in EXPERIMENTS:
+        found = evidence.records(name)
+        if not found:
+            body.append([f"`{name}`", "0", "-", "-", "-", "-"])
+            continue
+        seconds = sum(float(record.measured.get("seconds") or 0.0) for record in found)
+        commits = sorted({str(record.row.get("commit")) for record in found})
+        versions = sorted({str((record.row.get("versions") or {}).get("torch")) for record in found})
+        body.append(
+            [
+                f"`{name}`",
+                str(len(found)),
+                text.hardware(found),
+                f"{seconds / 3600:.1f}",
+                ", ".join(versions),
+                ", ".join(commits[:4]) + (f" and {len(commits) - 4} more" if len(commits) > 4 else ""),
+            ]
+        )
+    head = ["experiment", "runs", "hardware", "hours of training", "torch", "commit"]
+    lines.append(markdown_grid(head, body, words=(0, 2, 4, 5)))
+    if note := text.run_twice(evidence.replaced):
+        lines += ["", note]
+    if note := text.earlier_engine(evidence.records(*EXPERIMENTS)):
+        lines += ["", note]
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""The samples of a cell: what it is trained on, with the truth about each, and what it is tested on."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from graylearn.data import Contaminated, Samples, contaminate, datasets_table, keep_classes, load
+from graylearn.data.catalog.tables import RELEASED
+from graylearn.data.catalog.tasks import paper_task, released_task
+from graylearn.data.splits import hold_out_smallest, stratified_choice, train_test_split
+from graylearn.errors import DataError
+from reproduction.cells import Cell
+from reproduction.stand_ins import group_of, ood_classes
+
+Folder = str | os.PathLike[str] | None
+
+CARRIED = ("wine", "digits")
+"""Sets that scikit-learn brings, beside iris: nothing need be at hand for them."""
+
+
+def files_needed(names: tuple[str, ...], folder: Folder) -> str | None:
+    """ "needs FILE" where one of these datasets or sources of OOD samples is not at hand, else None."""
+    here = {status.name: status for status in datasets_table(folder)}
+    wanted = dict.fromkeys(name.split("/")[0] for name in names)
+    missing = [here[name] for name in wanted if name in here and not here[name].present]
+    return f"needs {' and '.join(status.needs for status in missing)}" if missing else None
+
+
+def cell_samples(cell: Cell, folder: Folder) -> tuple[Contaminated, Samples]:
+    """(train, test) of a cell; the oracle's training set is `train.clean()`."""
+    where = None if folder is None else os.fspath(folder)
+    train, test = _table(cell, where) if cell.kind == "table" else _images(cell, where)
+    if cell.train_size is not None:
+        train = _part(train, cell)
+    return train, test
+
+
+def _table(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
+    released = cell.protocol == "released"
+    samples = _read(cell.dataset, folder, "released" if released else "paper")
+    if released:
+        ood = (
+            RELEASED[cell.dataset].ood
+            if cell.dataset in RELEASED
+            else hold_out_smallest(samples)[1].classes[0]
+        )
+        return released_task(samples, ood, cell.seed)
+    return paper_task(samples, cell.seed, alpha=cell.alpha, labels=_scheme(cell))
+
+
+def _images(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
+    name, _, count = cell.dataset.partition("/")
+    train, test = _read_pictures(name, folder)
+    ood = _ood(cell, train, folder)
+    if count:
+        inside = train.classes[: int(count)]
+        train, test = keep_classes(train, inside), keep_classes(test, inside)
+    mixed = contaminate(
+        train,
+        ood_x=ood,
+        alpha=cell.alpha,
+        labels=_scheme(cell),
+        on_shortage="lower",
+        seed=cell.seed,
+    )
+    return mixed, test
+
+
+def _scheme(cell: Cell) -> Literal["random", "specific"]:
+    """How OOD samples are labelled; of no weight where there are none."""
+    return "specific" if cell.labels == "specific" else "random"
+
+
+def _ood(cell: Cell, train: Samples, folder: str | None) -> Samples:
+    """The samples to draw OOD samples from."""
+    source, _, group = cell.ood.partition("/")
+    if source == "none":
+        return train.take(np.empty(0, dtype=np.int64))
+    if source == "other-classes":
+        _, _, count = cell.dataset.partition("/")
+        if not count:
+            raise DataError(
+                f"{cell.dataset} has no other classes; name how many are in distribution: {cell.dataset}/8"
+            )
+        found = keep_classes(train, train.classes[int(count) :])
+    else:
+        found = ood_classes(source, _read_pictures(source, folder)[0])
+    return group_of(found, int(group)) if group else found
+
+
+def _part(train: Contaminated, cell: Cell) -> Contaminated:
+    """So many in-distribution samples, every class in proportion, with OOD samples for alpha if there are.
+
+    Which in-distribution samples depends on the seed alone, so that the oracle gets the same ones. Protocol
+    "released" takes all OOD samples whatever alpha they give.
+    """
+    inside, ood = np.flatnonzero(~train.is_ood), np.flatnonzero(train.is_ood)
+    size = cell.train_size
+    assert size is not None
+    if size < len(inside):
+        inside = inside[stratified_choice(train.true_y[inside], size, cell.seed)]
+    if cell.protocol != "released":
+        wanted = min(len(ood), round(cell.alpha / (1 - cell.alpha) * len(inside)))
+        ood = np.random.default_rng([cell.seed, 1]).permutation(ood)[:wanted]
+    return train.take(np.sort(np.concatenate([inside, ood])))
+
+
+@lru_cache(maxsize=4)
+def _read(name: str, folder: str | None, protocol: str) -> Samples:
+    """A whole table, read once a process."""
+    if name not in CARRIED:
+        return load(name, folder, split="all", protocol="released" if protocol == "released" else "paper")
+    from sklearn import datasets  # late: it takes a second and real tables do without
+
+    bunch = datasets.load_wine() if name == "wine" else datasets.load_digits()
+    x = pd.DataFrame(bunch.data, columns=[str(column) for column in bunch.feature_names])
+    classes = tuple(str(label) for label in bunch.target_names)
+    return Samples(x, bunch.target.astype(np.int64), classes, np.arange(len(x)), "table")
+
+
+@lru_cache(maxsize=3)
+def _read_pictures(name: str, folder: str | None) -> tuple[Samples, Samples]:
+    """(train, test) of an image set, read once a process."""
+    if name != "digits":
+        return load(name, folder)
+    table = _read("digits", None, "paper")
+    pixels = np.round(table.x.to_numpy() * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8, 1)
+    pixels = pixels.repeat(2, axis=1).repeat(2, axis=2)  # 16 x 16, so that crops leave a digit whole
+    images = Samples(pixels, table.y, table.classes, table.ids, "image")
+    return train_test_split(images, seed=0)

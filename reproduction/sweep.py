@@ -1,0 +1,263 @@
+"""A sweep: run the cells of an experiment that have no result yet, here or on a cluster.
+
+Units of work run one after another in this process, or several at once through joblib; each takes one thread
+of the CPU, so that the numbers do not depend on how many run beside it. The store is written by the sweep
+alone, as results come in: whatever ends it, the next one goes on from there, and several at once share the
+work.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from graylearn.errors import SettingsError
+from graylearn.extras import require
+from graylearn.training.devices import choose
+from reproduction.cells import Cell
+from reproduction.experiments import EXPERIMENTS
+from reproduction.grids import Experiment
+from reproduction.options import Options
+from reproduction.queue import Queue
+from reproduction.sets import files_needed
+from reproduction.store import Row, Store
+from reproduction.units import Failure, Unit, run_unit
+
+
+@dataclass
+class Outcome:
+    """What became of the cells of a sweep."""
+
+    cells: list[Cell]
+    """All that were asked for."""
+    store: Store
+    """Where the results are."""
+    experiment: str
+    """Under which name they are there."""
+    ran: int = 0
+    """Cells that were run now."""
+    elsewhere: int = 0
+    """Cells that another sweep on the same store finished meanwhile."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """By the key of a cell whose data is not at hand, the files it needs."""
+    failed: list[Failure] = field(default_factory=list)
+    """Cells that could not be trained, and why."""
+    left: int = 0
+    """Cells that the time limit left for another sweep."""
+
+    def rows(self) -> list[Row]:
+        """The results of the cells there are, in their order."""
+        found = {row["key"]: row for row in self.store.rows(self.experiment)}
+        return [found[cell.key] for cell in self.cells if cell.key in found]
+
+
+Report = Callable[[Row | Failure, int, int], None]
+"""Called with each result as it comes in, which one it is, and of how many."""
+
+
+def default_store(experiment: Experiment, options: Options) -> Path:
+    """The file of an experiment's results."""
+    if options.store is not None:
+        return options.store
+    return Path("results") / f"{experiment.name}{'-quick' if options.quick else ''}.jsonl"
+
+
+def sweep(
+    experiment: Experiment,
+    options: Options | None = None,
+    report: Report | None = None,
+    begin: Callable[[Outcome, int], None] | None = None,
+) -> Outcome:
+    """Run what an experiment has not run yet; `begin` is told how many cells that are before the first."""
+    options = options or Options()
+    began = time.time()
+    store = Store(default_store(experiment, options))
+    cells = experiment.cells(options)
+    outcome = Outcome(cells, store, experiment.name)
+    since = store.end()  # before the store is asked what is pending: nothing may slip through between
+    if not options.refresh:
+        _borrow(experiment, store, cells)
+    folder = _folder(options)
+    outcome.waiting = _waiting(cells, folder)
+    pending = _pending(outcome, options)
+    if pending:
+        store.check_writable()
+    if begin is not None:
+        begin(outcome, len(pending))
+    deadline = None if options.time_limit is None else began + options.time_limit
+    queue = Queue(store, experiment.name, pending, since)
+    for row in _run(queue, experiment.name, folder, options, deadline):
+        if isinstance(row, Failure):
+            outcome.failed.append(row)
+        else:
+            queue.append(row)
+            outcome.ran += 1
+        outcome.elsewhere = queue.elsewhere
+        if report is not None:
+            report(row, outcome.ran + len(outcome.failed) + outcome.elsewhere, len(pending))
+    outcome.elsewhere = queue.elsewhere
+    outcome.left = len(pending) - outcome.ran - len(outcome.failed) - outcome.elsewhere
+    return outcome
+
+
+def check_store(experiment: Experiment, options: Options) -> None:
+    """Raise if a sweep has cells to run and could not write what it finds."""
+    cells = experiment.cells(options)
+    store = Store(default_store(experiment, options))
+    outcome = Outcome(cells, store, experiment.name, waiting=_waiting(cells, _folder(options)))
+    if _pending(outcome, options):
+        store.check_writable()
+
+
+def _waiting(cells: list[Cell], folder: str | None) -> dict[str, str]:
+    """By the key of a cell whose data is not at hand, the files it needs."""
+    needed = cache(lambda pair: files_needed(pair, folder))
+    return {cell.key: needs for cell in cells if (needs := needed((cell.dataset, cell.ood))) is not None}
+
+
+def _pending(outcome: Outcome, options: Options) -> list[Cell]:
+    """The cells to run: without a result, or all of them to refresh; their data at hand."""
+    cells = outcome.cells
+    if not options.refresh:
+        cells = outcome.store.pending(cells, outcome.experiment)
+    return [cell for cell in cells if cell.key not in outcome.waiting]
+
+
+def _folder(options: Options) -> str | None:
+    """The data folder, told to every worker, whose environment may be another."""
+    if options.data is not None:
+        return os.fspath(options.data.expanduser())
+    return os.environ.get("GRAYLEARN_DATA") or None
+
+
+def _borrow(experiment: Experiment, store: Store, cells: list[Cell]) -> None:
+    """Take over what another experiment measured of the same cells, in this store or in one beside it."""
+    missing = store.pending(cells, experiment.name)
+    beside = [store.path.with_name(f"{name}.jsonl") for name in EXPERIMENTS]
+    for path in dict.fromkeys([store.path, *beside]):
+        if not missing or not path.exists():
+            continue
+        known = {row["key"]: row for row in Store(path).rows()}
+        for cell in missing:
+            if cell.key in known:
+                store.append({**known[cell.key], "experiment": experiment.name})
+        missing = [cell for cell in missing if cell.key not in known]
+
+
+def _run(
+    units: Iterable[Unit], experiment: str, folder: str | None, options: Options, deadline: float | None
+) -> Iterator[Row | Failure]:
+    """Results as they come in; of the units no more are taken than are about to start."""
+    if options.workers == 1 and options.backend == "processes":
+        for unit in units:
+            yield from _rows(unit, experiment, folder, options.device, deadline)
+        return
+    import joblib  # late: what is run in one process does without
+
+    with ExitStack() as stack:
+        stack.enter_context(_backend(options))
+        # joblib takes the data that a worker keeps for a leak, and starts another: nothing is lost by that
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
+        calls: Iterable[Iterable[Unit]] = [units]
+        how = "generator_unordered"
+        if options.backend == "ray":  # its backend hands nothing out before all is done
+            calls, how = _in_turns(units, options.workers), "list"
+        for some in calls:
+            parallel = joblib.Parallel(
+                n_jobs=options.workers, return_as=how, pre_dispatch="n_jobs", batch_size=1
+            )
+            work = joblib.delayed(_all_rows)
+            for rows in parallel(work(u, experiment, folder, options.device, deadline) for u in some):
+                yield from rows
+
+
+def _in_turns(units: Iterable[Unit], size: int) -> Iterator[list[Unit]]:
+    source = iter(units)
+    while some := list(itertools.islice(source, size)):
+        yield some
+
+
+def _all_rows(*arguments: Any) -> list[Row | Failure]:
+    """What a worker hands back."""
+    return list(_rows(*arguments))
+
+
+def _rows(
+    unit: Unit, experiment: str, folder: str | None, device: str | None, deadline: float | None
+) -> Iterator[Row | Failure]:
+    """The results of a unit; past the deadline nothing more of it is trained."""
+    with _one_thread(unit, device):
+        pieces = run_unit(unit, experiment, folder, device)
+        while deadline is None or time.time() < deadline:
+            piece = next(pieces, None)
+            if piece is None:
+                return
+            yield from piece
+
+
+@contextmanager
+def _one_thread(unit: Unit, device: str | None) -> Iterator[None]:
+    """Work on the CPU takes one thread: the last digits of a sum depend on how many share it."""
+    if unit[0].kind == "image" and choose(device).type != "cpu":
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _backend(options: Options) -> Iterator[None]:
+    """joblib's backend as the options ask for it, and the cluster behind it."""
+    import joblib
+
+    with ExitStack() as stack:
+        settings: dict[str, Any] = {"n_jobs": options.workers}
+        if options.backend == "processes":
+            settings |= {"backend": "loky", "inner_max_num_threads": 1}
+        elif options.backend == "dask":
+            distributed = require("distributed", "dask")
+            if options.address is None:
+                cluster = stack.enter_context(
+                    distributed.LocalCluster(
+                        n_workers=options.workers, threads_per_worker=1, dashboard_address=None
+                    )
+                )
+                stack.enter_context(distributed.Client(cluster))
+            else:
+                stack.enter_context(_connected(distributed, options.address))
+            settings["backend"] = "dask"
+        else:
+            ray = require("ray", "ray")
+            require("ray.util.joblib", "ray").register_ray()
+            ray.init(address=options.address, num_cpus=None if options.address else options.workers)
+            stack.callback(ray.shutdown)
+            settings["backend"] = "ray"
+        stack.enter_context(joblib.parallel_config(**settings))
+        yield
+
+
+def _connected(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout="10s")
+    except OSError as error:
+        raise SettingsError(
+            f"no Dask scheduler answers at {address}: start one with `dask scheduler`, or leave the address "
+            "out to start a cluster on this machine"
+        ) from error

@@ -1,0 +1,191 @@
+"""Experiments are lists of cells: what the paper compares, and always what judges it."""
+
+import numpy as np
+import pytest
+
+from graylearn.data import Samples
+from graylearn.errors import DataError, SettingsError
+from reproduction.experiments import EXPERIMENTS
+from reproduction.grids import ALWAYS, CORE
+from reproduction.options import Options
+from reproduction.sets import cell_samples, files_needed
+from reproduction.stand_ins import SHARED_WITH_CIFAR10, group_of, ood_classes
+from reproduction.units import make_units
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("options", [Options(), Options(quick=True), Options(methods=("mae",))])
+def test_no_experiment_goes_without_oracle_gl_gl_label_and_refine(name, options):
+    cells = EXPERIMENTS[name].cells(options)
+    assert set(ALWAYS) <= {cell.method for cell in cells}
+    assert len({cell.key for cell in cells}) == len(cells)
+
+
+def test_the_paper_s_tables_are_declared_whole():
+    table1 = EXPERIMENTS["table1"].cells()
+    columns = {"standard", "mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "gl"}
+    for dataset, ood in [("cifar10", "tiny-imagenet"), ("svhn", "tiny-imagenet"),
+                         ("tiny-imagenet/100", "other-classes"), ("cifar100", "mini-imagenet")]:  # fmt: skip
+        for labels in ("specific", "random"):
+            found = [c for c in table1 if (c.dataset, c.ood, c.labels) == (dataset, ood, labels)]
+            assert columns <= {cell.method for cell in found}
+            assert {(cell.net, cell.alpha, cell.preset, cell.epochs) for cell in found} == {
+                ("resnet18", 0.1, "paper", 200)
+            }
+    table2 = EXPERIMENTS["table2"].cells()
+    assert {(c.net, c.epochs, c.batch_size) for c in table2} == {("mlp-128-128", 10, 16)}
+    assert len({cell.dataset for cell in table2}) == 8
+    assert {cell.seed for cell in table2} == set(range(10))
+    assert {c.alpha for c in EXPERIMENTS["alpha"].cells() if c.method == "gl"} == {
+        n / 20 for n in range(1, 11)
+    }
+    assert len({cell.net for cell in EXPERIMENTS["architectures"].cells()}) == 6
+    sources = {c.ood for c in EXPERIMENTS["sources"].cells() if c.ood.startswith("tiny")}
+    assert sources == {f"tiny-imagenet/{n}" for n in range(10)}
+    assert {c.method for c in EXPERIMENTS["ablation"].cells()} >= {"standard", "nl", "standard+nl", "gl"}
+
+
+def test_calibration_asks_for_cells_that_other_experiments_have():
+    sources = {cell.key for cell in EXPERIMENTS["sources"].cells()}
+    assert {cell.key for cell in EXPERIMENTS["calibration"].cells()} <= sources
+
+
+def test_the_most_telling_cells_come_first():
+    cells = EXPERIMENTS["table1"].cells()
+    core = [cell.method in CORE for cell in cells]
+    assert core == sorted(core, reverse=True)
+    seeds = [cell.seed for cell in cells if cell.method in CORE]
+    assert seeds == sorted(seeds)
+    assert max(seeds) == 2
+
+
+def seeds_of(method, cells, dataset="cifar10"):
+    return {c.seed for c in cells if (c.method, c.dataset, c.ood) == (method, dataset, "tiny-imagenet")}
+
+
+def test_the_seeds_of_a_method_do_not_depend_on_which_others_were_asked_for():
+    cells = EXPERIMENTS["table1"].cells(Options(methods=("mae", "gce")))
+    assert seeds_of("mae", cells) == {0}  # as declared
+    assert seeds_of("gce", cells) == {0}  # declared nowhere: the fewest there are
+    assert seeds_of("standard", cells) == seeds_of("gl", cells) == {0, 1, 2}
+    assert {c.seed for c in EXPERIMENTS["table2"].cells(Options(methods=("gce",)))} == set(range(10))
+    only = EXPERIMENTS["table1"].cells(Options(methods=("gce",), only=True))
+    assert {cell.method for cell in only} == {"gce"}
+
+
+def test_options_change_every_cell():
+    options = Options(
+        methods=("gl", "mae"), only=True, datasets=("tiny-imagenet",), seeds=(7,), epochs_scale=0.1,
+        batch_size=64, train_size=300,
+    )  # fmt: skip
+    cells = EXPERIMENTS["table1"].cells(options)
+    assert {(c.method, c.labels) for c in cells} == {
+        (m, n) for m in ("gl", "mae") for n in ("random", "specific")
+    }
+    assert {(c.dataset, c.seed, c.epochs, c.batch_size, c.train_size) for c in cells} == {
+        ("tiny-imagenet/100", 7, 20, 64, 300)
+    }
+    with pytest.raises(SettingsError, match="has none of the datasets iris, but cifar10"):
+        EXPERIMENTS["table1"].cells(Options(datasets=("iris",)))
+    with pytest.raises(SettingsError, match="table2 has no specific labels, but random ones"):
+        EXPERIMENTS["table2"].cells(Options(labels=("specific",)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"methods": ("glue",)}, "there is no method 'glue'"),
+        ({"protocol": ("mine",)}, "protocol is 'mine'"),
+        ({"epochs": 3, "epochs_scale": 2.0}, "not both"),
+        ({"only": True}, "only needs methods"),
+        ({"workers": 0}, "workers is 0"),
+        ({"backend": "slurm"}, "backend is 'slurm'"),
+        *[
+            ({"epochs_scale": scale}, f"epochs_scale is {scale}, expected a factor above 0")
+            for scale in (0.0, -1.0, float("nan"), float("inf"), 1e7)
+        ],
+        *[({"time_limit": limit}, f"time_limit is {limit}, expected 0") for limit in (-1.0, float("nan"))],
+    ],
+)
+def test_wrong_options_are_refused_in_one_sentence(wrong, message):
+    with pytest.raises(SettingsError, match=message):
+        Options(**wrong)
+
+
+def test_gl_and_its_refined_fit_are_one_unit_and_tables_stack_seeds():
+    images = EXPERIMENTS["calibration"].cells()
+    units = make_units(images)
+    assert sorted(len(unit) for unit in units) == [1] * 5 + [2] * 2
+    assert all([c.method for c in unit] == ["gl", "gl+refine"] for unit in units if len(unit) == 2)
+    for unit in make_units(EXPERIMENTS["table2"].cells()):
+        assert len({(c.dataset, c.method.removesuffix("+refine"), c.seed // 5) for c in unit}) == 1
+
+
+def tiny_like() -> Samples:
+    names = [*SHARED_WITH_CIFAR10.values(), *(f"thing {n}, Res {n}" for n in range(170))]
+    order = np.random.default_rng(0).permutation(200)
+    classes = tuple(names[place] for place in order)
+    return Samples(np.zeros((400, 2, 2, 3), np.uint8), np.arange(400) % 200, classes, np.arange(400), "image")
+
+
+def test_tiny_imagenet_lends_no_class_of_cifar10_and_ten_equal_groups():
+    lent = ood_classes("tiny-imagenet", tiny_like())
+    assert not set(lent.classes) & set(SHARED_WITH_CIFAR10.values())
+    groups = [group_of(lent, number).classes for number in range(10)]
+    assert [len(group) for group in groups] == [17] * 10
+    assert sum(groups, ()) == lent.classes
+    whole = tiny_like()
+    assert ood_classes("svhn", whole) is whole
+    with pytest.raises(DataError, match="no group 10"):
+        group_of(lent, 10)
+
+
+def test_a_file_that_names_the_shared_classes_otherwise_is_refused():
+    strange = tiny_like()
+    renamed = tuple(f"class {place}" for place in range(200))
+    with pytest.raises(DataError, match="shares with CIFAR-10"):
+        ood_classes("tiny-imagenet", Samples(strange.x, strange.y, renamed, strange.ids, "image"))
+
+
+def test_what_is_not_at_hand_says_which_file_it_needs(tmp_path):
+    assert files_needed(("digits/8", "other-classes"), tmp_path) is None
+    assert files_needed(("iris", "smallest-class"), tmp_path) is None
+    assert files_needed(("gene", "smallest-class"), tmp_path) == "needs data.csv, labels.csv"
+    found = files_needed(("cifar100", "mini-imagenet/3"), tmp_path)
+    assert found.startswith("needs cifar-100-python/ or cifar100.npz and mini-imagenet/")
+
+
+def test_the_oracle_trains_on_the_very_samples_that_the_others_have_in_distribution():
+    gl = next(c for c in EXPERIMENTS["table1"].cells(Options(quick=True)) if c.method == "gl")
+    mixed, test = cell_samples(gl, None)
+    clean, same_test = cell_samples(gl.but(method="oracle"), None)
+    assert mixed.alpha == pytest.approx(0.1, abs=0.005)
+    assert (~mixed.is_ood).sum() == gl.train_size
+    np.testing.assert_array_equal(mixed.clean().x, clean.x)
+    np.testing.assert_array_equal(test.ids, same_test.ids)
+    assert test.num_classes == 8
+
+
+def test_a_part_of_a_table_keeps_alpha_and_every_class():
+    cell = next(
+        c for c in EXPERIMENTS["table2"].cells(Options(quick=True, train_size=60)) if c.dataset == "wine"
+    )
+    train, _ = cell_samples(cell, None)
+    assert (~train.is_ood).sum() == 60
+    assert train.is_ood.sum() == round(60 / 9)
+    released, _ = cell_samples(cell.but(protocol="released"), None)
+    assert released.is_ood.sum() == 48  # all of wine's smallest class
+
+
+def test_labels_can_be_asked_for():
+    only_random = EXPERIMENTS["table1"].cells(Options(labels=("random",)))
+    assert {cell.labels for cell in only_random} == {"random", "none"}
+    with pytest.raises(SettingsError, match="labels are 'wrong'"):
+        Options(labels=("wrong",))
+
+
+def test_alphas_can_be_asked_for():
+    cells = EXPERIMENTS["alpha"].cells(Options(alphas=(0.2, 0.5)))
+    assert {cell.alpha for cell in cells if cell.method != "oracle"} == {0.2, 0.5}
+    with pytest.raises(SettingsError, match="alphas are"):
+        Options(alphas=(1.0,))

@@ -1,0 +1,50 @@
+"""Every experiment from the command line to its tables and figures, on the data that scikit-learn carries."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from reproduction.cli.command import app
+from reproduction.experiments import EXPERIMENTS
+from reproduction.options import Options
+from reproduction.store import Store
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all, so that experiments take over what others measured, as in results/."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_quick(name, folder, monkeypatch):
+    monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
+    store, out = folder / f"{name}.jsonl", folder / name
+    words = [name, "--quick", "--store", str(store), "--out", str(out)]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    cells = EXPERIMENTS[name].cells(Options(quick=True))
+    rows = {row["key"]: row for row in Store(store).rows(name)}
+    assert rows.keys() == {cell.key for cell in cells}
+    for row in rows.values():
+        measured = row["measured"]
+        assert 0 <= measured["accuracy"] <= 1
+        assert 0 <= measured["ece"] <= 1
+        assert measured["samples"] > 0
+        assert (measured["ood_samples"] == 0) == (row["cell"]["method"] == "oracle")
+        assert ("reliability" in measured) == (row["cell"]["kind"] == "image")
+    assert {path.suffix for path in out.iterdir()} >= {".md", ".csv", ".tex"}
+    figures = {path.suffix for path in out.iterdir()} & {".png", ".svg"}
+    assert figures in (set(), {".png", ".svg"})
+    before = store.read_bytes()
+    again = CliRunner().invoke(app, [*words[:-2], "--json"], catch_exceptions=False)
+    assert store.read_bytes() == before
+    assert [json.loads(line)["key"] for line in again.stdout.splitlines()] == [cell.key for cell in cells]
+
+
+def test_something_is_learned_from_the_small_data(folder):
+    """Quick is no mock: with networks this small and minutes to spare, chance is still left far behind."""
+    rows = Store(folder / "table2.jsonl").rows("table2")
+    wine = [row["measured"]["accuracy"] for row in rows if row["cell"]["dataset"] == "wine"]
+    assert sum(wine) / len(wine) > 0.75

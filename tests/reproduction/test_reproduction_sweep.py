@@ -1,0 +1,292 @@
+"""Sweeps: what is done is not done twice, whatever ended the last one, and where it runs changes nothing."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import distributed
+import numpy as np
+import pytest
+
+from graylearn.errors import DataError, SettingsError
+from reproduction import sweep, tables, units
+from reproduction.experiments import EXPERIMENTS
+from reproduction.grids import Experiment, Grid, Schedule, Source
+from reproduction.options import Options
+from reproduction.store import Store
+from reproduction.units import Failure
+
+SMALL = Experiment(
+    name="small",
+    title="small",
+    claim="none",
+    grids=(
+        Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 1, 5)),
+        Grid(
+            "image", (Source("digits/8", "other-classes"),), ("standard", "gl", "gl+refine"),
+            nets=("small_cnn-8",), schedules=(Schedule("paper", 1, 32),), train_size=100,
+        ),
+    ),
+    quick=(),
+)  # fmt: skip
+IN_A_CHILD = """
+import sys
+from pathlib import Path
+from reproduction import sweep
+from reproduction.experiments import EXPERIMENTS
+from reproduction.options import Options
+sweep.sweep(EXPERIMENTS["ablation"], Options(quick=True, datasets=("iris", "wine"), store=Path(sys.argv[1])))
+"""
+
+AT_ONCE = """
+import sys, time
+from pathlib import Path
+from reproduction import sweep, tables
+from reproduction.experiments import EXPERIMENTS
+from reproduction.options import Options
+store = Path(sys.argv[1])
+store.with_name(sys.argv[2]).touch()
+while not (store.with_name("0").exists() and store.with_name("1").exists()):
+    time.sleep(0.001)
+sweep.sweep(EXPERIMENTS["ablation"], Options(quick=True, datasets=("iris", "wine"), store=store))
+"""
+
+
+def run(experiment, store, **options):
+    return sweep.sweep(experiment, Options(store=store, **options))
+
+
+def numbers(rows):
+    """What was measured of each cell, less what the clock says."""
+    clocks = ("seconds", "images_per_second")
+    return {
+        row["key"]: {name: value for name, value in row["measured"].items() if name not in clocks}
+        for row in rows
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The small experiment in one process: what every other way must give."""
+    outcome = run(SMALL, tmp_path_factory.mktemp("alone") / "small.jsonl")
+    assert outcome.ran == len(outcome.cells) == len(outcome.rows()) == 12
+    return outcome
+
+
+def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone, monkeypatch):
+    before = alone.store.path.read_bytes()
+    again = run(SMALL, alone.store.path)
+    assert (again.ran, again.left) == (0, 0)
+    assert alone.store.path.read_bytes() == before
+    outcome = sweep.sweep(SMALL, Options(store=alone.store.path, epochs=2, time_limit=0.0))
+    assert outcome.left == 12  # none of the old results serves, and no cell may start
+
+
+def test_a_row_tells_all_that_its_number_rests_on(alone):
+    row = alone.rows()[0]
+    assert set(row) == {"experiment", "key", "cell", "measured", "hardware", "versions", "commit", "time"}
+    assert row["experiment"] == "small"
+    assert {"accuracy", "ece", "seconds", "samples", "ood_samples", "alpha", "ood_auroc"} <= set(
+        row["measured"]
+    )
+    assert row["versions"].keys() >= {"python", "torch", "numpy"}
+    assert os.sep not in json.dumps(row["cell"]).replace("digits/8", "")  # no path of this machine
+
+
+def test_two_processes_give_the_same_numbers(alone, tmp_path):
+    outcome = run(SMALL, tmp_path / "small.jsonl", workers=2)
+    assert numbers(outcome.rows()) == numbers(alone.rows())
+
+
+def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+    ):
+        outcome = run(
+            SMALL, tmp_path / "s.jsonl", backend="dask", address=cluster.scheduler_address, workers=1
+        )
+    assert outcome.ran == 12
+    assert numbers(outcome.rows()) == numbers(alone.rows())
+
+
+def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(tmp_path, monkeypatch):
+    def silent(*_, **__):
+        raise OSError("Timed out")
+
+    monkeypatch.setattr(distributed, "Client", silent)
+    with pytest.raises(SettingsError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        run(SMALL, tmp_path / "small.jsonl", backend="dask", address="tcp://127.0.0.1:1")
+
+
+def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
+    path = tmp_path / "ablation.jsonl"
+    child = subprocess.Popen(
+        [sys.executable, "-c", IN_A_CHILD, str(path)], env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not path.exists() or path.read_bytes().count(b"\n") < 4):
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    survived = path.read_bytes()
+    whole = survived[: survived.rfind(b"\n") + 1]
+    path.write_bytes(whole + b'{"experiment": "ablation", "key": "4f')  # killed in the middle of a line
+    outcome = run(EXPERIMENTS["ablation"], path, quick=True, datasets=("iris", "wine"))
+    done = whole.count(b"\n")
+    assert 4 <= done < len(outcome.cells)
+    assert outcome.ran == len(outcome.cells) - done
+    assert path.read_bytes().startswith(whole)
+    assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
+
+
+def test_cells_of_another_experiment_are_taken_over(alone, tmp_path):
+    other = Experiment("other", "other", "none", SMALL.grids[:1], ())
+    path = tmp_path / "small.jsonl"
+    path.write_bytes(alone.store.path.read_bytes())
+    outcome = run(other, path)
+    assert outcome.ran == 0
+    assert {row["experiment"] for row in outcome.rows()} == {"other"}
+    assert len(Store(path).rows("small")) == 12
+    # and from the store of an experiment that lies beside
+    beside = tmp_path / "mine.jsonl"
+    path.rename(tmp_path / "table1.jsonl")
+    assert run(other, beside).ran == 0
+    assert len(Store(beside).rows("other")) == 9
+
+
+def test_a_refreshed_sweep_runs_again_and_the_new_result_counts(alone, tmp_path):
+    only = Experiment("small", "small", "none", (Grid("table", (Source("iris"),), ("standard",)),), ())
+    path = tmp_path / "small.jsonl"
+    run(only, path)
+    assert run(only, path, refresh=True).ran == 1
+    assert len(path.read_bytes().splitlines()) == 2
+    assert len(Store(path).rows()) == 1
+
+
+def test_a_store_that_cannot_be_written_fails_before_anything_is_trained(tmp_path, monkeypatch):
+    def trains(*_):
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(units, "run_tables", trains)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "gone" / "s.jsonl")  # there is nothing to read, and no folder to write to
+    with pytest.raises(DataError, match="cannot write results to"):
+        run(SMALL, link)
+
+
+def test_a_store_that_has_all_need_not_be_written(alone, monkeypatch):
+    def refuse(_):
+        raise DataError("read-only")
+
+    monkeypatch.setattr(Store, "check_writable", refuse)
+    assert run(SMALL, alone.store.path).ran == 0
+    with pytest.raises(DataError, match="read-only"):
+        run(SMALL, alone.store.path, refresh=True)
+
+
+def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):
+    options = {
+        "datasets": ("gene", "iris"),
+        "methods": ("standard",),
+        "only": True,
+        "seeds": (0,),
+        "epochs": 1,
+    }
+    outcome = run(EXPERIMENTS["table2"], tmp_path / "table2.jsonl", data=tmp_path, **options)
+    assert outcome.ran == 1
+    assert set(outcome.waiting.values()) == {"needs data.csv, labels.csv"}
+    assert [cell.dataset for cell in outcome.cells if cell.key in outcome.waiting] == ["gene"]
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
+    path = tmp_path / "s.jsonl"
+    grid = Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 5))
+    both = Experiment("small", "s", "n", (grid,), ())
+    if refresh:
+        run(both, path)
+    others, heard = [], []
+
+    def report(row, number, total):
+        heard.append((number, total))
+        if not others:
+            others.append(run(both, path, refresh=refresh))
+
+    outcome = sweep.sweep(both, Options(store=path, refresh=refresh), report)
+    assert (outcome.ran, outcome.elsewhere, outcome.left) == (1, 5, 0)
+    assert heard == [(1, 6)]
+    assert others[0].ran == (6 if refresh else 5)
+    assert len(outcome.rows()) == 6
+
+
+@pytest.mark.parametrize("backend", ["processes", "dask"])
+def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_path, backend):
+    seeds = tuple(range(0, 150, 5))  # each a unit of its own
+    many = Experiment("small", "s", "n", (Grid("table", (Source("iris"),), ("standard",), seeds=seeds),), ())
+    store = Store(tmp_path / "s.jsonl")
+
+    def report(row, number, total):
+        if number == 1:
+            for cell in many.cells()[10:]:
+                store.append({**row, "key": cell.key, "cell": cell.to_dict()})
+
+    outcome = sweep.sweep(many, Options(store=store.path, workers=2, backend=backend), report)
+    assert outcome.ran + outcome.elsewhere == len(outcome.rows()) == 30
+    assert outcome.elsewhere > 10
+
+
+def test_two_sweeps_that_begin_together_share_the_work(tmp_path):
+    path = tmp_path / "ablation.jsonl"
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", AT_ONCE, str(path), name], env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        for name in "01"
+    ]
+    assert [child.wait() for child in children] == [0, 0]
+    rows = Store(path).rows()
+    assert len(rows) == 28
+    assert len(path.read_bytes().splitlines()) <= 46  # 56 if each ran everything
+
+
+def test_what_was_trained_when_the_time_was_up_is_stored(tmp_path, monkeypatch):
+    run_tables = units.run_tables
+
+    def slow(unit, folder):
+        measured = run_tables(unit, folder)
+        clock.append(1e6)  # the limit passes while the five seeds of a unit are trained as one stack
+        return measured
+
+    clock, now = [0.0], time.time
+    monkeypatch.setattr(units, "run_tables", slow)
+    monkeypatch.setattr(sweep.time, "time", lambda: now() + clock[-1])
+    grid = Grid("table", (Source("iris"),), ("standard", "gl"), seeds=(0, 1, 2, 3, 4))
+    outcome = run(Experiment("small", "s", "n", (grid,), ()), tmp_path / "s.jsonl", time_limit=600.0)
+    assert (outcome.ran, outcome.left, len(outcome.rows())) == (5, 5, 5)
+
+
+def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):
+    rows = tables._rows.__wrapped__
+
+    def huge(cell, folder):
+        made = rows(cell, folder)
+        x = np.full_like(made.x, 3e38) if cell.seed == 1 else made.x
+        return dataclasses.replace(made, x=x)
+
+    monkeypatch.setattr(tables, "_rows", huge)
+    only = Experiment(
+        "small", "s", "n", (Grid("table", (Source("iris"),), ("standard",), seeds=(0, 1, 2)),), ()
+    )
+    heard = []
+    outcome = sweep.sweep(only, Options(store=tmp_path / "s.jsonl"), lambda *news: heard.append(news))
+    assert [row["cell"]["seed"] for row in outcome.rows()] == [0, 2]
+    assert [failure.cell.seed for failure in outcome.failed] == [1]
+    assert "NaN or infinite" in outcome.failed[0].reason
+    assert [(number, total) for _, number, total in heard] == [(1, 3), (2, 3), (3, 3)]
+    assert isinstance(heard[1][0], Failure)

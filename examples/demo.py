@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import graylearn as gl
-from graylearn.runs import News, RunSettings, run
+from graylearn.runs import RunProgress, RunSettings, run
 
 SEEDS = range(3)
 DATA, RUN = Path("demo-digits.npz"), Path("demo-run")
@@ -99,7 +99,7 @@ def make_run(console: Console) -> None:
     np.savez_compressed(DATA, train_x=dirty.x, train_y=dirty.y, test_x=x_test, test_y=y_test)
     settings = RunSettings(data=str(DATA), split="train", test_split="test", seed=SEEDS[0])
     with console.status(f"writing {RUN}/"):
-        run(settings, RUN, overwrite=True, news=News(quiet=True))
+        run(settings, RUN, overwrite=True, progress=RunProgress(quiet=True))
     console.print(
         f"\nThe same for one file: graylearn fit {DATA} --split train --test-split test --out my-run\n"
         f"Open the report: {(RUN / 'report.html').absolute().as_uri()}"

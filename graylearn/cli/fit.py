@@ -115,7 +115,7 @@ _NOT_SETTINGS = ("out", "settings", "overwrite", "as_json", "quiet")
 
 
 def _run(
-    word: str,
+    command: str,
     given: dict[str, Any],
     settings_file: Path | None,
     out: Path,
@@ -124,7 +124,7 @@ def _run(
     quiet: bool,
 ) -> None:
     from graylearn.cli.show import show_run
-    from graylearn.runs import News, read_settings, run, settings_from
+    from graylearn.runs import RunProgress, read_settings, run, settings_from
 
     values = read_settings(settings_file) if settings_file is not None else {}
     flags_given = {
@@ -132,8 +132,8 @@ def _run(
         for name, value in given.items()
         if value is not None
     }
-    chosen = settings_from(values | flags_given | {"word": word}, "the command line")
-    summary = run(chosen, out, overwrite=overwrite, news=News(quiet=quiet))
+    chosen = settings_from(values | flags_given | {"command": command}, "the command line")
+    summary = run(chosen, out, overwrite=overwrite, progress=RunProgress(quiet=quiet))
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:

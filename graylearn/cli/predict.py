@@ -47,8 +47,8 @@ def predict(
 
       graylearn predict run new-photos/ --out predictions.parquet --reject-at 0.99
     """
-    from graylearn.runs.news import News
     from graylearn.runs.predict import check_out, predict, write_predictions
+    from graylearn.runs.progress import RunProgress
 
     check_out(out, data)
     table = predict(
@@ -56,7 +56,7 @@ def predict(
         data,
         reject_at=reject_at,
         top=top,
-        news=News(quiet=quiet),
+        progress=RunProgress(quiet=quiet),
         split=split,
         separator=separator,
         encoding=encoding,

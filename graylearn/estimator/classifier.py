@@ -22,7 +22,6 @@ from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import DataError
-from graylearn.estimator.attempt import all_or_nothing
 from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
 from graylearn.estimator.committee import (
     can_share_a_stack,
@@ -45,11 +44,12 @@ from graylearn.estimator.parameters import check, method_for
 from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
 from graylearn.estimator.rejection import (
     NONE_OF_THESE,
-    learn_familiar,
+    learn_reference,
     quantiles,
     score_at,
     unfamiliarity,
 )
+from graylearn.estimator.rollback import all_or_nothing
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import Method
@@ -96,7 +96,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     network_ : the trained torch module. encoder_ : how samples become its inputs.
     n_iter_ : epochs trained. members_ : how many networks answer together as `network_`.
     refined_ : whether there was a second fit on what the audit believes.
-    familiar_ : what samples that belong look like, which `ood_score` and `reject_at` compare with.
+    reference_ : what samples that belong look like, which `ood_score` and `reject_at` compare with.
     n_features_in_, feature_names_in_ : as in scikit-learn.
     """
 
@@ -109,7 +109,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     n_iter_: int
     members_: int
     refined_: bool
-    familiar_: dict[str, NDArray[np.float64]]
+    reference_: dict[str, NDArray[np.float64]]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _lasting: LastingOptimizer | None
@@ -203,7 +203,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.refined_ = False
         if self.refine:
             self._fit_again(training_set, ids, seed, checked, goes_on=goes_on)
-        self._get_familiar(training_set, checked)
+        self._learn_reference(training_set, checked)
         return self
 
     @all_or_nothing
@@ -251,7 +251,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             result.history, training_set.rows, training_set.given_y, read_ids(X, len(places))
         )
         self.audit_, self.refined_ = None, False
-        self._get_familiar(training_set, None)
+        self._learn_reference(training_set, None)
         return self
 
     @property
@@ -363,17 +363,17 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             Audit.from_predictions(said, labels, None, ids, classes=classes), mode="held-out"
         )
 
-    def _get_familiar(self, training_set: TrainingSet, validation: Any) -> None:
+    def _learn_reference(self, training_set: TrainingSet, validation: Any) -> None:
         """Remember what samples that belong look like: the unsuspected, and how new ones score."""
         x, label = training_set.x, training_set.y
         if self.audit_ is not None and self.audit_.keep[training_set.rows].any():
             kept = self.audit_.keep[training_set.rows]
             x, label = x[kept], label[kept]
         said = outputs_of(self.network_, x, self.preparation_)
-        familiar = learn_familiar(*said, label)
+        reference = learn_reference(*said, label)
         if validation is not None:
             said = outputs_of(self.network_, validation[0], self.preparation_)
-        self.familiar_ = familiar | {"quantiles": quantiles(unfamiliarity(*said, familiar))}
+        self.reference_ = reference | {"quantiles": quantiles(unfamiliarity(*said, reference))}
 
     def _fit_again(
         self, training_set: TrainingSet, ids: NDArray[Any], seed: int, validation: Any, *, goes_on: bool
@@ -452,16 +452,16 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             logits = self._logits(X)
             return np.asarray(self.classes_[logits.argmax(axis=1)])
         x = self._encoded(X)
-        limit = score_at(reject_at, self.familiar_["quantiles"])
+        limit = score_at(reject_at, self.reference_["quantiles"])
         logits, features = outputs_of(self.network_, x, self.preparation_)
         answer = self.classes_[logits.argmax(axis=1)].astype(object)
-        answer[unfamiliarity(logits, features, self.familiar_) > limit] = NONE_OF_THESE
+        answer[unfamiliarity(logits, features, self.reference_) > limit] = NONE_OF_THESE
         return np.asarray(answer)
 
     def ood_score(self, X: Any) -> NDArray[np.float64]:
         """(N,) how little each sample seems to belong to any class; larger = less likely to belong."""
         x = self._encoded(X)
-        return unfamiliarity(*outputs_of(self.network_, x, self.preparation_), self.familiar_)
+        return unfamiliarity(*outputs_of(self.network_, x, self.preparation_), self.reference_)
 
     # -- keeping --------------------------------------------------------------------------------
 

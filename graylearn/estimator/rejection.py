@@ -29,27 +29,27 @@ _GRID = np.linspace(0.0, 1.0, 1001)
 _SMALLEST_SPREAD = 1e-3
 
 
-def learn_familiar(logits: Floats, features: Floats | None, label: NDArray[np.int64]) -> dict[str, Floats]:
+def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.int64]) -> dict[str, Floats]:
     """What `unfamiliarity` compares with, from training samples that belong.
 
     logits (N, K), features (N, D), label (N,): their network's, and the places of their labels.
     """
-    familiar: dict[str, Floats] = {"entropy": _middle_and_spread(_entropy(logits))}
+    reference: dict[str, Floats] = {"entropy": _middle_and_spread(_entropy(logits))}
     if features is not None:
-        familiar["mean"] = features.mean(axis=0)
-        familiar["spread"] = features.std(axis=0) + 1e-6
-        unit = _unit((features - familiar["mean"]) / familiar["spread"])
+        reference["mean"] = features.mean(axis=0)
+        reference["spread"] = features.std(axis=0) + 1e-6
+        unit = _unit((features - reference["mean"]) / reference["spread"])
         centres = [unit[label == k].mean(axis=0) for k in np.unique(label)]
-        familiar["centres"] = _unit(np.stack(centres))
-        familiar["distance"] = _middle_and_spread(_distance(features, familiar))
-    return familiar
+        reference["centres"] = _unit(np.stack(centres))
+        reference["distance"] = _middle_and_spread(_distance(features, reference))
+    return reference
 
 
-def unfamiliarity(logits: Floats, features: Floats | None, familiar: dict[str, Floats]) -> Floats:
+def unfamiliarity(logits: Floats, features: Floats | None, reference: dict[str, Floats]) -> Floats:
     """(N,) larger = less likely to belong to any class."""
-    score = _in_units(_entropy(logits), familiar["entropy"])
-    if features is not None and "centres" in familiar:
-        score = score + _in_units(_distance(features, familiar), familiar["distance"])
+    score = _in_units(_entropy(logits), reference["entropy"])
+    if features is not None and "centres" in reference:
+        score = score + _in_units(_distance(features, reference), reference["distance"])
     return score
 
 
@@ -73,10 +73,10 @@ def _entropy(logits: Floats) -> Floats:
     return np.asarray(-(np.exp(log_p) * log_p).sum(axis=1))
 
 
-def _distance(features: Floats, familiar: dict[str, Floats]) -> Floats:
+def _distance(features: Floats, reference: dict[str, Floats]) -> Floats:
     """Cosine distance to the nearest class centre."""
-    unit = _unit((features - familiar["mean"]) / familiar["spread"])
-    return np.asarray(1.0 - (unit @ familiar["centres"].T).max(axis=1))
+    unit = _unit((features - reference["mean"]) / reference["spread"])
+    return np.asarray(1.0 - (unit @ reference["centres"].T).max(axis=1))
 
 
 def _unit(rows: Floats) -> Floats:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _FORMAT, _VERSION = "graylearn.GrayClassifier", 1
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
 _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
-_NETWORK, _FAMILIAR = "network.", "familiar."
+_NETWORK, _REFERENCE = "network.", "reference."
 
 
 def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
@@ -57,7 +57,7 @@ def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
         (folder / _MANIFEST).unlink()
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
-    tensors |= {_FAMILIAR + name: torch.from_numpy(value) for name, value in classifier.familiar_.items()}
+    tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
     # clones, because tied weights share memory and channels_last ones are not contiguous
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     with replacing(folder / _WEIGHTS) as partial:
@@ -175,7 +175,8 @@ def _restored(
             "give the one that was saved"
         ) from error
     classifier.network_ = network.eval()
-    classifier.familiar_ = {name: value.numpy() for name, value in _part(tensors, _FAMILIAR).items()}
+    reference = _part(tensors, _REFERENCE) or _part(tensors, "familiar.")  # its name in version 0.1.0
+    classifier.reference_ = {name: value.numpy() for name, value in reference.items()}
     classifier.history_ = History.load(folder / _HISTORY)
     classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None
     return classifier

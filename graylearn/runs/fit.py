@@ -24,8 +24,8 @@ from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.runs.folder import write_json
-from graylearn.runs.news import News
 from graylearn.runs.prepare import Prepared
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.training import Result, Settings
 
@@ -47,7 +47,7 @@ class Stages:
 
     folder: Path
     """The stages of the run folder."""
-    news: News
+    progress: RunProgress
     """Who is told."""
     phase: Phase
     """The stage at work."""
@@ -73,7 +73,7 @@ class StagedClassifier(GrayClassifier):
     def _settings(self, *given: Any, **options: Any) -> Settings:
         """How to train, with checkpoints where one network is trained alone."""
         stages, settings = self.stages, super()._settings(*given, **options)
-        settings = dataclasses.replace(settings, log=stages.news.engine_log)
+        settings = dataclasses.replace(settings, log=stages.progress.engine_log)
         if stages.checkpoint is None:
             return settings
         every = math.ceil(settings.epochs / CHECKPOINTS)
@@ -87,7 +87,7 @@ class StagedClassifier(GrayClassifier):
         stages.checkpoint = stages.folder / f"{stages.phase}-{stages.trainings}"
         stages.trainings += 1
         try:
-            with stages.news.training(_TITLES[stages.phase]) as done:
+            with stages.progress.training(_TITLES[stages.phase]) as done:
                 result, epochs = super()._run(*given, **options)
                 done(result.log)
         finally:
@@ -107,7 +107,7 @@ class StagedClassifier(GrayClassifier):
         if (folder / "audit.json").exists():
             audit = Audit.load(folder)
         else:
-            with stages.news.working(_TITLES["audit"]):
+            with stages.progress.working(_TITLES["audit"]):
                 found = super()._audited(training_set, ids, seed)
             assert found is not None
             audit = found
@@ -117,7 +117,7 @@ class StagedClassifier(GrayClassifier):
 
     def _fit_again(self, *given: Any, **options: Any) -> None:
         """The second fit."""
-        with self.stages.news.working(_TITLES["refined"]):
+        with self.stages.progress.working(_TITLES["refined"]):
             super()._fit_again(*given, **options)
 
 
@@ -137,10 +137,10 @@ class Fitted:
     """One row an epoch, by stage."""
 
 
-def fit_stages(prepared: Prepared, folder: Path, news: News) -> Fitted:
+def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitted:
     """Run every stage that is not finished yet."""
     settings, test = prepared.settings, prepared.test
-    classifier, first_said, logs = _fitted(prepared, folder, news)
+    classifier, first_said, logs = _fitted(prepared, folder, progress)
     audit = classifier.audit_
     assert audit is not None
     said: dict[str, NDArray[np.float64]] = {}
@@ -149,7 +149,7 @@ def fit_stages(prepared: Prepared, folder: Path, news: News) -> Fitted:
         places = places_of(test, classifier)
         if settings.method != "standard":
             standard = make_classifier(settings, method="standard", audit=None, refine=False)
-            standard.stages = Stages(folder, news, "standard", logs=logs)
+            standard.stages = Stages(folder, progress, "standard", logs=logs)
             said["standard"] = standard.fit(prepared.train).predict_proba(test)
         said["gray" if settings.method in ("auto", "gl") else settings.method] = first_said
         if classifier.refined_ or classifier.members_ > 1:
@@ -159,7 +159,7 @@ def fit_stages(prepared: Prepared, folder: Path, news: News) -> Fitted:
 
 
 def _fitted(
-    prepared: Prepared, folder: Path, news: News
+    prepared: Prepared, folder: Path, progress: RunProgress
 ) -> tuple[GrayClassifier, NDArray[np.float64], dict[str, list[dict[str, Any]]]]:
     """The classifier, what its first fit said of the test set, and the logs; from files where finished."""
     finished, said_file, log_file = folder / "fitted", folder / "said.npy", folder / "logs.json"
@@ -173,7 +173,7 @@ def _fitted(
             said.append(fitted.predict_proba(prepared.test))
 
     classifier = make_classifier(prepared.settings)
-    classifier.stages = Stages(folder, news, "first", after_first)
+    classifier.stages = Stages(folder, progress, "first", after_first)
     classifier.fit(prepared.train)
     with replacing(said_file) as partial, partial.open("wb") as file:
         np.save(file, said[0] if said else np.empty((0, len(classifier.classes_))))
@@ -192,7 +192,7 @@ def make_classifier(settings: RunSettings, **others: Any) -> StagedClassifier:
         "learning_rate": settings.learning_rate,
         "augment": settings.augment or None,
         "audit": settings.mode,
-        "refine": settings.refine and settings.word == "fit",
+        "refine": settings.refine and settings.command == "fit",
         "precision": settings.precision,
         "device": settings.device,
         "random_state": settings.seed,

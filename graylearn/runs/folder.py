@@ -89,7 +89,7 @@ class RunFolder:
         """Keep the settings, with the command that repeats the run."""
         comment = (
             f"graylearn {version}; this repeats the run:\n"
-            f"graylearn {settings.word} --settings settings.toml --out ANOTHER_FOLDER"
+            f"graylearn {settings.command} --settings settings.toml --out ANOTHER_FOLDER"
         )
         write_text(self.settings_file, to_toml(settings, comment))
 
@@ -120,7 +120,7 @@ class RunFolder:
         if not self.is_finished:
             return (
                 f"the run in {self.path} is not finished; go on with it first: "
-                f"graylearn {self.settings().word} --settings {self.settings_file} --out {self.path}"
+                f"graylearn {self.settings().command} --settings {self.settings_file} --out {self.path}"
             )
         return f"{missing} is missing; make the run anew"
 

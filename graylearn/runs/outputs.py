@@ -117,7 +117,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
             **{kind: int((members & (audit.kind == k)).sum()) for k, kind in enumerate(KINDS)},
         }
     return {
-        "word": settings.word,
+        "command": settings.command,
         "run": str(folder.path.absolute()),
         "data": settings.data,
         "samples": len(audit),
@@ -137,7 +137,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "test": measured(fitted),
         "seconds": round(seconds, 1),
         "report": str(folder.report.absolute()),
-        "model": str(folder.model.absolute()) if settings.word == "fit" else None,
+        "model": str(folder.model.absolute()) if settings.command == "fit" else None,
     }
 
 

@@ -15,8 +15,8 @@ from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import RunFolder, same_file
-from graylearn.runs.news import News
 from graylearn.runs.prepare import Encoding, read_new
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import changed
 from graylearn.runs.source import Source
 
@@ -38,7 +38,7 @@ def predict(
     encoding: str | None = None,
     no_id: bool | None = None,
     unreadable: Literal["stop", "skip"] | None = None,
-    news: News | None = None,
+    progress: RunProgress | None = None,
 ) -> pd.DataFrame:
     """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
 
@@ -48,23 +48,23 @@ def predict(
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
-    news = news or News()
+    progress = progress or RunProgress()
     folder, path = RunFolder(run), Path(data)
     folder.check_finished()
     reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
     given = {name: value for name, value in reading.items() if value is not None}
     settings = changed(folder.settings(), split=split, **given)
-    if settings.word == "audit":
+    if settings.command == "audit":
         raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
     saved = folder.read_json(folder.data)
     source = Source.from_json(saved["source"])
     way = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
     classifier = GrayClassifier.load(folder.model)
-    with news.working(f"reading {path.name}", bar=False), news.of_warnings():
+    with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():
         samples, features = read_new(path, source, way, settings)
     if way.way == "columns":
-        features = _with_columns(features, classifier, path, news)
-    with news.working(f"predicting {len(samples):,} samples"), news.of_warnings():
+        features = _with_columns(features, classifier, path, progress)
+    with progress.working(f"predicting {len(samples):,} samples"), progress.of_warnings():
         return _answers(samples, features, classifier, reject_at, top)
 
 
@@ -141,7 +141,9 @@ def _answers(
     return table
 
 
-def _with_columns(features: Samples, classifier: GrayClassifier, path: Path, news: News) -> Samples:
+def _with_columns(
+    features: Samples, classifier: GrayClassifier, path: Path, progress: RunProgress
+) -> Samples:
     """The columns that the model reads, in its order; it is told what is missing, strange or new."""
     frame: pd.DataFrame = features.x
     encoder = classifier.encoder_.table
@@ -156,17 +158,17 @@ def _with_columns(features: Samples, classifier: GrayClassifier, path: Path, new
         )
     extra = [str(name) for name in frame.columns if str(name) not in wanted]
     if extra:
-        news.note(f"passing over columns that the model does not read: {', '.join(extra[:10])}")
+        progress.note(f"passing over columns that the model does not read: {', '.join(extra[:10])}")
     for name, known in encoder.categories_.items():
         words = as_words(frame[name])
         new = sorted({word for word in words if word is not None} - set(known["values"]))
         if new and not known["other"] and not known["hashed"]:
             count = int(np.isin(words.astype(object), new).sum())
             shown = ", ".join(new[:5]) + (", ..." if len(new) > 5 else "")
-            news.note(f"column {name!r} holds values never seen in training in {count} rows ({shown})")
+            progress.note(f"column {name!r} holds values never seen in training in {count} rows ({shown})")
     for name, kind in encoder.kinds_.items():
         if kind in ("number", "date") and (lost := _unreadable_cells(frame[name], name, kind)):
-            news.note(
+            progress.note(
                 f"column {name!r} holds {len(lost)} values that are no {kind}, such as {lost[0]!r}: "
                 "taken as missing"
             )

@@ -19,7 +19,7 @@ from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_image
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError
-from graylearn.runs.news import News
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, changed
 from graylearn.runs.source import (
     Source,
@@ -90,27 +90,27 @@ class Prepared:
     """(N,) of each image, where the source is a folder of them."""
 
 
-def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
+def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepared:
     """Read and encode the data of a run."""
     path = Path(settings.data)
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
-    with news.working(f"reading {path.name}", bar=_is_large(path)):
+    with progress.working(f"reading {path.name}", bar=_is_large(path)):
         samples, source = read_labelled(path, settings, size=size, split=settings.split)
         hashes = image_fingerprints(path, samples.ids) if source.form == "folder" else None
         fingerprint = file_fingerprint(path) if hashes is None else joint_fingerprint(samples.ids, hashes)
-    news.say(
+    progress.say(
         f"{len(samples):,} samples ({samples.kind}), {samples.num_classes} classes"
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
     )
     _check_classes(samples, path)
     for alike in alike_labels(samples.classes)[:5]:
-        news.note(
+        progress.note(
             f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals or how accents "
             f"are encoded, and count as {len(alike)} classes; write them alike if they are one"
         )
     if (sentences := _sentences(samples)) is not None:
-        news.note(
+        progress.note(
             f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
         )
     if settings.features == "pixels" and samples.kind != "image":
@@ -119,8 +119,8 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
     if samples.kind == "image":
         settings = changed(settings, features=wants_images)
     encoding = encoding_of(samples, settings, size)
-    news.say(f"learning from {encoding.words}")
-    with news.working(f"encoding {len(samples):,} samples", bar=False):
+    progress.say(f"learning from {encoding.words}")
+    with progress.working(f"encoding {len(samples):,} samples", bar=False):
         features = encoded(samples, encoding, settings, stages)
     held_out = np.zeros(len(samples), dtype=bool)
     test = None
@@ -132,14 +132,14 @@ def prepare(settings: RunSettings, stages: Path, news: News) -> Prepared:
         test = features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
         test_path = Path(settings.test or settings.data)
-        with news.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
+        with progress.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
             read, _ = read_labelled(
                 test_path, settings, size=size, split=settings.test_split, classes=samples.classes
             )
         if read.kind != samples.kind:
             raise DataError(f"{test_path} holds {read.kind} samples but {path} {samples.kind} samples")
         if samples.kind == "table":
-            read = _with_columns_of(samples, read, test_path, news)
+            read = _with_columns_of(samples, read, test_path, progress)
         test = encoded(read, encoding, settings, stages)
     return Prepared(
         settings,
@@ -213,14 +213,16 @@ def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
     return dataclasses.replace(samples, x=rows, kind="array")
 
 
-def _with_columns_of(samples: Samples, read: Samples, path: Path, news: News) -> Samples:
+def _with_columns_of(samples: Samples, read: Samples, path: Path, progress: RunProgress) -> Samples:
     """The rows to test on with the columns of those to learn from, in their order."""
     wanted, found = list(samples.x.columns), list(read.x.columns)
     if missing := [str(name) for name in wanted if name not in found]:
         shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
         raise DataError(f"{path} lacks {len(missing)} of the {len(wanted)} columns to learn from: {shown}")
     if extra := [str(name) for name in found if name not in wanted]:
-        news.note(f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}")
+        progress.note(
+            f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}"
+        )
     return dataclasses.replace(read, x=read.x[wanted])
 
 

@@ -13,21 +13,21 @@ from graylearn.methods import as_method
 from graylearn.runs import outputs
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import FolderTakenError, RunFolder, writing
-from graylearn.runs.news import News
 from graylearn.runs.prepare import Prepared, prepare
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, changed
 from graylearn.training.devices import choose
 
 
 def run(
-    settings: RunSettings, out: str | Path, *, overwrite: bool = False, news: News | None = None
+    settings: RunSettings, out: str | Path, *, overwrite: bool = False, progress: RunProgress | None = None
 ) -> dict[str, Any]:
     """Read, fit, audit, fit again, report; gives the summary of the run that is now in the folder `out`.
 
     A folder that holds an unfinished run of the same settings is gone on with: what was finished is not
     done again, and the result is the same. A finished run is kept unless `overwrite`.
     """
-    news = news or News()
+    progress = progress or RunProgress()
     if not settings.data:
         raise SettingsError("there is no data: name a table, an image folder or an .npz file")
     # refuse a name or a device that is not there before any work is done
@@ -36,23 +36,23 @@ def run(
     settings = _with_absolute_paths(settings)
     version = importlib.metadata.version("graylearn")
     began = time.perf_counter()
-    with writing(out, settings, version, overwrite=overwrite) as folder, news.of_warnings():
-        news.also_to(folder.run_log)
+    with writing(out, settings, version, overwrite=overwrite) as folder, progress.of_warnings():
+        progress.also_to(folder.run_log)
         if folder.is_started:
-            news.say(f"going on with the unfinished run in {folder.path}")
+            progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
-        prepared = prepare(settings, folder.stages, news)
+        prepared = prepare(settings, folder.stages, progress)
         _check_same_data(folder, prepared)
         folder.write_settings(prepared.settings, version)
         outputs.write_data(folder, prepared)
-        fitted = fit_stages(prepared, folder.stages, news)
+        fitted = fit_stages(prepared, folder.stages, progress)
         outputs.write_audit(folder, fitted.audit)
         outputs.write_log(folder, fitted.logs)
-        if settings.word == "fit":
+        if settings.command == "fit":
             fitted.classifier.save(folder.model)
         summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began)
-        with news.working("writing the report"):
+        with progress.working("writing the report"):
             outputs.make_report(folder, prepared, fitted, summary, environment)
         folder.finish(summary)
     return summary

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graylearn.errors import SettingsError
 
-Word = Literal["fit", "audit"]
+Command = Literal["fit", "audit"]
 Features = Literal["auto", "pixels", "embed"]
 Mode = Literal["auto", "held-out", "history"]
 
@@ -23,7 +23,7 @@ Mode = Literal["auto", "held-out", "history"]
 class RunSettings:
     """What to read, how to learn from it and how to judge it. None is chosen by the size of the data."""
 
-    word: Word = "fit"
+    command: Command = "fit"
     """`fit` makes a model and audits its training set, `audit` only finds what does not belong."""
     data: str = ""
     """The data: a table file, an image folder, a manifest of images or an .npz file."""
@@ -146,6 +146,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         raise SettingsError(f"{file} ends in {file.suffix!r}; settings are .toml, .yaml or .yml")
     if not isinstance(values, dict):
         raise SettingsError(f"{file} holds {type(values).__name__}; expected names and values, as in seed: 1")
+    if "word" in values:  # its name in runs of version 0.1.0
+        values["command"] = values.pop("word")
     settings_from(values, str(file))  # refuses what is wrong while the file can still be named
     for name in ("data", "test"):
         if values.get(name):

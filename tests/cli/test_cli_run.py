@@ -16,7 +16,7 @@ from cli_helpers import GRAYLEARN, LABELS, blobs, environment, is_one_sentence, 
 from PIL import Image
 
 from graylearn import runs
-from graylearn.runs import News, RunSettings
+from graylearn.runs import RunProgress, RunSettings
 
 LONG = ("--epochs", "100")
 
@@ -169,8 +169,8 @@ def long_run(tmp_path_factory):
     """A folder with a table and what an uninterrupted long run finds in it."""
     folder = tmp_path_factory.mktemp("long")
     write_csv(folder / "data.csv")
-    settings = RunSettings(word="audit", data=str(folder / "data.csv"), epochs=int(LONG[1]))
-    runs.run(settings, folder / "whole", news=News(quiet=True))
+    settings = RunSettings(command="audit", data=str(folder / "data.csv"), epochs=int(LONG[1]))
+    runs.run(settings, folder / "whole", progress=RunProgress(quiet=True))
     return folder
 
 

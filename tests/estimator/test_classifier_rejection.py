@@ -83,18 +83,18 @@ def test_features_of_any_network_are_read_and_no_hook_stays(iris):
     x, x_test, y, _ = iris
     network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     classifier = GrayClassifier(network=network, random_state=0, device="cpu", audit=None, epochs=5).fit(x, y)
-    assert classifier.familiar_["centres"].shape == (3, 8)
+    assert classifier.reference_["centres"].shape == (3, 8)
     scores = classifier.ood_score(x_test)
     assert not any(module._forward_pre_hooks for module in classifier.network_.modules())
     # the part that is not entropy falls as the cosine to the nearest class centre rises
     entropy = scipy.stats.entropy(classifier.predict_proba(x_test), axis=1)
-    middle, spread = classifier.familiar_["entropy"]
+    middle, spread = classifier.reference_["entropy"]
     rest = scores - np.arcsinh((entropy - middle) / spread)
     with torch.no_grad():
         encoded = torch.from_numpy(classifier.encoder_.transform(x_test))
         features = classifier.network_[:2](encoded).double().numpy()
-    unit = normalize((features - classifier.familiar_["mean"]) / classifier.familiar_["spread"])
-    nearest = (unit @ classifier.familiar_["centres"].T).max(axis=1)
+    unit = normalize((features - classifier.reference_["mean"]) / classifier.reference_["spread"])
+    nearest = (unit @ classifier.reference_["centres"].T).max(axis=1)
     assert scipy.stats.spearmanr(rest, -nearest).statistic > 0.999
 
 
@@ -105,7 +105,7 @@ def test_scores_compare_with_the_training_samples_that_are_not_suspected(dirty):
     with torch.no_grad():
         encoded = torch.from_numpy(classifier.encoder_.transform(dirty.x[keep]))
         features = classifier.network_.forward_features(encoded).double().numpy()
-    np.testing.assert_allclose(classifier.familiar_["mean"], features.mean(axis=0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(classifier.reference_["mean"], features.mean(axis=0), rtol=1e-4, atol=1e-6)
     # without a validation set, the share is that of these samples
     refused = [answer is None for answer in classifier.predict(dirty.x[keep], reject_at=0.9)]
     assert np.mean(refused) == pytest.approx(0.1, abs=0.005)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from graylearn.errors import CheckpointError
@@ -150,16 +151,33 @@ def test_damage_is_noticed(name, fitted, tmp_path):
         GrayClassifier.load(tmp_path)
 
 
-def test_a_manifest_written_by_another_hand_is_an_error_and_nothing_worse(fitted, tmp_path):
+def signed(folder, **changes):
+    """Change the manifest, with the right checksum, as someone who means it would write."""
+    whole = json.loads((folder / "model.json").read_text())
+    content = whole["model"] | changes
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    (folder / "model.json").write_text(json.dumps(whole | {"model": content, "sha256": digest}))
+
+
+def test_a_model_of_version_0_1_0_is_read(fitted, flowers, tmp_path):
     fitted.save(tmp_path)
-    whole = json.loads((tmp_path / "model.json").read_text())
-    content = whole["model"]
+    file = tmp_path / "weights.safetensors"
+    named = {name.replace("reference.", "familiar."): value for name, value in load_file(file).items()}
+    assert any(name.startswith("familiar.") for name in named)
+    save_file(named, file)
+    content = file.read_bytes()
+    files = json.loads((tmp_path / "model.json").read_text())["model"]["files"]
+    signature = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    signed(tmp_path, files=files | {file.name: signature})
+    x, _ = flowers
+    np.testing.assert_array_equal(GrayClassifier.load(tmp_path).ood_score(x), fitted.ood_score(x))
+
+
+def test_a_manifest_written_by_another_hand_is_an_error_and_nothing_worse(fitted, tmp_path):
     for name in ("parameters", "classes", "classes_type", "encoder", "files"):
         for value in (None, 7, "x", [None], {"a": {"is": "method", "name": "gl", "fields": {"x": 1}}}):
-            changed = content | {name: value}
-            # with the right checksum, as someone who means it would write
-            digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()
-            (tmp_path / "model.json").write_text(json.dumps(whole | {"model": changed, "sha256": digest}))
+            fitted.save(tmp_path)
+            signed(tmp_path, **{name: value})
             with pytest.raises(CheckpointError):
                 GrayClassifier.load(tmp_path)
 

@@ -7,9 +7,9 @@ import pyarrow.parquet
 import pytest
 
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.news import News
 from graylearn.runs.outputs import write_data
 from graylearn.runs.prepare import prepare
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 
@@ -27,7 +27,7 @@ def finished(tmp_path):
         chosen = RunSettings(data=str(data), **settings)
         folder = RunFolder(tmp_path / "run")
         folder.path.mkdir()
-        prepared = prepare(chosen, tmp_path / "stages", News(quiet=True))
+        prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
         folder.write_settings(prepared.settings, "0")
         write_data(folder, prepared)
         ids = [str(name) for name in prepared.train.ids]

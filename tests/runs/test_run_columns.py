@@ -5,8 +5,8 @@ import pytest
 
 from graylearn.data.readers.tables import table_from_pandas
 from graylearn.errors import DataError
-from graylearn.runs.news import News
 from graylearn.runs.prepare import prepare
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import Columns, find_columns
 
@@ -54,7 +54,7 @@ def test_labels_that_look_alike_are_told(tmp_path, capsys):
     path = tmp_path / "a.csv"
     labels = ["Yes", "yes ", "no", "caf\u00e9", "cafe\u0301", "7"] * 2
     path.write_text("a,label\n" + "".join(f"{row},{label}\n" for row, label in enumerate(labels)))
-    prepare(RunSettings(data=str(path)), tmp_path, News())
+    prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
     told = " ".join(capsys.readouterr().err.split())
     assert "the labels 'Yes' and 'yes ' differ only in blanks, capitals or how accents" in told
     assert "count as 2 classes" in told
@@ -67,12 +67,12 @@ def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, cap
     rows.to_csv(tmp_path / "train.csv", index=False)
     rows[["label", "b", "a"]].assign(more=1).to_csv(tmp_path / "test.csv", index=False)
     settings = RunSettings(data=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"))
-    prepared = prepare(settings, tmp_path, News())
+    prepared = prepare(settings, tmp_path, RunProgress())
     assert prepared.test.x.equals(prepared.train.x)
     assert "note: passing over columns of test.csv that are not learned from: more" in capsys.readouterr().err
     rows.drop(columns="b").to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(DataError, match=r"test\.csv lacks 1 of the 2 columns to learn from: b"):
-        prepare(settings, tmp_path, News())
+        prepare(settings, tmp_path, RunProgress())
 
 
 @pytest.mark.parametrize(("kind", "told"), [("sentence", True), ("category", False), ("number", False)])
@@ -81,5 +81,5 @@ def test_a_column_of_sentences_alone_is_told(tmp_path, capsys, kind, told):
     cell = {"sentence": "it broke after {} days", "category": "made of wood", "number": "{}.5"}[kind]
     rows = "".join(f"{cell.format(row)},{row % 2}\n" for row in range(30))
     path.write_text("review,label\n" + rows)
-    prepare(RunSettings(data=str(path)), tmp_path, News())
+    prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
     assert ("--text review would learn from what they say" in capsys.readouterr().err) == told

@@ -7,10 +7,10 @@ from PIL import Image
 from run_helpers import blobs
 
 from graylearn.errors import DataError, SettingsError
-from graylearn.runs import News, RunSettings, run
+from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.predict import check_out, predict, write_predictions
 
-QUIET = News(quiet=True)
+QUIET = RunProgress(quiet=True)
 
 
 def frame_of(seed):
@@ -26,7 +26,7 @@ def fitted(tmp_path_factory):
     frame, y = frame_of(0)
     frame.assign(label=y + 10).to_csv(folder / "train.csv", index=False)
     settings = RunSettings(data=str(folder / "train.csv"), epochs=15, refine=False)
-    run(settings, folder / "run", news=QUIET)
+    run(settings, folder / "run", progress=QUIET)
     return folder / "run"
 
 
@@ -34,19 +34,19 @@ def test_new_rows_need_no_label_and_no_order(fitted, tmp_path):
     frame, y = frame_of(1)
     frame[["colour", "three", "one", "two"]].assign(more=1).to_csv(tmp_path / "new.csv", index=False)
     frame.assign(label=y + 10).to_csv(tmp_path / "with.csv", index=False)
-    found = predict(fitted, tmp_path / "new.csv", news=QUIET)
+    found = predict(fitted, tmp_path / "new.csv", progress=QUIET)
     assert found.columns.tolist() == ["id", "class", "probability", "class_2", "probability_2", "ood_score"]
     assert (found["class"] == y + 10).mean() > 0.9
     assert found["id"].tolist() == list(range(2, 92))
     assert (found["probability"] >= found["probability_2"]).all()
-    pd.testing.assert_frame_equal(found, predict(fitted, tmp_path / "with.csv", news=QUIET))
+    pd.testing.assert_frame_equal(found, predict(fitted, tmp_path / "with.csv", progress=QUIET))
 
 
 def test_strangers_are_none_of_these(fitted, tmp_path):
     frame, _ = frame_of(1)
     strange = frame.head(10).assign(one=-9.0, two=-9.0, three=-9.0)
     pd.concat([frame, strange]).to_csv(tmp_path / "new.csv", index=False)
-    found = predict(fitted, tmp_path / "new.csv", reject_at=0.95, top=1, news=QUIET)
+    found = predict(fitted, tmp_path / "new.csv", reject_at=0.95, top=1, progress=QUIET)
     assert found.columns.tolist() == ["id", "class", "probability", "ood_score", "none_of_these"]
     assert found["class"].isna().equals(found["none_of_these"])
     assert found["ood_score"].tail(10).min() > found["ood_score"].head(90).median()
@@ -57,13 +57,13 @@ def test_missing_columns_are_named(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame[["one", "colour"]].to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(DataError, match="lacks 2 of the 4 columns that the model reads: two, three"):
-        predict(fitted, tmp_path / "new.csv", news=QUIET)
+        predict(fitted, tmp_path / "new.csv", progress=QUIET)
 
 
 def test_new_categories_are_told_and_answered(fitted, tmp_path, capsys):
     frame, _ = frame_of(1)
     frame.assign(colour="mauve").to_csv(tmp_path / "new.csv", index=False)
-    found = predict(fitted, tmp_path / "new.csv", news=News())
+    found = predict(fitted, tmp_path / "new.csv", progress=RunProgress())
     assert len(found) == 90
     told = capsys.readouterr().err
     assert "column 'colour' holds values never seen in training in 90 rows (mauve)" in told
@@ -73,14 +73,14 @@ def test_text_in_a_column_of_numbers_is_an_error(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame.assign(one="many").to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(DataError, match="'one'"):
-        predict(fitted, tmp_path / "new.csv", news=QUIET)
+        predict(fitted, tmp_path / "new.csv", progress=QUIET)
 
 
 def test_some_text_among_numbers_is_told(fitted, tmp_path, capsys):
     frame, _ = frame_of(1)
     frame["one"] = ["many", "few", *frame["one"].astype(str)[2:]]
     frame.to_csv(tmp_path / "new.csv", index=False)
-    assert len(predict(fitted, tmp_path / "new.csv", news=News())) == 90
+    assert len(predict(fitted, tmp_path / "new.csv", progress=RunProgress())) == 90
     told = capsys.readouterr().err
     assert "column 'one' holds 2 values that are no number, such as 'many': taken as missing" in told
 
@@ -88,11 +88,11 @@ def test_some_text_among_numbers_is_told(fitted, tmp_path, capsys):
 def test_new_data_may_be_written_otherwise(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame.to_csv(tmp_path / "plain.csv", index=False)
-    expected = predict(fitted, tmp_path / "plain.csv", news=QUIET)
+    expected = predict(fitted, tmp_path / "plain.csv", progress=QUIET)
     frame.assign(note="b\xeate, brute").to_csv(tmp_path / "new.csv", index=False, sep="~", encoding="latin-1")
     with pytest.raises(DataError, match="is not utf-8"):
-        predict(fitted, tmp_path / "new.csv", news=QUIET)
-    found = predict(fitted, tmp_path / "new.csv", separator="~", encoding="latin-1", news=QUIET)
+        predict(fitted, tmp_path / "new.csv", progress=QUIET)
+    found = predict(fitted, tmp_path / "new.csv", separator="~", encoding="latin-1", progress=QUIET)
     pd.testing.assert_frame_equal(found, expected)
 
 
@@ -100,11 +100,15 @@ def test_ids_that_occur_twice_can_be_passed_over(tmp_path):
     frame, y = frame_of(0)
     frame = frame.assign(id=np.arange(90), label=y)
     frame.to_csv(tmp_path / "train.csv", index=False)
-    run(RunSettings(data=str(tmp_path / "train.csv"), epochs=1, refine=False), tmp_path / "run", news=QUIET)
+    run(
+        RunSettings(data=str(tmp_path / "train.csv"), epochs=1, refine=False),
+        tmp_path / "run",
+        progress=QUIET,
+    )
     frame.assign(id=7).to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(DataError, match="make ids unique"):
-        predict(tmp_path / "run", tmp_path / "new.csv", news=QUIET)
-    found = predict(tmp_path / "run", tmp_path / "new.csv", no_id=True, news=QUIET)
+        predict(tmp_path / "run", tmp_path / "new.csv", progress=QUIET)
+    found = predict(tmp_path / "run", tmp_path / "new.csv", no_id=True, progress=QUIET)
     assert found["id"].tolist() == list(range(2, 92))
 
 
@@ -115,26 +119,28 @@ def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys, monkeyp
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (8, 8), (250 * (place % 2), place, 0)).save(path)
     settings = RunSettings(data=str(tmp_path / "photos"), features="pixels", size=8, epochs=1, refine=False)
-    run(settings, tmp_path / "run", news=QUIET)
+    run(settings, tmp_path / "run", progress=QUIET)
     (tmp_path / "photos" / "0" / "0.png").write_bytes(b"broken")
     with pytest.raises(DataError, match="1 of 12 images cannot be read"):
-        predict(tmp_path / "run", tmp_path / "photos", news=QUIET)
-    one = predict(tmp_path / "run", tmp_path / "photos" / "1" / "3.png", news=QUIET)
+        predict(tmp_path / "run", tmp_path / "photos", progress=QUIET)
+    one = predict(tmp_path / "run", tmp_path / "photos" / "1" / "3.png", progress=QUIET)
     assert one["id"].tolist() == ["3.png"]
-    assert len(predict(tmp_path / "run", tmp_path / "photos", unreadable="skip", news=News())) == 11
+    assert (
+        len(predict(tmp_path / "run", tmp_path / "photos", unreadable="skip", progress=RunProgress())) == 11
+    )
     assert "note: 1 of 12 images cannot be read and are left out" in capsys.readouterr().err
 
 
 def test_another_kind_of_data_is_an_error(fitted, tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "one.jpg")
     with pytest.raises(DataError, match="holds image samples but the model was fitted on table samples"):
-        predict(fitted, tmp_path / "one.jpg", news=QUIET)
+        predict(fitted, tmp_path / "one.jpg", progress=QUIET)
     (tmp_path / "new.XLSX").write_bytes(b"PK")
     with pytest.raises(DataError, match="save it as CSV"):
-        predict(fitted, tmp_path / "new.XLSX", news=QUIET)
+        predict(fitted, tmp_path / "new.XLSX", progress=QUIET)
     np.savez(tmp_path / "new.npz", x=np.zeros((3, 4)))
     with pytest.raises(DataError, match="holds array samples but the model was fitted on table samples"):
-        predict(fitted, tmp_path / "new.npz", news=QUIET)
+        predict(fitted, tmp_path / "new.npz", progress=QUIET)
 
 
 def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
@@ -153,7 +159,7 @@ def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
 def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame.to_csv(tmp_path / "new.csv", index=False)
-    found = predict(fitted, tmp_path / "new.csv", news=QUIET)
+    found = predict(fitted, tmp_path / "new.csv", progress=QUIET)
     for name, read in (
         ("p.csv", pd.read_csv),
         ("p.tsv", lambda path: pd.read_csv(path, sep="\t")),

@@ -13,7 +13,7 @@ from run_helpers import write_blobs
 from graylearn.audit import Audit
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.runs import News, RunSettings, outputs, read_settings, run, settings_from
+from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, run, settings_from
 from graylearn.runs.fit import StagedClassifier
 from graylearn.runs.folder import FolderTakenError
 from graylearn.training.loop import Loop
@@ -27,7 +27,7 @@ def settings_for(data, **changes):
 
 
 def quiet(settings, out, **options):
-    return run(settings, out, news=News(quiet=True), **options)
+    return run(settings, out, progress=RunProgress(quiet=True), **options)
 
 
 def contents(folder):
@@ -190,7 +190,7 @@ def test_other_data_are_not_gone_on_with(tmp_path, monkeypatch):
 
 def test_an_audit_alone_keeps_no_model(made, tmp_path):
     data, _, _ = made
-    summary = quiet(settings_for(data, word="audit", test_share=None), tmp_path / "run")
+    summary = quiet(settings_for(data, command="audit", test_share=None), tmp_path / "run")
     assert summary["model"] is None
     assert not (tmp_path / "run" / "model").exists()
     assert (tmp_path / "run" / "report.html").exists()

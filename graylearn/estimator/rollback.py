@@ -21,7 +21,7 @@ def all_or_nothing(
     """
 
     @wraps(method)
-    def attempt(self: Model, /, *given: Given.args, **options: Given.kwargs) -> Answer:
+    def whole(self: Model, /, *given: Given.args, **options: Given.kwargs) -> Answer:
         values: dict[str, Any] = vars(self)
         before = dict(values)
         try:
@@ -31,4 +31,4 @@ def all_or_nothing(
             values.update(before)
             raise
 
-    return attempt
+    return whole

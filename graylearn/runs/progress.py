@@ -15,10 +15,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from graylearn.data.encoding.columns import DataWarning
 from graylearn.runs.folder import open_to_append
 
-_WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is news
+_WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
 
 
-class News:
+class RunProgress:
     """Tells a person on standard error, and later readers in run.log."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -57,7 +57,7 @@ class News:
     def of_warnings(self) -> Iterator[None]:
         """Tell warnings as notes, in the words of settings."""
         with warnings.catch_warnings():
-            warnings.simplefilter("always", DataWarning)  # news are told once, whoever read before
+            warnings.simplefilter("always", DataWarning)  # each is told once, whoever read before
             warnings.showwarning = lambda message, *_, **__: self.note(_in_settings(str(message)))
             yield
 
@@ -66,7 +66,7 @@ class News:
         """Show that something is being done; without `bar` where it shows a bar of its own."""
         began, was_busy = time.perf_counter(), self._busy
         shows = bar and not was_busy and self.console.is_terminal and not self.console.quiet
-        progress = Progress(
+        bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
@@ -77,8 +77,8 @@ class News:
         )
         self._busy = was_busy or shows
         try:
-            with progress:
-                progress.add_task(title, total=None)
+            with bars:
+                bars.add_task(title, total=None)
                 yield
         finally:
             self._busy = was_busy

@@ -45,7 +45,7 @@ def main() -> None:
                 for shared in (False, True):
                     # with no batch norm in sight the engine leaves the last batch as it is
                     seen = ["batch norm"] if shared else []
-                    with mock.patch("graylearn.training.single.batch_norms", return_value=seen):
+                    with mock.patch("graylearn.training.train.batch_norms", return_value=seen):
                         found = accuracy(
                             (x[:count], y[:count]), test, seed, method="standard", preset=preset,
                             epochs=SETTINGS["epochs"], batch_size=BATCH,

@@ -57,7 +57,7 @@ __all__ = [
     "train_stack",
 ]
 
-_ROOMS = (
+_MODULES = (
     "data",
     "errors",
     "estimator",
@@ -85,29 +85,29 @@ _NAMES = {
     "methods": ("METHODS", "Method", "make_method"),
     "training": ("History", "Result", "train", "train_stack"),
 }
-_ROOM_OF = {name: room for room, names in _NAMES.items() for name in names}
+_HOME = {name: package for package, names in _NAMES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
     def __getattr__(name: str) -> Any:
-        if name in _ROOMS:
+        if name in _MODULES:
             return import_module(f"{__name__}.{name}")
-        if name not in _ROOM_OF:
+        if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ROOMS, *__all__})
+    return sorted({*globals(), *_MODULES, *__all__})
 
 
 class _Package(ModuleType):
-    """This package, whose `audit` is the function although a room has the same name.
+    """This package, whose `audit` is the function although a package has the same name.
 
-    Whoever first imports the room makes Python set it as an attribute of the package.
+    Whoever first imports that package makes Python set it as an attribute of the package.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

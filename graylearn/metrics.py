@@ -71,14 +71,14 @@ def reliability(probabilities: ArrayLike, target: ArrayLike, bins: int = 20) -> 
     _check_bins(bins)
     confidence, correct = _confidence_and_correct(probabilities, target)
     edges = np.arange(bins + 1) / bins  # not linspace: i / bins is the double nearest to the true border
-    place = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
-    count = np.bincount(place, minlength=bins)
+    bin_index = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
+    count = np.bincount(bin_index, minlength=bins)
     with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin is the NaN we want
         return Reliability(
             edges=edges,
             count=count.astype(np.int64),
-            accuracy=np.bincount(place, weights=correct, minlength=bins) / count,
-            confidence=np.bincount(place, weights=confidence, minlength=bins) / count,
+            accuracy=np.bincount(bin_index, weights=correct, minlength=bins) / count,
+            confidence=np.bincount(bin_index, weights=confidence, minlength=bins) / count,
         )
 
 
@@ -162,7 +162,7 @@ def _numpy(values: ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def _finite_floats(values: npt.NDArray[Any], name: str) -> _Floats:
-    """The values as float64; NaN has no place in an ordering."""
+    """The values as float64; NaN cannot be ordered."""
     floats = values.astype(np.float64)
     if bad := int(np.isnan(floats).sum()):
         raise DataError(f"{name} holds {bad} NaN of {floats.size} values, expected none: drop or mend those")
@@ -199,7 +199,7 @@ def _confidence_and_correct(probabilities: ArrayLike, target: ArrayLike) -> tupl
     if labels.min() < 0 or labels.max() >= values.shape[1]:
         raise DataError(
             f"target has labels {labels.min()} to {labels.max()} but probabilities have {values.shape[1]} "
-            f"classes (0..{values.shape[1] - 1}): give places of classes"
+            f"classes (0..{values.shape[1] - 1}): give indices of classes"
         )
     return values.max(axis=1), (values.argmax(axis=1) == labels).astype(np.float64)
 

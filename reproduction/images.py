@@ -74,7 +74,7 @@ def _fit(
         log="none",
     )
     seconds = time.perf_counter() - began
-    result.whole()
+    result.raise_if_interrupted()
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
     measured |= trained(train_set, result.history, clean=clean)
     measured["train_accuracy"] = result.log[-1]["accuracy"]

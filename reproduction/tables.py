@@ -225,7 +225,7 @@ def _fit(fits: Sequence[Fit]) -> None:
             sample_weight=fit.weight,
             log="none",
         )
-        fit.result.whole()
+        fit.result.raise_if_interrupted()
         fit.seconds += time.perf_counter() - began
 
 
@@ -244,7 +244,7 @@ def _fit_stack(fits: Sequence[Fit]) -> None:
         sample_weight=np.stack(weights) if weights else None,
         log="none",
     )
-    results[0].whole()
+    results[0].raise_if_interrupted()
     share = (time.perf_counter() - began) / len(fits)
     for fit, result in zip(fits, results, strict=True):
         fit.result, fit.seconds = result, fit.seconds + share

@@ -82,4 +82,4 @@ def train_for_history(
         device=device,
         log="none",
     )
-    return result.whole().history
+    return result.raise_if_interrupted().history

@@ -32,7 +32,7 @@ def apply(
         Literal["keep", "drop", "suggested"],
         typer.Option("--suspects", help="What becomes of suspects without a decision."),
     ] = "keep",
-    link: Annotated[bool, typer.Option("--link", help="Hard links in the place of copied images.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
     as_json: flags.AsJson = False,
 ) -> None:

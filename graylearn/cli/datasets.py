@@ -57,7 +57,7 @@ def datasets(
             "" if row.present else row.needs,
         )
     console = Console()
-    # a pipe has no width: give every column its own room rather than fold at 80
+    # a pipe has no width: let every column be as wide as it needs rather than fold at 80
     (console if console.is_terminal else Console(width=240)).print(table)
 
 

@@ -14,7 +14,7 @@ from graylearn.cli.errors import plain
 
 
 def console() -> Console:
-    """Standard output; a pipe has no width, so give tables their room."""
+    """Standard output; a pipe has no width, so tables are given one."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(width=120, highlight=False)
 

@@ -309,7 +309,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             sample_weight=weight if (weight != weight[0]).any() else None,
             validation=validation,
             callbacks=() if best is None else (best,),
-        ).whole()
+        ).raise_if_interrupted()
         if best is None:
             return result, len(result.log)
         result.model.load_state_dict(best.weights)

@@ -84,7 +84,7 @@ def train_committee(
         settings=settings,
         sample_weight=weight if (weight != weight[0]).any() else None,
     )
-    members = [result.whole().model for result in results]
+    members = [result.raise_if_interrupted().model for result in results]
     return joined([member for member in members if isinstance(member, MLP)]), len(results[0].log)
 
 
@@ -114,7 +114,9 @@ def fold_probabilities(
         settings=settings,
         sample_weight=weight,
     )
-    parts = [(np.flatnonzero(fold == held), result.whole()) for held, result in enumerate(results)]
+    parts = [
+        (np.flatnonzero(fold == held), result.raise_if_interrupted()) for held, result in enumerate(results)
+    ]
     said = [(rows, softmax(result.predict_logits(x[rows]), axis=1)) for rows, result in parts if len(rows)]
     probability = np.zeros((len(x), said[0][1].shape[1]))
     for rows, values in said:

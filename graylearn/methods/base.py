@@ -65,7 +65,7 @@ class Step:
     target: Tensor
     """(N,) given labels."""
     index: Tensor
-    """(N,) place of each sample in the training set."""
+    """(N,) index of each sample in the training set."""
     output: Output
     epoch: int
     """Counted from 0."""

@@ -36,7 +36,7 @@ class DiverseSelfPaced(SelfPaced):
         order = by_loss[targets[by_loss].argsort(stable=True)]  # by class, then by loss
         counts = torch.bincount(targets, minlength=self.task.num_classes)
         first = counts.cumsum(0) - counts  # where each class begins in the order
-        places = torch.arange(len(targets), device=targets.device)
+        positions = torch.arange(len(targets), device=targets.device)
         rank = torch.empty_like(losses)
-        rank[order] = (places - first[targets[order]] + 1).to(losses.dtype)
+        rank[order] = (positions - first[targets[order]] + 1).to(losses.dtype)
         return rank

@@ -131,7 +131,7 @@ def _labelled(x: ArrayLike, y: ArrayLike, name: str) -> _Labelled:
             "(N, ...) and (N,) with N of at least 4: each half needs two samples"
         )
     if labels.is_floating_point() or labels.min() < 0:
-        raise DataError(f"y_{name} holds negative or broken numbers, expected places of classes from 0 on")
+        raise DataError(f"y_{name} holds negative or broken numbers, expected indices of classes from 0 on")
     if not samples.isfinite().all():
         raise DataError(f"x_{name} holds NaN or infinite values, expected finite ones: fill or drop them")
     return _Labelled(samples, labels.long())

@@ -7,8 +7,8 @@ from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import PRESETS, Settings
-from graylearn.training.single import Result, train
 from graylearn.training.stack import train_stack
+from graylearn.training.train import Result, train
 
 __all__ = [
     "PRESETS",

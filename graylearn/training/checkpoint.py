@@ -35,7 +35,7 @@ from graylearn.data.npz import read_arrays
 from graylearn.errors import CheckpointError
 
 MANIFEST = "checkpoint.json"
-_FORMAT = 1
+_FORMAT = 2
 _OURS = re.compile(r"\d{5,}-\d{7,}-[0-9a-f]{8}|\.partial-[0-9a-f]{8}")
 _FILES = ("weights.safetensors", "state.npz", "state.json")
 
@@ -48,7 +48,7 @@ def has_checkpoint(folder: str | Path) -> bool:
 def save_checkpoint(
     folder: str | Path, weights: dict[str, Tensor], state: dict[str, Any], *, epoch: int, step: int
 ) -> None:
-    """Write a checkpoint to `folder` in the place of the one there, named after the epochs and steps done."""
+    """Write a checkpoint to `folder` instead of the one there, named after the epochs and steps done."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     token = secrets.token_hex(4)
@@ -127,7 +127,7 @@ def write_atomic(path: Path, text: str) -> None:
 
 
 def pack(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """`value` as JSON can hold it; arrays and tensors go to `arrays`, named in their place."""
+    """`value` as JSON can hold it; arrays and tensors go to `arrays`, named where they stood."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -82,7 +82,7 @@ class History:
     # -- filled by the engine -------------------------------------------------------------------
 
     def start_epoch(self, epoch: int) -> None:
-        """Make room for `epoch`: its row begins as not seen."""
+        """Begin `epoch`: its row starts as not seen."""
         row = epoch % len(self._label)
         self._label[row].fill_(torch.nan)
         self._max[row].fill_(torch.nan)

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.training import seeding
-from graylearn.training.assignment import Assignment
 from graylearn.training.checkpoint import save_checkpoint
+from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
@@ -54,7 +54,7 @@ class Loop:
         models: Sequence[nn.Module],
         learner: Learner,
         source: BatchSource,
-        assignment: Assignment,
+        dispatch: Dispatch,
         history: History,
         settings: Settings,
         base_rate: float,
@@ -66,7 +66,7 @@ class Loop:
         validate: Callable[[], dict[str, float]] | None = None,
     ) -> None:
         self.models, self.learner, self.source = models, learner, source
-        self.assignment, self.history, self.settings = assignment, history, settings
+        self.dispatch, self.history, self.settings = dispatch, history, settings
         self.base_rate, self.weights = base_rate, weights
         self.logs, self.reporter, self.identity = logs, reporter, identity
         self.callbacks, self.validate = callbacks, validate
@@ -96,11 +96,11 @@ class Loop:
     def _run_epoch(self) -> bool:
         """Train the rest of the epoch; False where the user asked to stop on the way."""
         epoch, settings, source = self.epoch, self.settings, self.source
-        learner, assignment, meter = self.learner, self.assignment, self.meter
+        learner, dispatch, meter = self.learner, self.dispatch, self.meter
         resumed = None
         if self.step == 0:
             self.history.start_epoch(epoch)
-            assignment.start_epoch(epoch)
+            dispatch.start_epoch(epoch)
             meter.start(epoch, 0)
         seeding.seed_global(settings.seed, "epoch", epoch)
         if self.step > 0 and self.random_state is not None:
@@ -112,7 +112,7 @@ class Loop:
         self.epoch_began = time.perf_counter()
         reported = self.epoch_began
         steps, per_step = source.steps, settings.schedule.per_step
-        scales = assignment.rate_scales(epoch)
+        scales = dispatch.rate_scales(epoch)
         # an epoch stopped after its last step has no step to come, and its row tells the rate of the last
         self._set_rates(scales, epoch, min(self.step, steps - 1), steps)
         every = settings.checkpoint_steps
@@ -120,7 +120,7 @@ class Loop:
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
             output = learner.forward(batch.inputs)
-            losses = assignment.losses(batch, output, epoch)
+            losses = dispatch.losses(batch, output, epoch)
             learner.update(losses, self._weight_of(batch.index))
             self.step += 1
             if meter.add(batch, output, losses):
@@ -140,7 +140,7 @@ class Loop:
         """Close the epoch: history, method, log, callbacks, checkpoint; True where the run ends here."""
         epoch, settings = self.epoch, self.settings
         self.history.end_epoch(epoch)
-        self.assignment.end_epoch(epoch)
+        self.dispatch.end_epoch(epoch)
         self.learner.sync()
         seconds = self.seconds_before + time.perf_counter() - self.epoch_began
         self.seconds_before = 0.0
@@ -226,7 +226,7 @@ class Loop:
             "step": self.step,
             "stopped": stopped,
             "optimizer": self.learner.optimizer_state(),
-            "assignment": self.assignment.state(),
+            "dispatch": self.dispatch.state(),
             "history": self.history.state(),
             "meter": self.meter.state(),
             "random": seeding.global_state(self.device),
@@ -241,14 +241,14 @@ class Loop:
         self.learner.load_optimizer_state(state["optimizer"])
         self.history.load_state(state["history"])
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
-        self.assignment.load_state(state["assignment"])
+        self.dispatch.load_state(state["dispatch"])
         self.seconds_before = float(state["seconds"])
         if state["stopped"]:
             self.epoch, self.step = self.settings.epochs, 0
         if self.step > 0:
             # what a method makes anew each epoch and does not keep, then what it keeps as it was
-            self.assignment.start_epoch(self.epoch)
-            self.assignment.load_state(state["assignment"])
+            self.dispatch.start_epoch(self.epoch)
+            self.dispatch.load_state(state["dispatch"])
             self.meter.start(self.epoch, self.step)
             self.meter.load_state(state["meter"])
             self.random_state = state["random"]

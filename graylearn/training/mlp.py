@@ -164,7 +164,7 @@ class MLPLearner:
         return views
 
     def _parts(self, gradient: Tensor, model: int | None) -> list[Part]:
-        """The layers of all models, or of one, with their places in `gradient`."""
+        """The layers of all models, or of one, each with its part of `gradient`."""
         parts = []
         for values, slopes, layer in zip(
             self._views(self.flat), self._views(gradient), self.layers, strict=True

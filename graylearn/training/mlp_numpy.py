@@ -69,21 +69,21 @@ class NumpyPasses(TorchPasses):
         rows: Floats = done.slopes[0].numpy().reshape(hidden[-1].shape)
         stacked = rows.ndim == 3
         sums_as_torch = self.as_torch or done.who != "all"
-        for place in range(len(parts) - 1, -1, -1):
-            weight, _, weight_gradient = arrays[place]
-            bias_gradient = parts[place][1][1]
-            np.matmul(hidden[place].swapaxes(-1, -2), rows, out=weight_gradient)
+        for index in range(len(parts) - 1, -1, -1):
+            weight, _, weight_gradient = arrays[index]
+            bias_gradient = parts[index][1][1]
+            np.matmul(hidden[index].swapaxes(-1, -2), rows, out=weight_gradient)
             if sums_as_torch:
                 torch.sum(torch.from_numpy(rows), -2, keepdim=stacked, out=bias_gradient)
             else:
                 np.add.reduce(rows, axis=-2, keepdims=stacked, out=bias_gradient.numpy())
-            if place == 0:
+            if index == 0:
                 break
             rows = np.matmul(rows, weight.swapaxes(-1, -2))
-            if len(done.slopes) == 2 and place == len(parts) - 1:
+            if len(done.slopes) == 2 and index == len(parts) - 1:
                 rows += done.slopes[1].numpy().reshape(rows.shape)
-            rows *= np.sign(hidden[place])  # 0 where ReLU or dropout closed a unit, else positive
-            dropout = parts[place - 1][2].dropout
+            rows *= np.sign(hidden[index])  # 0 where ReLU or dropout closed a unit, else positive
+            dropout = parts[index - 1][2].dropout
             if dropout:
                 rows *= np.float32(1 / (1 - dropout))
 

@@ -66,17 +66,17 @@ class TorchPasses:
         parts, hidden = self.parts[done.who], done.hidden
         slope = done.slopes[0].reshape(hidden[-1].shape)
         multiply: Any = torch.bmm if slope.ndim == 3 else torch.mm
-        for place in range(len(parts) - 1, -1, -1):
-            (weight, _), (weight_gradient, bias_gradient), _ = parts[place]
-            multiply(hidden[place].mT, slope, out=weight_gradient)
+        for index in range(len(parts) - 1, -1, -1):
+            (weight, _), (weight_gradient, bias_gradient), _ = parts[index]
+            multiply(hidden[index].mT, slope, out=weight_gradient)
             torch.sum(slope, -2, keepdim=slope.ndim == 3, out=bias_gradient)
-            if place == 0:
+            if index == 0:
                 break
             slope = multiply(slope, weight.mT)
-            if len(done.slopes) == 2 and place == len(parts) - 1:
+            if len(done.slopes) == 2 and index == len(parts) - 1:
                 slope += done.slopes[1].reshape(slope.shape)
-            slope *= hidden[place].sign()  # 0 where ReLU or dropout closed a unit, else positive
-            dropout = parts[place - 1][2].dropout
+            slope *= hidden[index].sign()  # 0 where ReLU or dropout closed a unit, else positive
+            dropout = parts[index - 1][2].dropout
             if dropout:
                 slope *= 1 / (1 - dropout)
 

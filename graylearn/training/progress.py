@@ -34,7 +34,7 @@ class RunLog:
 
 
 class Reporter(Protocol):
-    """Where news of a run goes."""
+    """Where a run shows how far it is."""
 
     def __enter__(self) -> Reporter: ...
 

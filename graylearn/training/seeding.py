@@ -1,4 +1,4 @@
-"""The one place that seeds: every random number of a run comes from its seed by a name.
+"""Seeding: every random number of a run comes from its seed by a name.
 
 Streams are derived by hashing (seed, words), so that the order of an epoch or the start of a method
 needs no state: a resumed run asks for the same words and gets the same numbers.

@@ -223,8 +223,8 @@ def _stream_preparation(
     scale = None
     if pixels:
         if hasattr(data, "__getitem__") and not isinstance(data, DataLoader):
-            places = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
-            batch = torch.stack([torch.as_tensor(split_item(data[int(place)])[0]) for place in places])
+            rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
+            batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
         scale = PixelScale.measure(as_nhwc(batch))
     return Preparation(
         scale=scale,
@@ -242,8 +242,8 @@ def _example(preparation: Preparation, samples: Tensor) -> Tensor:
 
 def _fingerprint(samples: Tensor, labels: Tensor) -> str:
     """A hash of the labels, the shape and some rows spread over the set."""
-    places = np.unique(np.linspace(0, len(samples) - 1, _FINGERPRINT_ROWS).astype(int))
+    rows = np.unique(np.linspace(0, len(samples) - 1, _FINGERPRINT_ROWS).astype(int))
     digest = hashlib.sha256(json.dumps([list(samples.shape), str(samples.dtype)]).encode())
     digest.update(labels.cpu().long().numpy().tobytes())
-    digest.update(np.ascontiguousarray(samples[torch.from_numpy(places)].cpu().numpy()).tobytes())
+    digest.update(np.ascontiguousarray(samples[torch.from_numpy(rows)].cpu().numpy()).tobytes())
     return digest.hexdigest()

@@ -15,7 +15,7 @@ from graylearn.data.batches.base import Order, Preparation, StackBatches
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
-from graylearn.training.assignment import Assignment
+from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.loop import Loop
 from graylearn.training.mlp import MLPLearner, mlp_layers
@@ -24,7 +24,7 @@ from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, resolve
-from graylearn.training.single import Result, weights_for
+from graylearn.training.train import Result, weights_for
 
 
 def train_stack(
@@ -73,11 +73,11 @@ def train_stack(
         raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
     count = _count(models, methods, seeds)
     numbers = [int(seeds)] * count if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    teachers = _teachers(methods, count)
+    chosen_methods = _chosen_methods(methods, count)
     where = devices.choose(chosen.device)
     with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
         nets = _made(models, numbers) if callable(models) else list(models)
-        return _train(nets, data, teachers, numbers, chosen, where, sample_weight, began)
+        return _train(nets, data, chosen_methods, numbers, chosen, where, sample_weight, began)
 
 
 def _train(
@@ -124,14 +124,14 @@ def _train(
     features = any(method.needs_features for method in methods)
     learner = MLPLearner(models, layers[0], settings.optimizer, device, features=features)
     history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
-    assignment = Assignment(
+    dispatch = Dispatch(
         methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
     )
     loop = Loop(
         models=models,
         learner=learner,
         source=source,
-        assignment=assignment,
+        dispatch=dispatch,
         history=history,
         settings=settings,
         base_rate=settings.optimizer.learning_rate,
@@ -143,14 +143,14 @@ def _train(
     with devices.threads_for(learner, settings.batch_size, device):
         loop.run()
     results = []
-    for place, model in enumerate(models):
+    for index, model in enumerate(models):
         model.eval()
         results.append(
             Result(
                 model,
-                loop.logs[place].rows,
-                history.part(place * samples, (place + 1) * samples),
-                dataclasses.replace(settings, seed=seeds[place]),
+                loop.logs[index].rows,
+                history.part(index * samples, (index + 1) * samples),
+                dataclasses.replace(settings, seed=seeds[index]),
                 Preparation(),
                 loop.interrupted,
                 time.perf_counter() - began,
@@ -195,15 +195,15 @@ def _count(models: Any, methods: Any, seeds: Any) -> int:
     return next(iter(lengths.values()))
 
 
-def _teachers(methods: str | Method | Sequence[str | Method], count: int) -> list[Method]:
+def _chosen_methods(methods: str | Method | Sequence[str | Method], count: int) -> list[Method]:
     listed = [methods] * count if isinstance(methods, str | Method) else list(methods)
-    teachers = [as_method(copy.deepcopy(item)) for item in listed]
-    for teacher in teachers:
-        if teacher.networks != 1:
+    chosen_methods = [as_method(copy.deepcopy(item)) for item in listed]
+    for method in chosen_methods:
+        if method.networks != 1:
             raise SettingsError(
-                f"{type(teacher).__name__} trains two networks, which a stack cannot give: train it alone"
+                f"{type(method).__name__} trains two networks, which a stack cannot give: train it alone"
             )
-    return teachers
+    return chosen_methods
 
 
 def _made(make: Callable[[], nn.Module], seeds: list[int]) -> list[nn.Module]:

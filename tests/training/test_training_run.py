@@ -176,9 +176,9 @@ def test_ctrl_c_at_the_very_end_is_not_forgotten():
     assert len(result.log) == 1
     assert result.interrupted
     with pytest.raises(KeyboardInterrupt):
-        result.whole()
+        result.raise_if_interrupted()
     undisturbed = train(mlp(), blobs(), epochs=1, log="none")
-    assert undisturbed.whole() is undisturbed
+    assert undisturbed.raise_if_interrupted() is undisturbed
 
 
 def test_the_second_ctrl_c_stops_at_once():

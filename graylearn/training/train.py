@@ -20,8 +20,8 @@ from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
-from graylearn.training.assignment import Assignment
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint
+from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
@@ -54,8 +54,8 @@ class Result:
     seconds: float = 0.0
     """Wall time of this call."""
 
-    def whole(self) -> Result:
-        """This result, for whoever must not go on with half a run: KeyboardInterrupt where Ctrl-C came."""
+    def raise_if_interrupted(self) -> Result:
+        """This result; KeyboardInterrupt where Ctrl-C ended the run early."""
         if self.interrupted:
             raise KeyboardInterrupt
         return self
@@ -131,7 +131,7 @@ def train(
         history_bytes=history_bytes,
         log=log,
     )
-    teacher = as_method(method)
+    chosen_method = as_method(method)
     called = [callbacks] if callable(callbacks) else list(callbacks)
     for callback in called:
         if not callable(callback):
@@ -141,7 +141,7 @@ def train(
     check_kind(data)
     where = devices.choose(chosen.device)
     with seeding.seeded(chosen.seed, where), devices.prepared(where, chosen.deterministic):
-        return _train(model, data, teacher, chosen, where, sample_weight, validation, called, began)
+        return _train(model, data, chosen_method, chosen, where, sample_weight, validation, called, began)
 
 
 def _train(
@@ -171,7 +171,7 @@ def _train(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
     learner, rate = _learner(model, method, settings, device, training, bfloat16)
-    assignment = Assignment(
+    dispatch = Dispatch(
         [method],
         learner,
         history,
@@ -197,7 +197,7 @@ def _train(
         models=[model],
         learner=learner,
         source=source,
-        assignment=assignment,
+        dispatch=dispatch,
         history=history,
         settings=settings,
         base_rate=rate,

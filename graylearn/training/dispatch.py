@@ -45,7 +45,7 @@ class _Group:
     generator: torch.Generator
 
 
-class Assignment:
+class Dispatch:
     """The methods of a run: one for a single model, one a group of models for a stack."""
 
     def __init__(
@@ -78,8 +78,8 @@ class Assignment:
             generator = seeding.generator(device, seeds[model], "method")
             self.groups.append(_Group(method, model, 1, generator))
         self.calls: dict[int, list[_Group]] = {}
-        # the place of each group's first sample, once for each of its models: (models, 1)
-        self.first_places = torch.tensor(
+        # the index of each group's first sample, once for each of its models: (models, 1)
+        self.first_index = torch.tensor(
             [[group.first * self.num_samples] for group in self.groups for _ in range(group.models)],
             device=device,
         )
@@ -126,10 +126,10 @@ class Assignment:
         size = batch.inputs.shape[1]
         groups = self._calls(output.logits, size)
         sizes = [group.models * size for group in groups]
-        index = (batch.index.view(-1, size) - self.first_places).view(-1)
+        index = (batch.index.view(-1, size) - self.first_index).view(-1)
         features = [None] * len(sizes) if output.features is None else output.features.split_with_sizes(sizes)
         parts = []
-        for group, inputs, target, places, logits, penultimate in zip(
+        for group, inputs, target, own_index, logits, penultimate in zip(
             groups,
             batch.inputs.flatten(0, 1).split_with_sizes(sizes),
             batch.target.split_with_sizes(sizes),
@@ -139,7 +139,7 @@ class Assignment:
             strict=True,
         ):
             own = Output(logits, penultimate)
-            step = Step(inputs, target, places, own, epoch, self._forward_of(group))
+            step = Step(inputs, target, own_index, own, epoch, self._forward_of(group))
             parts.append(_checked(group.method.loss(step), target))
         return torch.cat(parts)
 

@@ -186,7 +186,7 @@ class Fused(torch.autograd.Function):
         if ctx.spent or not ctx.want:
             gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
             sweep(logits, target, rule, scale, gradient)
-        if checks.is_batched(received):  # several gradients at once do not fit in the place of one
+        if checks.is_batched(received):  # several gradients at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing
         ctx.spent = True  # scaled in place below, so a second backward must start afresh
         if not (ctx.summed and received.device.type == "cpu" and received.item() == 1):

@@ -82,7 +82,7 @@ def layout(logits: Tensor) -> Layout:
 
 
 def suits(logits: Tensor) -> bool:
-    """Whether the kernels take these logits well; a door that says no leads to the fused form."""
+    """Whether the kernels take these logits well; where not, the fused form is taken."""
     if logits.dtype not in DTYPES or logits.ndim == 0 or logits.numel() == 0:
         return False
     return logits.ndim <= 2 or logits.shape[1] <= STRIDED or logits.movedim(1, -1).is_contiguous()

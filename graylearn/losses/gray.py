@@ -2,7 +2,7 @@
 
     L_M = C * L_G + (1 - C) * L_C,   L_G = -log Q_y,   L_C = -sum_{k != y} log(1 - Q_k),   Q = softmax(logits)
 
-One door, four implementations of the same numbers: `reference` (plain torch), `fused` (closed form, any
+One function, four implementations of the same numbers: `reference` (plain torch), `fused` (closed form, any
 device), `triton` (CUDA kernels), and the one of small.py for small batches on the CPU. With K = 2 the loss
 is cross entropy, whatever the confidence.
 """

@@ -1,30 +1,26 @@
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 """Triton kernels of the Gray loss: the logits are read once and the gradient is written once.
 
-Notation as in reference.py, one row at a time: Q = softmax(z), m the largest logit, m2 the second largest
-(m2 = m where two classes tie), y the label, C the confidence, x_k = Q_k. Two ways through a row:
-
-series   no class has Q > 1/16 (1/32 in the half types). Then -log(1 - x) and x / (1 - x) are short power
-         series in x, so six (four) sums of powers of e = exp(z - m) give the loss, and the gradient is a
-         polynomial in e: no logarithm and no division per element. The half types need half the bytes, so
-         it takes the shorter series to stay bound by memory there.
-exact    any row. The largest class, if it is one, is left out of every sum and gets its own
-         1 - Q = sum of the others, so nothing cancels and nothing overflows; all other x are <= 1/2.
-
-`small_rows` holds a tile of whole rows in registers and goes the exact way; `large_row` takes one row a
-program, in registers if it fits and in blocks otherwise. A row whose label cannot be a class turns NaN, loss
-and gradient: raising from a kernel would need a synchronisation, and a NaN is not overlooked.
+`small_rows` holds a tile of whole rows in registers and goes the exact way of kernel_math.py; `large_row`
+takes one row a program, in registers if it fits and in blocks otherwise. A row whose label cannot be a class
+turns NaN, loss and gradient: raising from a kernel would need a synchronisation, and a NaN is not overlooked.
 """
 
 import triton
 import triton.language as tl
 
-# How `confidence` is found; the door's strings map to these.
-MAX, LABEL, GIVEN = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
-# Sum of exp(z - m) from which the series holds, by its number of terms: what is left out is at most
-# (1/16)^5 = 1e-6 of a gradient and (1/16)^6 = 6e-8 of a loss with six, 3e-5 and 2e-7 with four.
-SERIES_FROM_6 = tl.constexpr(16.0)
-SERIES_FROM_4 = tl.constexpr(32.0)
+from graylearn.losses.kernel_math import (
+    SERIES_FROM_4,
+    SERIES_FROM_6,
+    exact_head,
+    exact_row,
+    given_confidence,
+    minus_log1m,
+    row_scale,
+    series_gradient,
+    series_row,
+)
+
 # What gpu.start relies on: a compiled kernel does not depend on these.
 _NUMBERS = ["num_rows", "inner", "ignore_index", "scale"]
 _POINTERS = ["target", "confidence", "weight", "norm", "row_grad", "loss_out", "total"]
@@ -32,168 +28,20 @@ SUM_BLOCK = tl.constexpr(1024)  # partial sums the last program reads at a time
 
 
 @triton.jit
-def _minus_log1m(x):
-    """-log(1 - x) for 0 <= x <= 1/2: a degree 9 Chebyshev fit of -log(1 - x) / x, relative error 4e-9."""
-    p = 1.7336119416751055 * x - 2.4589618644883524
-    p = p * x + 1.9598705591708114
-    p = p * x - 0.5900886953161766
-    p = p * x + 0.3407464690042016
-    p = p * x + 0.17544077312792983
-    p = p * x + 0.2519567942093966
-    p = p * x + 0.33325516200473815
-    p = p * x + 0.5000011985840265
-    p = p * x + 0.9999999969965206
-    return p * x
-
-
-@triton.jit
-def _log1p(s):
-    """log(1 + s) for s >= 0 to float32 precision, also where s is tiny: 2 atanh(s / (2 + s))."""
-    t = s / (2.0 + s)
-    u = t * t
-    series = 2.0 * t * (1.0 + u * (1.0 / 3 + u * (1.0 / 5 + u * (1.0 / 7 + u * (1.0 / 9 + u / 11)))))
-    return tl.where(s < 0.5, series, tl.log(1.0 + s))
-
-
-@triton.jit
-def _mix(C, keep, given, rejected):
-    """C * given + keep * rejected, where a weight of zero beats an infinite loss."""
-    return tl.where(C == 0.0, 0.0, C * given) + tl.where(keep == 0.0, 0.0, keep * rejected)
-
-
-@triton.jit
-def _row_scale(scale, norm, weight, row_grad, rows, y, ok, valid, WEIGHT: tl.constexpr, NORM: tl.constexpr,
-               ROW_GRAD: tl.constexpr):  # fmt: skip
-    """What each row is multiplied by: weight of its class, the mean's divisor, what backward was given."""
-    factor = tl.where(ok, scale, float("nan"))
-    if NORM:
-        factor *= tl.load(norm)
-    if WEIGHT:
-        factor *= tl.load(weight + y, mask=valid, other=0.0).to(tl.float32)
-    if ROW_GRAD:
-        factor *= tl.load(row_grad + rows, mask=valid, other=0.0).to(tl.float32)
-    return tl.where(valid, factor, 0.0)
-
-
-@triton.jit
-def _given_confidence(confidence, rows, valid, MODE: tl.constexpr):
-    """The caller's confidence, NaN where it is outside [0, 1]; unused otherwise."""
-    C = tl.where(valid, 0.0, 0.0)
-    if MODE == GIVEN:
-        C = tl.load(confidence + rows, mask=valid, other=0.0).to(tl.float32)
-        C = tl.where((C >= 0.0) & (C <= 1.0), C, float("nan"))
-    return C
-
-
-@triton.jit
-def _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE: tl.constexpr, TERMS: tl.constexpr):
-    """Loss of a row from its power sums; 1 / S; both factors of the gradient; the gradient at the label.
-
-    The gradient elsewhere is e * (first + keep * inv * (x + x^2 + ...)).
-    """
-    inv = 1.0 / s1
-    p2 = s2 * inv * inv
-    p3 = s3 * inv * inv * inv
-    p4 = s4 * (inv * inv) * (inv * inv)
-    logs = p2 / 2 + p3 / 3 + p4 / 4
-    odds = p2 + p3 + p4
-    if TERMS == 6:
-        p5 = s5 * (inv * inv) * (inv * inv) * inv
-        p6 = s6 * (inv * inv) * (inv * inv) * (inv * inv)
-        logs += p5 / 5 + p6 / 6
-        odds += p5 + p6
-    x_y = tl.exp(z_y - m) * inv
-    # These leave the label out by taking its term off the sum: no cancellation, the largest class stays in.
-    rejected = 1.0 + logs - _minus_log1m(x_y)
-    odds = 1.0 + odds - x_y / (1.0 - x_y)
-    C = inv
-    if MODE == LABEL:
-        C = x_y
-    if MODE == GIVEN:
-        C = given
-    keep = 1.0 - C
-    loss = _mix(C, keep, tl.log(s1) + (m - z_y), rejected)
-    first = inv * (C - keep * odds + keep)
-    at_label = C * (x_y - 1.0) - keep * x_y * odds
-    return loss, inv, first, keep, at_label
-
-
-@triton.jit
-def _series_gradient(e, inv, first, keep, TERMS: tl.constexpr):
-    """Gradient of every class but the label from e = exp(z - m)."""
-    b1 = keep * inv * inv
-    b2 = b1 * inv
-    b3 = b2 * inv
-    g = b3
-    if TERMS == 6:
-        b4 = b3 * inv
-        b5 = b4 * inv
-        g = b3 + e * (b4 + e * b5)
-    return e * (first + e * (b1 + e * (b2 + e * g)))
-
-
-@triton.jit
-def _exact_head(m, m2):
-    """Shift for the others' exponentials, whether one class leads, log and value of exp(m2 - m)."""
-    shift = tl.where(m2 == float("-inf"), 0.0, m2)
-    gap = (m2 - m) + (m - m)  # m - m: an infinite logit is a NaN loss, as in cross_entropy
-    return shift, m > m2, gap, tl.exp(gap)
-
-
-@triton.jit
-def _exact_row(m, m2, gap, down, leads, total, T, logs, odds_sum, z_y, given, MODE: tl.constexpr):
-    """Loss of a row; factors of w and of e in the gradient; the gradient at the leader and at the label.
-
-    T, logs and odds_sum are sums over all but the leader of e = exp(z - m2), -log(1 - x) and e / (1 - x),
-    with x = e * c and c = down / total; total is the sum of exp(z - m).
-    """
-    inv = 1.0 / total
-    c = down * inv
-    lead = tl.where(leads, inv, 0.0)  # probability of the leading class
-    others = down * T * inv  # its 1 - Q
-    y_leads = z_y > m2
-    rival = leads & (z_y <= m2)  # the leader is among the rejected
-    shift = tl.where(m2 == float("-inf"), 0.0, m2)
-    e_y = tl.where(y_leads, 0.0, tl.exp(z_y - shift))
-    x_y = e_y * c
-    odds = c * odds_sum - x_y / (1.0 - x_y)
-    log_total = tl.where(leads, _log1p(down * T), tl.log(total))
-    rejected = logs - _minus_log1m(x_y) - tl.where(rival, gap + tl.log(T) - log_total, 0.0)
-    C = inv
-    keep = tl.where(leads, others, 1.0 - inv)
-    if MODE == LABEL:
-        C = tl.where(y_leads, lead, x_y)
-        keep = tl.where(y_leads, others, 1.0 - x_y)
-    if MODE == GIVEN:
-        C = given
-        keep = 1.0 - given
-    loss = _mix(C, keep, log_total + (m - z_y), rejected)
-    # The rejected leader takes keep * lead * e / T off every other class.
-    pull = tl.where(rival & (T > 0.0), keep * lead / T, 0.0)
-    of_e = c * (C - keep * odds) - pull
-    if MODE == MAX:  # here pull = c * C exactly
-        of_e = c * tl.where(rival, 0.0 - keep * odds, C - keep * odds)
-    of_w = keep * c
-    at_leader = tl.where(y_leads, 0.0 - C * others - keep * lead * odds, lead * (C + keep * (1.0 - odds)))
-    at_label = tl.where(y_leads, at_leader, C * (x_y - 1.0) - keep * x_y * odds - pull * e_y)
-    return loss, of_w, of_e, at_leader, at_label
-
-
-@triton.jit
 def _small_exact(z, m, z_y, cols, y, factor, given, MODE: tl.constexpr):
     is_max = z == m[:, None]
     ties = tl.sum(is_max.to(tl.int32), 1)
     m2 = tl.where(ties > 1, m, tl.max(tl.where(is_max, float("-inf"), z), 1))
-    shift, leads, gap, down = _exact_head(m, m2)
+    shift, leads, gap, down = exact_head(m, m2)
     is_leader = z > m2[:, None]
     e = tl.where(is_leader, 0.0, tl.exp(z - shift[:, None]))
     T = tl.sum(e, 1)
     total = tl.where(leads, 1.0, 0.0) + down * T
     x = e * (down / total)[:, None]
-    logs = tl.sum(_minus_log1m(x), 1)
+    logs = tl.sum(minus_log1m(x), 1)
     w = e / (1.0 - x)
     odds_sum = tl.sum(w, 1)
-    loss, of_w, of_e, at_leader, at_label = _exact_row(
+    loss, of_w, of_e, at_leader, at_label = exact_row(
         m, m2, gap, down, leads, total, T, logs, odds_sum, z_y, given, MODE
     )
     g = w * (of_w * factor)[:, None] + e * (of_e * factor)[:, None]
@@ -254,20 +102,20 @@ def small_rows(logits, target, confidence, weight, norm, row_grad, loss_out, gra
     y = tl.where(valid & ok, y, 0)
     if INNER:
         base = (rows // inner) * K * inner + rows % inner
-        place = base[:, None] + cols[None, :] * inner
-        place_y = base + y * inner
+        at = base[:, None] + cols[None, :] * inner
+        at_y = base + y * inner
     else:
-        place = rows[:, None] * K + cols[None, :]
-        place_y = rows * K + y
+        at = rows[:, None] * K + cols[None, :]
+        at_y = rows * K + y
     inside = (rows < num_rows)[:, None] & (cols < K)[None, :]
-    z = tl.load(logits + place, mask=inside & valid[:, None], other=float("-inf")).to(tl.float32)
-    z_y = tl.load(logits + place_y, mask=valid, other=0.0).to(tl.float32)
+    z = tl.load(logits + at, mask=inside & valid[:, None], other=float("-inf")).to(tl.float32)
+    z_y = tl.load(logits + at_y, mask=valid, other=0.0).to(tl.float32)
     m = tl.where(valid, tl.max(z, 1), 0.0)
-    factor = _row_scale(scale, norm, weight, row_grad, rows, y, ok, valid, WEIGHT, NORM, ROW_GRAD)
-    given = _given_confidence(confidence, rows, valid, MODE)
+    factor = row_scale(scale, norm, weight, row_grad, rows, y, ok, valid, WEIGHT, NORM, ROW_GRAD)
+    given = given_confidence(confidence, rows, valid, MODE)
     loss, g = _small_exact(z, m, z_y, cols, y, factor, given, MODE)
     if GRAD:
-        tl.store(grad_out + place, g, mask=inside, eviction_policy="evict_first")
+        tl.store(grad_out + at, g, mask=inside, eviction_policy="evict_first")
     if LOSS:
         if PARTIAL:  # the mean's divisor is applied where the partial sums meet
             if WEIGHT:
@@ -342,7 +190,7 @@ def _large_exact(logits, grad_out, base, z_y, y, m, s1, factor, given, K: tl.con
         second = tl.maximum(second, tl.where(z == m, float("-inf"), z))
         ties += (z == m).to(tl.int32)
     m2 = tl.where(tl.sum(ties, 0) > 1, m, tl.max(second, 0))
-    shift, leads, gap, down = _exact_head(m, m2)
+    shift, leads, gap, down = exact_head(m, m2)
     c = down / s1
     T_sum = tl.zeros([CHUNK], tl.float32)
     log_sum = tl.zeros([CHUNK], tl.float32)
@@ -352,9 +200,9 @@ def _large_exact(logits, grad_out, base, z_y, y, m, s1, factor, given, K: tl.con
         e = tl.where(z > m2, 0.0, tl.exp(z - shift))
         x = e * c
         T_sum += e
-        log_sum += _minus_log1m(x)
+        log_sum += minus_log1m(x)
         odds_sum += e / (1.0 - x)
-    loss, of_w, of_e, at_leader, at_label = _exact_row(
+    loss, of_w, of_e, at_leader, at_label = exact_row(
         m,
         m2,
         gap,
@@ -400,8 +248,8 @@ def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad
         ok = (y >= 0) & (y < K)
         y = tl.where(ok, y, 0)
         z_y = tl.load(logits + base + y).to(tl.float32)
-        factor = _row_scale(scale, norm, weight, row_grad, row, y, ok, valid, WEIGHT, NORM, ROW_GRAD)
-        given = _given_confidence(confidence, row, valid, MODE)
+        factor = row_scale(scale, norm, weight, row_grad, row, y, ok, valid, WEIGHT, NORM, ROW_GRAD)
+        given = given_confidence(confidence, row, valid, MODE)
         if K <= BLOCK:
             z = _load(logits, base, cols, K, EVEN, "evict_first")
             m = tl.max(z, 0)
@@ -425,17 +273,17 @@ def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad
                     s6 = s6 * (down * down) * (down * down) * (down * down) + t6
                 m = highest
         if s1 >= (SERIES_FROM_6 if TERMS == 6 else SERIES_FROM_4):
-            loss, inv, first, keep, at_label = _series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE, TERMS)
+            loss, inv, first, keep, at_label = series_row(m, z_y, s1, s2, s3, s4, s5, s6, given, MODE, TERMS)
             if GRAD:
                 first *= factor
                 keep *= factor
                 if K <= BLOCK:
-                    _store(grad_out, base, cols, _series_gradient(e, inv, first, keep, TERMS), K, EVEN)
+                    _store(grad_out, base, cols, series_gradient(e, inv, first, keep, TERMS), K, EVEN)
                 else:
                     for step in range(0, tl.cdiv(K, BLOCK)):
                         at = (tl.cdiv(K, BLOCK) - 1 - step) * BLOCK + cols
                         z = _load(logits, base, at, K, EVEN, "evict_first")
-                        g = _series_gradient(tl.exp(z - m), inv, first, keep, TERMS)
+                        g = series_gradient(tl.exp(z - m), inv, first, keep, TERMS)
                         _store(grad_out, base, at, g, K, EVEN)
                 # The label afterwards, by one store, instead of a comparison for every class.
                 tl.debug_barrier()
@@ -471,10 +319,10 @@ def count_valid(target, norm, num_rows, ignore_index, BLOCK: tl.constexpr):
     tl.store(norm, 1.0 / tl.sum(count, 0).to(tl.float32))
 
 
-@triton.jit(do_not_specialize=["place", "num_values"])
-def scale_in_place(grad, factor, partial, place, num_values, BLOCK: tl.constexpr):
-    """Multiply `grad` by factor * partial[place], two values on the device, unless that is one."""
-    by = tl.load(factor).to(tl.float32) * tl.load(partial + place)
+@triton.jit(do_not_specialize=["offset", "num_values"])
+def scale_in_place(grad, factor, partial, offset, num_values, BLOCK: tl.constexpr):
+    """Multiply `grad` by factor * partial[offset], two values on the device, unless that is one."""
+    by = tl.load(factor).to(tl.float32) * tl.load(partial + offset)
     if by != 1.0:
         first = tl.program_id(0).to(tl.int64) * BLOCK
         for start in range(first, num_values, tl.num_programs(0) * BLOCK):

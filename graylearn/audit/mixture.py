@@ -48,12 +48,12 @@ class NoiseFit:
 
     form: Form
     """Which model passed the gate: "none" flags nothing, "constant" has one pi for all, "full" has both."""
-    q: Floats
-    """(N, K) class probabilities once sharpened or softened by the temperature."""
-    pi: Floats
-    """(N,) chance that the label was drawn at random, before looking at it."""
-    o: Floats
-    """(N,) part of pi that is due to the sample belonging to no class."""
+    explained: Floats
+    """(N, K) q, class probabilities once sharpened or softened by the temperature."""
+    prior: Floats
+    """(N,) pi, the chance that the label was drawn at random, before looking at it."""
+    ood_prior: Floats
+    """(N,) o, the part of it that is due to the sample belonging to no class."""
     posterior: Floats
     """(N,) chance that the label was drawn at random, given the label; all zero where form is "none"."""
     temperature: float

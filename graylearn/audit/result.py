@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
 
@@ -21,11 +22,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mode = Literal["held-out", "history", "predictions"]
 KINDS = ("ok", "mislabelled", "ood")
-
-
-def as_unicode(value: Any) -> Any:
-    """Text that can be printed and written: what is not Unicode in a file name (\\udcff), spelt out."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _column(values: NDArray[Any]) -> pd.Series[Any]:
@@ -58,19 +54,21 @@ class Audit:
     """(N,) class that explains the sample best: the given label where it is ok, -1 where no class does."""
     posterior: Floats
     """(N,) chance that the label does not come from the sample, given all; what a refined fit reads."""
-    pi: Floats
+    prior: Floats
     """(N,) the same chance before looking at the label."""
-    o: Floats
-    """(N,) part of pi that is due to the sample belonging to no class."""
-    P: Floats
+    ood_prior: Floats
+    """(N,) the part of `prior` that is due to the sample belonging to no class."""
+    probabilities: Floats
     """(N, K) pooled class probabilities."""
     temperature: float
-    """softmax(log P / temperature) is how well the classes explain samples that belong."""
+    """softmax(log probabilities / temperature) is how well the classes explain samples that belong."""
     mode: Mode
     """Where the network's probabilities came from."""
     form: str
-    """The model that the data paid for: "none", "constant" or "full"; "+strangers" where samples lie apart
-    from the others of their label, foreign or another class's own."""
+    """The model of random labels that the data paid for: "none", "constant" or "full"."""
+    found_by: tuple[str, ...] = ()
+    """Names of the detectors that found something: "random_labels", "foreign_clusters" (samples lie apart
+    from the others of their label), "class_confusion" (and where another class lies)."""
     notes: tuple[str, ...] = ()
     """What the reader should know: where the audit abstained, and why."""
     details: dict[str, float] = field(default_factory=dict)
@@ -98,16 +96,27 @@ class Audit:
         )
 
     @property
+    def ood_posterior(self) -> Floats:
+        """(N,) the part of `posterior` that is due to the sample belonging to no class."""
+        share = np.divide(self.ood_prior, self.prior, out=np.zeros(len(self)), where=self.prior > 0)
+        return np.asarray(self.posterior * share)
+
+    @property
     def contamination(self) -> dict[str, float]:
         """Estimated shares: "ood", "mislabelled" and their sum "total"; not the shares flagged."""
         if not len(self):
             return {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
-        ood = self.posterior * np.divide(self.o, self.pi, out=np.zeros_like(self.o), where=self.pi > 0)
+        ood = self.ood_posterior
         # A label drawn at random may be right by chance: such a sample is not mislabelled.
-        is_wrong = 1.0 - self.P[np.arange(len(self)), self.label]
+        is_wrong = 1.0 - self.probabilities[np.arange(len(self)), self.label]
         wrong = (self.posterior - ood) * is_wrong
         shares = {"ood": float(ood.mean()), "mislabelled": float(wrong.mean())}
         return {**shares, "total": sum(shares.values())}
+
+    @property
+    def lies_apart(self) -> bool:
+        """Whether something was found by where samples lie, and not only by how little labels say of them."""
+        return not {"foreign_clusters", "class_confusion"}.isdisjoint(self.found_by)
 
     @property
     def keep(self) -> NDArray[np.bool_]:
@@ -157,16 +166,12 @@ class Audit:
 
         Names that are not Unicode are spelt out in the table (\\udcff) and kept as they are for `load`.
         """
-        from graylearn.audit.store import save_audit
-
-        save_audit(self, Path(path), format)
+        write_audit(Path(path), vars(self), self.table, self.contamination, format)
 
     @classmethod
     def load(cls, path: str | Path) -> Audit:
         """Read what `save` wrote; a damaged or foreign folder is a CheckpointError."""
-        from graylearn.audit.store import load_audit
-
-        return load_audit(Path(path))
+        return cls(**read_audit(Path(path)))
 
     @classmethod
     def from_predictions(

@@ -3,56 +3,73 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from graylearn.audit.result import Audit, as_unicode
 from graylearn.data.atomic import replacing
 from graylearn.data.npz import read_arrays
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
+Arrays = dict[str, NDArray[Any]]
+
 _FORMAT = "graylearn-audit"
-_VERSION = 1
-_ARRAYS = ("label", "confidence", "score", "suspected", "kind", "suggested", "posterior", "pi", "o", "P")
+_VERSION = 2
+_ARRAYS = (
+    "label", "confidence", "score", "suspected", "kind", "suggested", "posterior", "prior", "ood_prior",
+    "probabilities",
+)  # fmt: skip
+"""Arrays of an audit, under the names of its fields; `ids` come beside them."""
+_FIRST_NAMES = {"pi": "prior", "o": "ood_prior", "P": "probabilities"}
+"""What arrays were called in version 1 of the format."""
 
 
-def save_audit(audit: Audit, folder: Path, format: str) -> None:
-    """Write `audit` into `folder`; audit.json comes last, so a folder that has it is whole."""
+def as_unicode(value: Any) -> Any:
+    """Text that can be printed and written: what is not Unicode in a file name (\\udcff), spelt out."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def write_audit(
+    folder: Path, fields: Mapping[str, Any], table: pd.DataFrame, contamination: dict[str, float], format: str
+) -> None:
+    """Write the fields of an audit into `folder`; audit.json comes last, so a folder that has it is whole."""
     if format not in ("csv", "parquet"):
         raise SettingsError(f"format is {format!r}: use csv or parquet")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "audit.json").unlink(missing_ok=True)
     for other in ("csv", "parquet"):
         (folder / f"table.{other}").unlink(missing_ok=True)
-    table = _writable(audit.table)
+    classes, ids = fields["classes"], fields["ids"]
+    table = _writable(table)
     with replacing(folder / f"table.{format}") as partial:
         if format == "csv":
             table.to_csv(partial, index=False)
         else:
-            if any(isinstance(label, bool | int | float) for label in audit.classes):
+            if any(isinstance(label, bool | int | float) for label in classes):
                 # Arrow wants one type a column: None beside numbers needs a type that can be missing.
                 table = table.assign(suggested=pd.array(table["suggested"].tolist()))
             table.to_parquet(partial, index=False)
-    numeric_ids = audit.ids.dtype.kind in "iu"
-    arrays = {name: getattr(audit, name) for name in _ARRAYS}
-    arrays["ids"] = audit.ids if numeric_ids else audit.ids.astype(str)
+    arrays = {name: fields[name] for name in _ARRAYS}
+    arrays["ids"] = ids if ids.dtype.kind in "iu" else ids.astype(str)
     with replacing(folder / "arrays.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
     meta = {
         "format": _FORMAT,
         "version": _VERSION,
-        "classes": classes_to_json(audit.classes),
-        "mode": audit.mode,
-        "form": audit.form,
-        "temperature": audit.temperature,
-        "contamination": audit.contamination,
-        "notes": list(audit.notes),
-        "details": audit.details,
-        "num_samples": len(audit),
+        "classes": classes_to_json(classes),
+        "mode": fields["mode"],
+        "form": fields["form"],
+        "found_by": list(fields["found_by"]),
+        "temperature": fields["temperature"],
+        "contamination": contamination,
+        "notes": list(fields["notes"]),
+        "details": fields["details"],
+        "num_samples": len(ids),
     }
     with replacing(folder / "audit.json") as partial:
         partial.write_text(json.dumps(meta, indent=1), encoding="utf-8")
@@ -66,8 +83,8 @@ def _writable(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def load_audit(folder: Path) -> Audit:
-    """Read an audit back; nothing in the folder is ever executed."""
+def read_audit(folder: Path) -> dict[str, Any]:
+    """The fields of a saved audit, of any version; nothing in the folder is ever executed."""
     try:
         meta = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
         arrays = read_arrays(folder / "arrays.npz")
@@ -75,34 +92,48 @@ def load_audit(folder: Path) -> Audit:
         raise CheckpointError(f"{folder} does not hold a saved audit ({error}): save it again") from error
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise CheckpointError(f"{folder / 'audit.json'} is not of a saved audit: expected format {_FORMAT!r}")
-    if meta.get("version") != _VERSION:
+    if meta.get("version") not in range(1, _VERSION + 1):
         raise CheckpointError(
-            f"{folder} was saved in version {meta.get('version')!r} of the format, this reads {_VERSION}"
+            f"{folder} was saved in version {meta.get('version')!r} of the format, this reads 1 to {_VERSION}"
         )
+    if meta["version"] == 1:
+        arrays = {_FIRST_NAMES.get(name, name): value for name, value in arrays.items()}
     missing = {*_ARRAYS, "ids"} - set(arrays)
     if missing:
         raise CheckpointError(f"{folder / 'arrays.npz'} lacks {', '.join(sorted(missing))}: save it again")
     try:
+        if meta["version"] == 1:
+            meta = _second_version(meta, arrays)
         classes = classes_from_json(meta["classes"])
         _check_shapes(arrays, int(meta["num_samples"]), len(classes))
-        ids = arrays.pop("ids")
-        return Audit(
-            ids=ids if ids.dtype.kind in "iu" else ids.astype(object),
-            classes=classes,
-            temperature=float(meta["temperature"]),
-            mode=meta["mode"],
-            form=str(meta["form"]),
-            notes=tuple(meta["notes"]),
-            details=dict(meta["details"]),
+        ids = arrays["ids"]
+        return {
+            "ids": ids if ids.dtype.kind in "iu" else ids.astype(object),
+            "classes": classes,
+            "temperature": float(meta["temperature"]),
+            "mode": meta["mode"],
+            "form": str(meta["form"]),
+            "found_by": tuple(meta["found_by"]),
+            "notes": tuple(meta["notes"]),
+            "details": dict(meta["details"]),
             **{name: arrays[name] for name in _ARRAYS},
-        )
+        }
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
 
 
-def _check_shapes(arrays: dict[str, Any], n: int, num_classes: int) -> None:
+def _second_version(meta: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
+    """What audit.json of version 1 says, in the words of version 2."""
+    form, *apart = str(meta["form"]).split("+")
+    found_by = [] if form == "none" else ["random_labels"]
+    if apart:
+        found_by.append("foreign_clusters" if arrays["ood_prior"].any() else "class_confusion")
+    return {**meta, "form": form, "found_by": found_by}
+
+
+def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
     for name, value in arrays.items():
-        expected = (n, num_classes) if name == "P" else (n,)
+        expected = (n, num_classes) if name == "probabilities" else (n,)
         if value.shape != expected:
             raise DataError(f"{name} has shape {value.shape}, expected {expected}")
     for name, low, high in (("label", 0, num_classes), ("kind", 0, 3), ("suggested", -1, num_classes)):

@@ -51,9 +51,10 @@ def judge(
     if judged:
         gate = GATE_CONSTANT_SEEN if mode == "history" else GATE_CONSTANT
         fit = fit_noise(views.P[checked], label[checked], views.evidence[checked], gate_constant=gate)
-        posterior[checked], pi[checked], o[checked] = fit.posterior, fit.pi, fit.o
+        posterior[checked], pi[checked], o[checked] = fit.posterior, fit.prior, fit.ood_prior
         form, temperature = fit.form, fit.temperature
         details.update(_details(fit))
+    found_by = [] if form == "none" else ["random_labels"]
     score = posterior if form != "none" else 1.0 - confidence
     if judged and features is not None and len(classes) >= MIN_CLASSES_FOR_STRANGERS:
         rest = np.flatnonzero(checked & (posterior <= threshold_of(posterior)))
@@ -82,7 +83,7 @@ def judge(
             found = np.where(another, np.maximum(strange.posterior, wrong), 0.0)
             posterior[rest] = pi[rest] = found
             score = np.where(posterior > 0, posterior, WEAK * (1.0 - confidence))
-            form = "none+strangers"
+            found_by.append("class_confusion")
             notes.append(
                 f"{int(another.sum())} samples lie apart from the others of their label and where another "
                 f"class lies ({pairs_of(label[rest][another], best[rest][another], classes)})"
@@ -100,7 +101,7 @@ def judge(
                 # Where no label looks drawn at random, probabilities have learnt the strangers' labels.
                 weak[rest] = away if form == "none" else 0.5 * (weak[rest] + away)
             score = 1.0 - (1.0 - posterior) * (1.0 - WEAK * weak)
-            form = f"{form}+strangers"
+            found_by.append("foreign_clusters")
             notes.append(
                 f"{strange.share:.1%} of the samples that fit their label by probability lie apart from the "
                 "others of that label: foreign samples that share one label, or a class of two kinds"
@@ -109,7 +110,7 @@ def judge(
             # Nothing is flagged, yet the order may serve a person: both views, where both say something.
             score = score.copy()
             score[rest] = 0.5 * (score[rest] + 1.0 - strange.rank)
-    if form == "none" and judged:
+    if not found_by and judged:
         notes.append("nothing flagged: the labels are explained without any of them being random")
         notes += note_of(views.P, label, best, checked, classes)
     flag_at = threshold_of(posterior)
@@ -122,8 +123,9 @@ def judge(
     suggested = np.where(kind == 0, label, np.where(kind == 1, best, -1)).astype(np.int64)
     return Audit(
         ids=ids, label=label, classes=classes, confidence=confidence, score=np.clip(score, 0.0, 1.0),
-        suspected=suspected, kind=kind, suggested=suggested, posterior=posterior, pi=pi, o=o, P=views.P,
-        temperature=temperature, mode=mode, form=form, notes=tuple(notes), details=details,
+        suspected=suspected, kind=kind, suggested=suggested, posterior=posterior, prior=pi, ood_prior=o,
+        probabilities=views.P, temperature=temperature, mode=mode, form=form, found_by=tuple(found_by),
+        notes=tuple(notes), details=details,
     )  # fmt: skip
 
 

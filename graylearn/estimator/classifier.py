@@ -418,8 +418,8 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         labels = self.classes_[training_set.given_y]
         found = Audit.from_predictions(said, labels, features, ids, classes=self.classes_.tolist())
         rows, y = training_set.rows, training_set.y
-        worth = bool(found.posterior.any()) and know_more(found.P[rows], said[rows], y)
-        return found if worth or "strangers" in found.form else None
+        worth = bool(found.posterior.any()) and know_more(found.probabilities[rows], said[rows], y)
+        return found if worth or found.lies_apart else None
 
     # -- predicting -----------------------------------------------------------------------------
 

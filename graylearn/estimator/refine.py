@@ -70,15 +70,12 @@ def soft_targets(audit: Audit) -> tuple[Floats, Floats]:
     The target is the given label as far as the audit trusts it, and what the views say of the sample for
     the rest; the weight is the chance that the sample belongs to a class at all.
     """
-    n, num_classes = audit.P.shape
-    given = np.eye(num_classes)[audit.label]
-    believed = np.exp(np.log(np.clip(audit.P, 1e-12, None)) / audit.temperature)
+    given = np.eye(len(audit.classes))[audit.label]
+    believed = np.exp(np.log(np.clip(audit.probabilities, 1e-12, None)) / audit.temperature)
     believed /= believed.sum(axis=1, keepdims=True)
     wrong = audit.posterior[:, None]
     target = (1.0 - wrong) * given + wrong * believed
-    ood = np.divide(audit.o, audit.pi, out=np.zeros(n), where=audit.pi > 0)
-    weight = 1.0 - audit.posterior * ood
-    return keep_classes_alive(audit, target, weight)
+    return keep_classes_alive(audit, target, 1.0 - audit.ood_posterior)
 
 
 def keep_classes_alive(audit: Audit, target: Floats, weight: Floats) -> tuple[Floats, Floats]:

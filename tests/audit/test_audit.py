@@ -157,17 +157,41 @@ def test_saved_audit_comes_back_whole(some, mix, tmp_path, format):
         back = Audit.load(tmp_path / str(place))
         pd.testing.assert_frame_equal(back.table, one.table)
         assert back.contamination == one.contamination
-        assert (back.classes, back.mode, back.form, back.notes) == (
-            one.classes,
-            one.mode,
-            one.form,
-            one.notes,
-        )
-        np.testing.assert_array_equal(back.P, one.P)
+        for name in ("classes", "mode", "form", "found_by", "notes", "temperature", "details"):
+            assert getattr(back, name) == getattr(one, name)
+        np.testing.assert_array_equal(back.probabilities, one.probabilities)
         read = pd.read_csv if format == "csv" else pd.read_parquet
         table = read(tmp_path / str(place) / f"table.{format}")
         assert table["kind"].tolist() == one.table["kind"].tolist()
         np.testing.assert_allclose(table["score"], one.score)
+
+
+@pytest.mark.parametrize(
+    ("form", "ood", "expected"),
+    [
+        ("none", 0.0, ("none", ())),
+        ("full", 0.2, ("full", ("random_labels",))),
+        ("constant+strangers", 0.2, ("constant", ("random_labels", "foreign_clusters"))),
+        ("none+strangers", 0.0, ("none", ("class_confusion",))),
+    ],
+)
+def test_audits_saved_in_the_first_version_of_the_format_are_read(some, tmp_path, form, ood, expected):
+    """The names and words of version 1: arrays o, pi and P, and one word for the form and what was found."""
+    n = len(some)
+    arrays = {name: getattr(some, name) for name in ("label", "confidence", "score", "suspected", "kind")}
+    arrays |= {"suggested": some.suggested, "posterior": some.posterior, "ids": some.ids.astype(str)}
+    np.savez_compressed(
+        tmp_path / "arrays.npz", pi=np.full(n, 0.3), o=np.full(n, ood), P=some.probabilities, **arrays
+    )
+    meta = {"format": "graylearn-audit", "version": 1, "classes": list(some.classes), "mode": "history"}
+    meta |= {"form": form, "temperature": 1.5, "notes": ["a"], "details": {"b": 1.0}, "num_samples": n}
+    (tmp_path / "audit.json").write_text(json.dumps(meta))
+    back = Audit.load(tmp_path)
+    assert (back.form, back.found_by) == expected
+    assert (back.prior == 0.3).all()
+    assert (back.ood_prior == ood).all()
+    np.testing.assert_array_equal(back.probabilities, some.probabilities)
+    pd.testing.assert_frame_equal(back.table, some.table)
 
 
 def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
@@ -227,7 +251,7 @@ def test_odd_sets_abstain_and_never_give_nan(counts, mode):
     label = np.repeat(np.arange(len(counts)), counts)
     x = random.normal(size=(len(label), 6)) + 3 * label[:, None] * random.normal(size=6)
     found = audit(x, label, classes=range(len(counts)), mode=mode, epochs=3)
-    for name in ("confidence", "score", "posterior", "pi", "o", "P"):
+    for name in ("confidence", "score", "posterior", "prior", "ood_prior", "probabilities"):
         assert np.isfinite(getattr(found, name)).all(), name
     assert len(found.table) == len(label)
     assert found.suspected.mean() <= 0.05
@@ -280,7 +304,7 @@ def test_bfloat16_is_read_though_numpy_has_none():
     p[np.arange(len(data)), np.maximum(data.true_y, 0)] = 0.86
     kept = torch.tensor(p, dtype=torch.bfloat16)
     found = Audit.from_predictions(kept, torch.tensor(data.y), torch.tensor(data.x).bfloat16())
-    np.testing.assert_allclose(found.P.sum(axis=1), 1)
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
     assert len(found) == len(data)
 
 

@@ -35,7 +35,7 @@ def test_planted_parameters_are_recovered(seed):
     assert fit.slopes[0] == pytest.approx(2.0, abs=0.6)
     assert fit.slopes[1] < 0.6
     assert fit.wrong_rate == pytest.approx(0.1, abs=0.05)
-    assert np.corrcoef(fit.pi, pi)[0, 1] > 0.97
+    assert np.corrcoef(fit.prior, pi)[0, 1] > 0.97
     assert fit.posterior.mean() == pytest.approx(at_random.mean(), abs=0.05)
 
 
@@ -60,8 +60,8 @@ def test_equal_noise_everywhere_needs_no_evidence():
     p, label, u, _, at_random = planted(5, wrong=0.3, a=-40.0, b=(0.0, 0.0))
     fit = fit_noise(p, label, u)
     assert fit.form == "constant"
-    assert np.ptp(fit.pi) == 0
-    assert fit.pi[0] == pytest.approx(0.3, abs=0.05)
+    assert np.ptp(fit.prior) == 0
+    assert fit.prior[0] == pytest.approx(0.3, abs=0.05)
     assert at_random[fit.posterior > 0.5].mean() > 0.7
 
 

@@ -95,7 +95,8 @@ def test_the_chance_of_a_stranger_stands_beside_that_of_a_random_label(monkeypat
     assert before.posterior[rest].max() > 0.1
     np.testing.assert_allclose(after.posterior[rest], 1 - (1 - before.posterior[rest]) * (1 - 0.4))
     np.testing.assert_array_equal(after.posterior[~rest], before.posterior[~rest])
-    assert after.form == f"{before.form}+strangers"
+    assert before.found_by == ("random_labels",)
+    assert after.found_by == ("random_labels", "foreign_clusters")
 
 
 def test_labels_are_parted_only_where_none_looks_drawn_at_random(monkeypatch):
@@ -152,7 +153,7 @@ def test_labels_that_go_wrong_the_same_way_are_flagged_where_they_lie_apart():
     centre = random.normal(size=(8, 40))
     x = (centre[true] + 0.7 * random.normal(size=(len(label), 40))).astype(np.float32)
     found = judge(p, label, tuple(range(8)), x, np.arange(len(label)), "predictions")
-    assert found.form == "none+strangers"
+    assert (found.form, found.found_by) == ("none", ("class_confusion",))
     assert found.suspected[bad].mean() > 0.9
     assert not found.suspected[~bad].any()
     assert (found.kind[found.suspected] == 1).all()  # mislabelled, and as which

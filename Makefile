@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch first and exact: a looser request, also through another package, pulls the CUDA build.
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check constraints lock format bench-deps clean
+.PHONY: demo test check constraints lock dist format bench-deps clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
@@ -25,6 +25,16 @@ constraints: .venv/check.stamp
 
 lock: .venv/check.stamp
 	$(BIN)/python .ci/resolve.py
+
+# The wheel and the sdist, the wheel tried in an environment of its own.
+dist: .venv/check.stamp
+	rm -rf dist build/try-wheel
+	$(BIN)/python -m build --quiet
+	$(PYTHON) -m venv build/try-wheel
+	build/try-wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(TORCH)
+	build/try-wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	build/try-wheel/bin/python -P .ci/try_wheel.py
+	rm -rf build/try-wheel
 
 format: .venv/check.stamp
 	$(BIN)/ruff format .

@@ -4,9 +4,10 @@ Names are imported when they are asked for: `graylearn --help` need not wait the
 """
 
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from graylearn.lazy import getter
 
 if TYPE_CHECKING:
     from graylearn import data, losses, metrics, nets, theory
@@ -89,15 +90,7 @@ _HOME = {name: package for package, names in _NAMES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULES:
-            return import_module(f"{__name__}.{name}")
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+    __getattr__ = getter(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -8,11 +8,74 @@
       MissingExtraError (ImportError) an optional package is needed and not installed
 
 Losses raise plain ValueError / TypeError / RuntimeError, as torch.nn.functional does.
+
+An error knows which option it is about and which one would mend it, and each face words that its own way:
+`str(error)` as Python writes a keyword, the command line as a flag.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What would mend an error: an option to give, with which value, and what comes of it."""
+
+    option: str
+    """Name of the option, as in Python."""
+    value: Any = None
+    """What to give it; None is up to the user."""
+    purpose: str = ""
+    """What comes of it, such as `to count the rows instead`."""
+
+
+Spelling = Callable[[str, Any], str | None]
+"""How a face writes an option and a value (None: any); None where it has no such option."""
+
+
+def in_python(option: str, value: Any) -> str:
+    """An option as a keyword argument."""
+    return f"{option}=" if value is None else f"{option}={value!r}"
+
+
+def worded(problem: str, hints: tuple[Hint, ...], spelling: Spelling) -> str:
+    """A problem and what would mend it, in the words of a face; hints that it cannot spell are left out.
+
+    A problem that ends in a colon or semicolon leaves the mending to the hints alone.
+    """
+    ways = []
+    for hint in hints:
+        spelled = spelling(hint.option, hint.value)
+        if spelled is not None:
+            ways.append(f"pass {spelled} {hint.purpose}".strip())
+    if not ways:
+        return problem.rstrip(":;")
+    return f"{problem}{' ' if problem.endswith((':', ';')) else ', or '}{' or '.join(ways)}"
 
 
 class GraylearnError(Exception):
-    """Base of all of graylearn's own exceptions."""
+    """Base of all of graylearn's own exceptions: a problem and, where options would mend it, hints."""
+
+    option: str | None = None
+    """The option that is wrong, where it is one."""
+    value: Any = None
+    """What it was given."""
+    expected: str = ""
+    """What it may be given."""
+
+    def __init__(self, problem: str = "", *hints: Hint) -> None:
+        super().__init__(problem, *hints)
+        self.problem, self.hints = problem, hints
+
+    def __str__(self) -> str:
+        return self.worded(in_python)
+
+    def worded(self, spelling: Spelling) -> str:
+        """The error in the words of a face."""
+        return worded(self.problem, self.hints, spelling)
 
 
 class DataError(GraylearnError, ValueError):
@@ -21,6 +84,20 @@ class DataError(GraylearnError, ValueError):
 
 class SettingsError(GraylearnError, ValueError):
     """A setting is out of range or contradicts another."""
+
+    @classmethod
+    def wrong(cls, option: str, value: Any, expected: str) -> Self:
+        """The error of an option that was given what it cannot be."""
+        error = cls(f"{option} is {value!r}, expected {expected}")
+        error.option, error.value, error.expected = option, value, expected
+        return error
+
+    def worded(self, spelling: Spelling) -> str:
+        """The error in the words of a face, which calls the option by the name it has there."""
+        name = None if self.option is None else spelling(self.option, None)
+        if name is None:
+            return super().worded(spelling)
+        return f"{name.removesuffix('=')} is {self.value!r}, expected {self.expected}"
 
 
 class DivergedError(GraylearnError, ArithmeticError):

@@ -14,6 +14,8 @@ OUTSIDE = {"reproduction", "benchmarks", "examples", "tests"}
 
 MAY_IMPORT = {
     "errors": set(),
+    "lazy": set(),
+    "options": {"errors"},
     "extras": {"errors"},
     "losses": {"errors"},
     "nets": {"errors"},
@@ -24,9 +26,11 @@ MAY_IMPORT = {
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
+MAY_IMPORT["training"].add("options")
+MAY_IMPORT["audit"].add("options")
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator"}
-MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report"}
+MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report", "lazy"}
 MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs"}
 
 

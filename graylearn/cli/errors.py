@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from graylearn.errors import GraylearnError, SettingsError
+from graylearn.runs.settings import FIELDS
 
 ERROR, USAGE, TAKEN, INTERRUPTED = 1, 2, 3, 130
 
@@ -31,6 +32,8 @@ _FLAGS = {
     " (or pass labelled=False for images without labels)": "",
     "pass them with label=, or labelled=False for data that has none": "name their array with --label",
 }
+_CALLED = {"on_error": "unreadable", "id_like": "without", "random_state": "seed", "audit": "mode"}
+"""Options of Python that have another name on the command line."""
 
 
 @contextmanager
@@ -51,7 +54,10 @@ def said() -> Iterator[None]:
     except GraylearnError as error:
         if debug:
             raise
-        _say(f"error: {in_flags(str(error))}")
+        sentence = error.worded(in_flags)
+        for python, flag in _FLAGS.items():
+            sentence = sentence.replace(python, flag)
+        _say(f"error: {sentence}")
         sys.exit(_code(error))
     except MemoryError:
         if debug:
@@ -72,11 +78,15 @@ def said() -> Iterator[None]:
         sys.exit(ERROR)
 
 
-def in_flags(message: str) -> str:
-    """A sentence of the library in the words of the command line."""
-    for python, flag in _FLAGS.items():
-        message = message.replace(python, flag)
-    return message
+def in_flags(option: str, value: object) -> str | None:
+    """An option of Python as a flag; None where the command line has none like it."""
+    if option == "id" and value is False:
+        return "--no-id"
+    name = _CALLED.get(option, option)
+    if name not in FIELDS:
+        return None
+    flag = "--" + name.replace("_", "-")
+    return flag if value is None or option == "id_like" else f"{flag} {value}"
 
 
 def plain(text: str) -> str:

@@ -9,43 +9,19 @@ from typing import Any
 import typer
 
 from graylearn.cli import options as flags
+from graylearn.errors import DataError
+from graylearn.runs.settings import Measuring, read_settings, settings_from
 
 
+@flags.with_settings()
 def fit(
-    data: flags.Data = None,
     *,
     out: flags.Out,
-    label: flags.Label = None,
-    id: flags.Id = None,
-    no_id: flags.NoId = None,
-    without: flags.Without = None,
-    text: flags.Text = None,
-    path: flags.ImagePath = None,
-    split: flags.Split = None,
-    separator: flags.Separator = None,
-    encoding: flags.Encoding = None,
-    size: flags.Size = None,
-    unreadable: flags.Unreadable = None,
-    features: flags.Features = None,
-    embedding: flags.Embedding = None,
-    method: flags.Method = None,
-    network: flags.Network = None,
-    epochs: flags.Epochs = None,
-    batch_size: flags.BatchSize = None,
-    learning_rate: flags.LearningRate = None,
-    augment: flags.Augment = None,
-    refine: flags.Refine = None,
-    mode: flags.Mode = None,
-    seed: flags.Seed = None,
-    device: flags.Device = None,
-    precision: flags.Precision = None,
-    test: flags.Test = None,
-    test_split: flags.TestSplit = None,
-    test_share: flags.TestShare = None,
     settings: flags.SettingsFile = None,
     overwrite: flags.Overwrite = False,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
+    **given: Any,
 ) -> None:
     """Fit a robust model, audit its training set, fit again, and write the run folder with report.html.
 
@@ -61,41 +37,18 @@ def fit(
 
     An interrupted run goes on when the same command is given again.
     """
-    given = {name: value for name, value in locals().items() if name not in _NOT_SETTINGS}
     _run("fit", given, settings, out, overwrite, as_json, quiet)
 
 
+@flags.with_settings("refine", *Measuring.__annotations__)
 def audit(
-    data: flags.Data = None,
     *,
     out: flags.Out,
-    label: flags.Label = None,
-    id: flags.Id = None,
-    no_id: flags.NoId = None,
-    without: flags.Without = None,
-    text: flags.Text = None,
-    path: flags.ImagePath = None,
-    split: flags.Split = None,
-    separator: flags.Separator = None,
-    encoding: flags.Encoding = None,
-    size: flags.Size = None,
-    unreadable: flags.Unreadable = None,
-    features: flags.Features = None,
-    embedding: flags.Embedding = None,
-    method: flags.Method = None,
-    network: flags.Network = None,
-    epochs: flags.Epochs = None,
-    batch_size: flags.BatchSize = None,
-    learning_rate: flags.LearningRate = None,
-    augment: flags.Augment = None,
-    mode: flags.Mode = None,
-    seed: flags.Seed = None,
-    device: flags.Device = None,
-    precision: flags.Precision = None,
     settings: flags.SettingsFile = None,
     overwrite: flags.Overwrite = False,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
+    **given: Any,
 ) -> None:
     """Only find the samples that do not belong: audit.csv, and report.html to decide on them.
 
@@ -107,11 +60,7 @@ def audit(
 
     Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
     """
-    given = {name: value for name, value in locals().items() if name not in _NOT_SETTINGS}
     _run("audit", given, settings, out, overwrite, as_json, quiet)
-
-
-_NOT_SETTINGS = ("out", "settings", "overwrite", "as_json", "quiet")
 
 
 def _run(
@@ -123,9 +72,6 @@ def _run(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from graylearn.cli.show import show_run
-    from graylearn.runs import RunProgress, read_settings, run, settings_from
-
     values = read_settings(settings_file) if settings_file is not None else {}
     flags_given = {
         name: str(value) if isinstance(value, Path) else value
@@ -133,6 +79,12 @@ def _run(
         if value is not None
     }
     chosen = settings_from(values | flags_given | {"command": command}, "the command line")
+    for named in (chosen.data, chosen.test):
+        if named and not Path(named).exists():  # said before the seconds that torch takes to import
+            raise DataError(f"{named} does not exist")
+    from graylearn.cli.show import show_run
+    from graylearn.runs import RunProgress, run
+
     summary = run(chosen, out, overwrite=overwrite, progress=RunProgress(quiet=quiet))
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))

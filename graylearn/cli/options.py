@@ -1,23 +1,21 @@
-"""The flags that commands share, each with its help."""
+"""The flags of the command line: those of a run, which its settings declare, and a few of its own."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-_DATA, _LEARN, _MEASURE = "Data", "Learning", "Measuring"
+from graylearn.options import Learning, documented
+from graylearn.runs.settings import FIELDS, Measuring, Reading, RunSettings
 
-Data: TypeAlias = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="DATA",
-        help="A CSV, TSV, Parquet, Feather or JSON-lines file, a folder of images with one folder a class, a "
-        "table of image paths, or an .npz file. May also come from --settings.",
-        show_default=False,
-    ),
-]
+PANELS = {Reading: "Data", Learning: "Learning", Measuring: "Measuring"}
+SHORT = {"label": "-l"}
+
 Out: TypeAlias = Annotated[
     Path, typer.Option("--out", "-o", help="The run folder to write.", metavar="RUN", show_default=False)
 ]
@@ -33,157 +31,50 @@ Overwrite: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")]
 
-Label: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--label", "-l", help="The column of labels.", rich_help_panel=_DATA, show_default="guessed if plain"
-    ),
-]
-Id: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--id", help="The column that names samples.", rich_help_panel=_DATA, show_default="id, or lines"
-    ),
-]
-NoId: TypeAlias = Annotated[
-    bool | None,
-    typer.Option("--no-id", help="Name samples by their lines.", rich_help_panel=_DATA, show_default=False),
-]
-Without: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--without", help="A column to leave out; may be repeated.", rich_help_panel=_DATA, show_default=False
-    ),
-]
-Text: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--text", help="The column of texts to embed.", rich_help_panel=_DATA, show_default=False),
-]
-ImagePath: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--path", help="The column of image paths.", rich_help_panel=_DATA, show_default=False),
-]
-Split: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--split", help="The split of an .npz file.", rich_help_panel=_DATA, show_default=False),
-]
-Separator: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--separator", help="What parts the cells.", rich_help_panel=_DATA, show_default="looked up"
-    ),
-]
-Encoding: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--encoding", help="Of a CSV file.", rich_help_panel=_DATA, show_default="utf-8"),
-]
-Size: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--size", help="Pixels a side of images.", rich_help_panel=_DATA, show_default="64, to embed 128"
-    ),
-]
-Unreadable: TypeAlias = Annotated[
-    Literal["stop", "skip"] | None,
-    typer.Option(
-        "--unreadable", help="At images that cannot be read.", rich_help_panel=_DATA, show_default="stop"
-    ),
-]
-Features: TypeAlias = Annotated[
-    Literal["auto", "pixels", "embed"] | None,
-    typer.Option(
-        "--features",
-        help="Images through a pretrained network (extra images) or from pixels.",
-        rich_help_panel=_DATA,
-        show_default="embed where installed",
-    ),
-]
-Embedding: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--embedding",
-        help="Another pretrained network, of timm or sentence-transformers.",
-        rich_help_panel=_DATA,
-        show_default=False,
-    ),
-]
 
-Method: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        help="gl, gl-relative, standard, sl, gce, co-teaching, ...",
-        rich_help_panel=_LEARN,
-        show_default="gl for rows, gl-relative for pixels",
-    ),
-]
-Network: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--network", help="mlp, small_cnn, resnet18, ...", rich_help_panel=_LEARN, show_default="by the data"
-    ),
-]
-Epochs: TypeAlias = Annotated[
-    int | None, typer.Option("--epochs", rich_help_panel=_LEARN, show_default="20 or more")
-]
-BatchSize: TypeAlias = Annotated[
-    int | None, typer.Option("--batch-size", rich_help_panel=_LEARN, show_default="16 to 128")
-]
-LearningRate: TypeAlias = Annotated[
-    float | None, typer.Option("--learning-rate", rich_help_panel=_LEARN, show_default="by the batch")
-]
-Augment: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--augment/--no-augment", help="Crop and flip images.", rich_help_panel=_LEARN, show_default="no"
-    ),
-]
-Refine: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--refine/--no-refine",
-        help="Fit again on what the audit believes.",
-        rich_help_panel=_LEARN,
-        show_default="refine",
-    ),
-]
-Mode: TypeAlias = Annotated[
-    Literal["auto", "held-out", "history"] | None,
-    typer.Option(
-        "--mode",
-        help="Audit by networks that did not see a sample, or by the history of the one fit.",
-        rich_help_panel=_LEARN,
-        show_default="held-out, for pixels history",
-    ),
-]
-Seed: TypeAlias = Annotated[int | None, typer.Option("--seed", rich_help_panel=_LEARN, show_default="0")]
-Device: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--device", help="cpu or cuda.", rich_help_panel=_LEARN, show_default="cuda if there is one"
-    ),
-]
-Precision: TypeAlias = Annotated[
-    Literal["auto", "fp32", "bf16"] | None,
-    typer.Option("--precision", rich_help_panel=_LEARN, show_default="auto"),
-]
+def flag(name: str) -> Any:
+    """The flag of a field of RunSettings: its name and help, and the default in words where it is None."""
+    meaning, _, chosen = documented(RunSettings).get(name, "").partition(" None: ")
+    default = next(each.default for each in dataclasses.fields(RunSettings) if each.name == name)
+    shown = chosen.rstrip(".") or (default if isinstance(default, str) else default is True and "yes")
+    spelled = "--" + name.replace("_", "-")
+    if isinstance(default, bool) and not name.startswith("no_"):
+        spelled = f"{spelled}/--no-{name}"
+    if isinstance(default, int) and not isinstance(default, bool):
+        shown = str(default)
+    panel = next(title for part, title in PANELS.items() if name in part.__annotations__)
+    names = [spelled, *([SHORT[name]] if name in SHORT else [])]
+    return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown)
 
-Test: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--test", help="Clean data to measure on.", rich_help_panel=_MEASURE, show_default=False),
-]
-TestSplit: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--test-split", help="Its split of an .npz file.", rich_help_panel=_MEASURE, show_default=False
-    ),
-]
-TestShare: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--test-share",
-        help="A share to hold out and measure on.",
-        rich_help_panel=_MEASURE,
-        show_default=False,
-    ),
-]
+
+def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, which takes `**settings`, DATA and a flag for each field of RunSettings.
+
+    A flag that is not given is None, so that a settings file can say it.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        data = typer.Argument(
+            metavar="DATA",
+            help=documented(RunSettings).get("data", "") + " May also come from --settings.",
+            show_default=False,
+        )
+        types = {"data": Annotated[Path | None, data]}
+        for name in FIELDS:
+            if name not in ("data", "command", *leave_out):
+                types[name] = Annotated[_type_of(name), flag(name)]  # type: ignore[assignment]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        flags = [inspect.Parameter(name, kind, default=None, annotation=types[name]) for name in types]
+        kept = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        command.__signature__ = inspect.Signature([*flags, *kept])  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def _type_of(name: str) -> Any:
+    """What a flag is read as: the type of its field, or None."""
+    if name == "test":
+        return Path | None
+    return list[str] | None if name == "without" else FIELDS[name] | None

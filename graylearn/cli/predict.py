@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -31,11 +31,11 @@ def predict(
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", help="How many classes to name, the most probable first.")] = 2,
-    split: flags.Split = None,
-    separator: flags.Separator = None,
-    encoding: flags.Encoding = None,
-    no_id: flags.NoId = None,
-    unreadable: flags.Unreadable = None,
+    split: Annotated[str | None, flags.flag("split")] = None,
+    separator: Annotated[str | None, flags.flag("separator")] = None,
+    encoding: Annotated[str | None, flags.flag("encoding")] = None,
+    no_id: Annotated[bool | None, flags.flag("no_id")] = None,
+    unreadable: Annotated[Literal["stop", "skip"] | None, flags.flag("unreadable")] = None,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
 ) -> None:

@@ -6,13 +6,13 @@ What is code of the user's is named, not saved.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
+from graylearn import options
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import METHODS, Method, as_method, make_method
@@ -25,13 +25,7 @@ class _CannotSaveError(Exception):
 
 def check(parameters: Mapping[str, Any]) -> None:
     """Refuse what cannot be, before anything is computed with it."""
-    for name in ("epochs", "batch_size"):
-        count = parameters[name]
-        if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
-            raise SettingsError(f"{name} is {count!r}: expected a whole number, 1 or more, or None")
-    rate = parameters["learning_rate"]
-    if rate is not None and not (isinstance(rate, int | float | np.number) and 0 < rate < math.inf):
-        raise SettingsError(f"learning_rate is {rate!r}: expected a positive number or None")
+    options.check(parameters)
     as_method(method_for(parameters["method"], ()))
     audit, members, refine = parameters["audit"], parameters["members"], parameters["refine"]
     if audit not in ("auto", "history", "held-out", None):
@@ -40,8 +34,8 @@ def check(parameters: Mapping[str, Any]) -> None:
         raise SettingsError(f"refine is {refine!r}: expected True or False")
     if refine and audit is None:
         raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
-    if not isinstance(members, int | np.integer) or members < 1:
-        raise SettingsError(f"members is {members!r}: expected a whole number of networks, 1 or more")
+    if members is None:
+        raise SettingsError.wrong("members", None, "a whole number of at least 1")
 
 
 def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:

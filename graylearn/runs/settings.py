@@ -13,92 +13,74 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graylearn.errors import SettingsError
+from graylearn.options import Learning, check
 
 Command = Literal["fit", "audit"]
 Features = Literal["auto", "pixels", "embed"]
-Mode = Literal["auto", "held-out", "history"]
 
 
 @dataclass(frozen=True)
-class RunSettings:
-    """What to read, how to learn from it and how to judge it. None is chosen by the size of the data."""
+class Reading:
+    """What to read, and how."""
 
-    command: Command = "fit"
-    """`fit` makes a model and audits its training set, `audit` only finds what does not belong."""
     data: str = ""
-    """The data: a table file, an image folder, a manifest of images or an .npz file."""
+    """A CSV, TSV, Parquet, Feather or JSON-lines file, a folder of images with one folder a class, a table of
+    image paths, or an .npz file."""
     label: str | None = None
-    """The column of labels; None takes the one column that is plainly it."""
+    """The column of labels. None: the one that is plainly it."""
     id: str | None = None
-    """The column that names the samples; None takes one called id, or else counts lines."""
+    """The column that names the samples. None: one called id, or else lines are counted."""
     no_id: bool = False
     """Name the samples by their lines, whatever columns there are."""
     without: tuple[str, ...] = ()
-    """Columns to leave out: those that would not be there for new samples, or name them."""
+    """A column to leave out: one that new samples would not have, or that names them; may be repeated."""
     text: str | None = None
     """The column of texts, which makes the samples texts."""
     path: str | None = None
     """The column of image paths, which makes the samples images."""
     split: str | None = None
-    """Which split of an .npz file to learn from."""
+    """The split of an .npz file to read."""
     separator: str | None = None
-    """What parts the cells of a delimited file; None looks at its first line."""
+    """What parts the cells of a delimited file. None: looked up in its first line."""
     encoding: str = "utf-8"
     """Of a delimited file."""
     size: int | None = None
-    """Pixels a side of decoded images; None is 64 for a network on pixels and 128 for embeddings."""
+    """Pixels a side of decoded images. None: 64, to embed 128."""
     unreadable: Literal["stop", "skip"] = "stop"
     """Whether an image that cannot be read stops the run or is left out."""
     features: Features = "auto"
-    """Of images: `embed` by a pretrained network, or `pixels`; `auto` embeds where that is installed."""
+    """Of images: embed by a pretrained network (extra images), or pixels; auto embeds where installed."""
     embedding: str | None = None
-    """The pretrained network for images or texts; None is graylearn's own."""
+    """Another pretrained network, of timm or sentence-transformers. None: graylearn's own."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What to measure the fits on."""
+
     test: str | None = None
     """Clean data of the same form to measure on."""
     test_split: str | None = None
-    """Which split of an .npz file to measure on."""
+    """The split of an .npz file to measure on."""
     test_share: float | None = None
     """The share of the data to hold out and measure on, where there is no clean set."""
-    method: str = "auto"
-    """How to learn from dirty labels: a name in METHODS; auto is `gl` for rows, `gl-relative` for pixels."""
-    network: str = "auto"
-    """A name in NETS; auto is `mlp` for rows and `small_cnn` for pixels."""
-    epochs: int | None = None
-    """Passes over the training set."""
-    batch_size: int | None = None
-    """Samples a step."""
-    learning_rate: float | None = None
-    """The highest learning rate of the run."""
-    augment: bool = False
-    """Random crops and flips of training images."""
-    mode: Mode = "auto"
-    """How to audit: `held-out` folds, or the `history` of the one fit; auto is held-out but for pixels."""
-    refine: bool = True
-    """Fit again on what the audit believes of each sample."""
-    seed: int = 0
-    """Of everything random."""
-    device: str | None = None
-    """cpu or cuda; None is the first CUDA device, or else the CPU."""
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Of the network on a GPU."""
+
+
+@dataclass(frozen=True)
+class RunSettings(Measuring, Learning, Reading):
+    """All that decides a run: what to read, how to learn from it and how to judge it."""
+
+    command: Command = "fit"
+    """`fit` makes a model and audits its training set, `audit` only finds what does not belong."""
 
     def __post_init__(self) -> None:
+        check(vars(self))
         if self.test_share is not None and not 0 < self.test_share < 1:
-            raise SettingsError(
-                f"test_share is {self.test_share}; it is a share between 0 and 1, such as 0.2"
-            )
+            raise SettingsError.wrong("test_share", self.test_share, "a share between 0 and 1, such as 0.2")
         if self.test_share is not None and self.test is not None:
             raise SettingsError(
                 "both test and test_share are given: measure on a set of its own, or on a share"
             )
-        for name in ("epochs", "batch_size", "size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise SettingsError(f"{name} is {value}; it must be at least 1")
-        if self.learning_rate is not None and not self.learning_rate > 0:
-            raise SettingsError(f"learning_rate is {self.learning_rate}; it must be above 0")
-        if self.seed < 0:
-            raise SettingsError(f"seed is {self.seed}; it must be 0 or more")
         if self.no_id and self.id is not None:
             raise SettingsError("both id and no_id are given: name a column, or count the lines")
         if self.text is not None and self.path is not None:

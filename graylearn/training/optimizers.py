@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from graylearn.errors import SettingsError
+from graylearn.options import check
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 """A user's own: parameters -> torch optimizer."""
@@ -42,9 +41,9 @@ class OptimizerSettings:
             raise SettingsError(
                 f"optimizer {self.name!r} is not known: use sgd, adam, adamw or a function that makes one"
             )
-        is_number = isinstance(self.learning_rate, Real)  # float's kind also among numpy's numbers
-        if not is_number or not 0 < self.learning_rate < math.inf:
-            raise SettingsError(f"learning_rate is {self.learning_rate!r}, expected a positive number")
+        check({"learning_rate": self.learning_rate})
+        if self.learning_rate is None:
+            raise SettingsError.wrong("learning_rate", None, "a positive number")
         if self.nesterov and self.momentum <= 0:
             raise SettingsError("nesterov needs momentum: set momentum=0.9, or nesterov=False")
 

@@ -3,59 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import torch
 
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import SettingsError
+from graylearn.options import Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings
 from graylearn.training.schedules import ScheduleSettings
-
-_WHOLE_NUMBERS = {
-    "epochs": 1,
-    "batch_size": 1,
-    "checkpoint_epochs": 1,
-    "checkpoint_steps": 1,
-    "seed": 0,
-    "workers": 0,
-    "history_bytes": 0,
-}
-"""Settings that count something, and their least values."""
 
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. The defaults are the paper's for tables: Adam, 10 epochs, batches of 16."""
+    """How to train. The defaults are the paper's for tables: Adam, 10 epochs, batches of 16.
+
+    What `graylearn.options.Learning` declares means the same here, and is not said again. The last batch of
+    an epoch holds what is left, which for a network with batch norm the last two share; a DataLoader brings
+    batches of its own.
+    """
 
     epochs: int = 10
-    """Passes over the training set."""
     batch_size: int = 16
-    """Samples a step; the last batch of an epoch holds what is left, which for a network with batch norm
-    the last two share. A DataLoader brings its own."""
     optimizer: OptimizerSettings | OptimizerFactory = field(default_factory=OptimizerSettings)
     """Settings, or a function from parameters to a torch optimizer."""
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
     """How the learning rate changes."""
     device: str | torch.device | None = None
-    """Where to train; None = the first CUDA device, or else the CPU."""
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """`bf16` runs the network under bfloat16 autocast, losses in float32; `auto` does for images on CUDA."""
+    precision: Precision = "auto"
     seed: int = 0
-    """Of everything random: order, augmentation, dropout, the method's draws, the second network."""
     compile: bool | str | None = None
     """torch.compile: a mode, True for the one that suits, False for none; None compiles on CUDA where the
     run is long enough to win back the minute that compiling takes."""
     deterministic: bool = False
     """On CUDA, the same bits each time, at some cost in speed. The CPU always gives them."""
     augment: Augment | None = None
-    """Random changes to training images."""
     checkpoint: Path | None = None
     """Folder for checkpoints and log.jsonl; None keeps none."""
     checkpoint_epochs: int = 1
@@ -74,12 +62,10 @@ class Settings:
     """Progress bar, one plain line an epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
 
     def __post_init__(self) -> None:
-        for name, least in _WHOLE_NUMBERS.items():
-            value = getattr(self, name)
-            if value is None and name == "checkpoint_steps":
-                continue
-            if not isinstance(value, Integral) or value < least:
-                raise SettingsError(f"{name} is {value!r}, expected a whole number of at least {least}")
+        check(vars(self))
+        for name in ("epochs", "batch_size", "checkpoint_epochs", "seed", "workers", "history_bytes"):
+            if getattr(self, name) is None:
+                raise SettingsError.wrong(name, None, "a whole number")
         if not isinstance(self.optimizer, OptimizerSettings) and not callable(self.optimizer):
             raise SettingsError(
                 f"optimizer is {_shown(self.optimizer)}, expected OptimizerSettings or a function of the"
@@ -89,14 +75,10 @@ class Settings:
             raise SettingsError(
                 f"schedule is {_shown(self.schedule)}, expected ScheduleSettings (`train` also takes a name)"
             )
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise SettingsError(f"precision {self.precision!r} is not known: use auto, fp32 or bf16")
         if self.log not in ("auto", "bar", "lines", "none"):
-            raise SettingsError(f"log {self.log!r} is not known: use auto, bar, lines or none")
+            raise SettingsError.wrong("log", self.log, "auto, bar, lines or none")
         if isinstance(self.compile, str) and self.compile not in COMPILE_MODES:
-            raise SettingsError(
-                f"compile {self.compile!r} is not a mode: use one of {', '.join(COMPILE_MODES)}"
-            )
+            raise SettingsError.wrong("compile", self.compile, f"one of {', '.join(COMPILE_MODES)}")
         if self.resume and self.checkpoint is None:
             raise SettingsError("resume needs checkpoint: name the folder to go on from")
 
@@ -145,20 +127,58 @@ paper's for tables and images, `paper-warm` the latter with a rate that rises ov
 run, and `fast` a short run of large batches."""
 
 
-def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Settings:
-    """The preset or the settings, with every change that is not None.
+class StackChanges(TypedDict, total=False):
+    """What `train_stack` lets a call change; each as in Settings, or a name that stands for it."""
+
+    epochs: int | None
+    batch_size: int | None
+    optimizer: str | OptimizerSettings | OptimizerFactory | None
+    learning_rate: float | None
+    schedule: str | ScheduleSettings | None
+    device: str | torch.device | None
+    history_bytes: int | None
+    log: str | None
+
+
+class Changes(StackChanges, total=False):
+    """What `train` lets a call change: every field of Settings, and the learning rate of its optimizer."""
+
+    precision: str | None
+    seed: int | None
+    compile: bool | str | None
+    deterministic: bool | None
+    augment: Augment | bool | None
+    checkpoint: str | Path | None
+    checkpoint_epochs: int | None
+    checkpoint_steps: int | None
+    resume: bool | None
+    stream: bool | None
+    workers: int | None
+
+
+def resolve(
+    preset: str | None, settings: Settings | None, *, known: type = Changes, **changes: Any
+) -> Settings:
+    """The preset or the settings, with every change that is not None; TypeError for one that is not `known`.
 
     `optimizer` and `schedule` may also be names: of another kind than there was, at its defaults; of the same
     kind, as it was. `learning_rate` changes the optimizer's.
     """
+    options = list(known.__annotations__)
+    for name in changes:
+        if name not in options:
+            close = difflib.get_close_matches(name, options, n=1)
+            raise TypeError(
+                f"there is no option {name!r}; {f'did you mean {close[0]}?' if close else ', '.join(options)}"
+            )
     if preset is not None and settings is not None:
         raise SettingsError("give preset or settings, not both")
     if preset is not None and preset not in PRESETS:
         raise SettingsError(f"there is no preset {preset!r}: use one of {', '.join(PRESETS)}")
     base = settings if settings is not None else PRESETS[preset or "table"]
-    known = {name: value for name, value in changes.items() if value is not None}
-    rate = known.pop("learning_rate", None)
-    optimizer = known.get("optimizer", base.optimizer)
+    changed = {name: value for name, value in changes.items() if value is not None}
+    rate = changed.pop("learning_rate", None)
+    optimizer = changed.get("optimizer", base.optimizer)
     if isinstance(base.optimizer, OptimizerSettings) and optimizer == base.optimizer.name:
         optimizer = base.optimizer
     elif isinstance(optimizer, str):
@@ -169,13 +189,13 @@ def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Se
         if not isinstance(optimizer, OptimizerSettings):
             raise SettingsError("learning_rate cannot reach into an optimizer function: set it there")
         optimizer = replace(optimizer, learning_rate=rate)
-    known["optimizer"] = optimizer
-    if known.get("schedule") == base.schedule.name:
-        known["schedule"] = base.schedule
-    elif isinstance(known.get("schedule"), str):
-        known["schedule"] = ScheduleSettings(known["schedule"])
-    if isinstance(known.get("augment"), bool):
-        known["augment"] = Augment() if known["augment"] else None
-    if "checkpoint" in known:
-        known["checkpoint"] = Path(known["checkpoint"])
-    return replace(base, **known)
+    changed["optimizer"] = optimizer
+    if changed.get("schedule") == base.schedule.name:
+        changed["schedule"] = base.schedule
+    elif isinstance(changed.get("schedule"), str):
+        changed["schedule"] = ScheduleSettings(changed["schedule"])
+    if isinstance(changed.get("augment"), bool):
+        changed["augment"] = Augment() if changed["augment"] else None
+    if "checkpoint" in changed:
+        changed["checkpoint"] = Path(changed["checkpoint"])
+    return replace(base, **changed)

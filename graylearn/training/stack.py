@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +22,7 @@ from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
-from graylearn.training.schedules import ScheduleSettings
-from graylearn.training.settings import Settings, resolve
+from graylearn.training.settings import Settings, StackChanges, resolve
 from graylearn.training.train import Result, weights_for
 
 
@@ -34,15 +33,8 @@ def train_stack(
     methods: str | Method | Sequence[str | Method] = "gl",
     seeds: int | Sequence[int] = 0,
     settings: Settings | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    optimizer: str | OptimizerSettings | None = None,
-    learning_rate: float | None = None,
-    schedule: str | ScheduleSettings | None = None,
-    device: str | torch.device | None = None,
-    history_bytes: int | None = None,
-    log: str | None = None,
     sample_weight: Any = None,
+    **changes: Unpack[StackChanges],
 ) -> list[Result]:
     """Train several multilayer perceptrons of one shape side by side; one Result a model, in order.
 
@@ -52,21 +44,10 @@ def train_stack(
     (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or
     (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet
     its confidence is in the history: held-out folds at no extra pass. Methods that read features are given
-    what the last linear layer reads.
+    what the last linear layer reads. `changes` are fields of Settings, as in `train`.
     """
     began = time.perf_counter()
-    chosen = resolve(
-        None,
-        settings,
-        epochs=epochs,
-        batch_size=batch_size,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        device=device,
-        history_bytes=history_bytes,
-        log=log,
-    )
+    chosen = resolve(None, settings, known=StackChanges, **changes)
     if not isinstance(chosen.optimizer, OptimizerSettings):
         raise SettingsError("a stack cannot use an optimizer function: name sgd, adam or adamw")
     if chosen.checkpoint is not None:

@@ -7,15 +7,13 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, as_method
@@ -27,11 +25,10 @@ from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, network_for
-from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings, make_optimizer
+from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
-from graylearn.training.schedules import ScheduleSettings
-from graylearn.training.settings import Settings, resolve
+from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import Training, check_kind, make_training, read_validation
 
 
@@ -76,61 +73,21 @@ def train(
     method: str | Method = "gl",
     preset: str | None = None,
     settings: Settings | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    optimizer: str | OptimizerSettings | OptimizerFactory | None = None,
-    learning_rate: float | None = None,
-    schedule: str | ScheduleSettings | None = None,
-    device: str | torch.device | None = None,
-    precision: str | None = None,
-    seed: int | None = None,
-    compile: bool | str | None = None,
-    deterministic: bool | None = None,
-    augment: Augment | bool | None = None,
-    checkpoint: str | Path | None = None,
-    checkpoint_epochs: int | None = None,
-    checkpoint_steps: int | None = None,
-    resume: bool | None = None,
-    stream: bool | None = None,
-    workers: int | None = None,
-    history_bytes: int | None = None,
-    log: str | None = None,
     sample_weight: Any = None,
     validation: Any = None,
     callbacks: Callback | Sequence[Callback] = (),
+    **changes: Unpack[Changes],
 ) -> Result:
     """Train `model`, any module that returns logits, on `data` with a method of learning from dirty labels.
 
     `data` is (x, y) arrays or tensors, Samples, a Dataset, a DataLoader, or an iterable of (x, y) or
-    (x, y, index) batches. `method` is a name in METHODS or a Method. Every setting left None is that of
-    `settings`, or of `preset` (a name in PRESETS); the fields of Settings say what each means.
+    (x, y, index) batches. `method` is a name in METHODS or a Method. `changes` are fields of Settings,
+    such as epochs=30, and learning_rate; others are those of `settings`, or of `preset` (a name in PRESETS).
     `sample_weight` weights the losses (scaled to mean 1), `validation`, such as (x, y), is evaluated after
     each epoch, and each of `callbacks` is called with an EpochEnd after it.
     """
     began = time.perf_counter()
-    chosen = resolve(
-        preset,
-        settings,
-        epochs=epochs,
-        batch_size=batch_size,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        device=device,
-        precision=precision,
-        seed=seed,
-        compile=compile,
-        deterministic=deterministic,
-        augment=augment,
-        checkpoint=checkpoint,
-        checkpoint_epochs=checkpoint_epochs,
-        checkpoint_steps=checkpoint_steps,
-        resume=resume,
-        stream=stream,
-        workers=workers,
-        history_bytes=history_bytes,
-        log=log,
-    )
+    chosen = resolve(preset, settings, **changes)
     chosen_method = as_method(method)
     called = [callbacks] if callable(callbacks) else list(callbacks)
     for callback in called:

@@ -1,0 +1,99 @@
+"""The options that decide how graylearn learns: each declared once, with type, default and meaning.
+
+`RunSettings` is built on them, and with it the flags of the command line; `GrayClassifier` has parameters of
+these names, and `graylearn.training.Settings` those of them that concern one training. Nothing here imports
+torch, so that `graylearn --help` need not wait for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+from graylearn.errors import SettingsError
+
+Precision = Literal["auto", "fp32", "bf16"]
+Mode = Literal["auto", "held-out", "history"]
+
+LEAST = {
+    "epochs": 1,
+    "batch_size": 1,
+    "size": 1,
+    "members": 1,
+    "checkpoint_epochs": 1,
+    "checkpoint_steps": 1,
+    "seed": 0,
+    "workers": 0,
+    "history_bytes": 0,
+}
+"""Options that count something, and the least they can be."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How to learn. None is chosen by the size of the data."""
+
+    method: str = "auto"
+    """How to learn from dirty labels: a name in METHODS; auto is gl for rows, gl-relative for pixels."""
+    network: str = "auto"
+    """A name in NETS, such as resnet18; auto is mlp for rows and small_cnn for pixels."""
+    epochs: int | None = None
+    """Passes over the training set. None: 20, more for small sets."""
+    batch_size: int | None = None
+    """Samples a step. None: 16 to 128."""
+    learning_rate: float | None = None
+    """The highest learning rate of the run. None: by the batch."""
+    augment: bool = False
+    """Random crops and flips of training images."""
+    mode: Mode = "auto"
+    """How to audit: by networks that did not see a sample (held-out), or by the history of the one fit; auto
+    is held-out, but for pixels history."""
+    refine: bool = True
+    """Fit again on what the audit believes of each sample."""
+    seed: int = 0
+    """Of everything random: order, augmentation, dropout, what a method draws, further networks."""
+    device: str | None = None
+    """cpu or cuda. None: the first CUDA device, or else the CPU."""
+    precision: Precision = "auto"
+    """bf16 runs the network under bfloat16 autocast, losses in float32; auto does for images on CUDA."""
+
+
+def check(values: Mapping[str, Any]) -> None:
+    """Refuse counts, a learning rate and a precision that cannot be; None is left open."""
+    for name, least in LEAST.items():
+        value = values.get(name)
+        if value is not None and not (isinstance(value, Integral) and int(value) >= least):
+            raise SettingsError.wrong(name, value, f"a whole number of at least {least}")
+    rate = values.get("learning_rate")
+    if rate is not None and not (isinstance(rate, Real) and 0 < float(rate) < math.inf):
+        raise SettingsError.wrong("learning_rate", rate, "a positive number")
+    precision = values.get("precision", "auto")
+    if precision not in ("auto", "fp32", "bf16"):
+        raise SettingsError.wrong("precision", precision, "auto, fp32 or bf16")
+
+
+@functools.cache
+def documented(declaration: type) -> dict[str, str]:
+    """What each field of a dataclass means: the string that follows it, its own or that of a base.
+
+    Empty where the source is not at hand, as in a program that was frozen into one file.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(declaration.__mro__[:-1]):
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        except (OSError, TypeError):
+            continue
+        assert isinstance(body, ast.ClassDef)
+        for field, after in zip(body.body, body.body[1:], strict=False):
+            named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            if named and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                found[field.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+    return found

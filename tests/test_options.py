@@ -1,0 +1,110 @@
+"""Each option is declared once, and every face follows from the declaration."""
+
+import dataclasses
+import inspect
+import pickle
+import re
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import graylearn as gl
+from graylearn.cli.errors import in_flags
+from graylearn.cli.main import app
+from graylearn.errors import DataError, Hint, SettingsError
+from graylearn.options import Learning, documented
+from graylearn.runs.settings import FIELDS, RunSettings
+from graylearn.training import Settings
+from graylearn.training.settings import Changes, StackChanges
+
+CALLED = {"mode": "audit", "seed": "random_state"}
+"""Options that scikit-learn, or a parameter that was there first, call otherwise."""
+
+
+def test_every_setting_of_a_training_is_declared_with_its_meaning_once():
+    own, shared = documented(Settings), documented(Learning)
+    fields = {field.name for field in dataclasses.fields(Settings)}
+    assert fields <= own.keys() | shared.keys()
+    assert not own.keys() & shared.keys()
+
+
+def test_train_takes_every_setting_and_the_stack_a_part_of_them():
+    assert set(Changes.__annotations__) == {field.name for field in dataclasses.fields(Settings)} | {
+        "learning_rate"
+    }
+    assert set(StackChanges.__annotations__) < set(Changes.__annotations__)
+
+
+def test_an_option_that_is_not_there_is_a_type_error_that_names_the_nearest():
+    with pytest.raises(TypeError, match="there is no option 'epoch'; did you mean epochs"):
+        gl.train(None, None, epoch=3)
+    with pytest.raises(TypeError, match="there is no option 'precision'"):
+        gl.train_stack(None, None, precision="bf16")
+
+
+def test_the_classifier_has_the_declared_options_and_no_other_default():
+    parameters = inspect.signature(gl.GrayClassifier).parameters
+    told = gl.GrayClassifier.__doc__
+    assert told is not None
+    for field in dataclasses.fields(Learning):
+        name = CALLED.get(field.name, field.name)
+        assert name in parameters, f"GrayClassifier has no {name}"
+        assert re.search(rf"^    [\w, ]*\b{name}\b[\w, ]* :", told, re.MULTILINE), name
+        given = parameters[name].default
+        # fit takes no seed of its own accord, and a second fit is asked for; 0 and False are None there
+        assert given == field.default or name in ("refine", "random_state") or not (given or field.default), (
+            name
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if name != "command"])
+def test_help_says_each_option_once_and_what_it_means(name):
+    command = typer.main.get_command(app).commands["fit"]
+    found = [parameter for parameter in command.params if parameter.name == name]
+    assert len(found) == 1
+    meaning = documented(RunSettings)[name].partition(" None: ")[0]
+    assert found[0].help.startswith(meaning)
+    if name != "data":
+        shown = CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).output
+        flags = [line.split("<")[0] for line in shown.splitlines() if line.startswith("│")]
+        assert sum(f"--{name.replace('_', '-')} " in line for line in flags) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "python", "flags"),
+    [
+        (
+            DataError("two rows are 7; make ids unique", Hint("id", False, "to count the rows instead")),
+            "two rows are 7; make ids unique, or pass id=False to count the rows instead",
+            "two rows are 7; make ids unique, or pass --no-id to count the rows instead",
+        ),
+        (
+            DataError("there are two splits;", Hint("split", None, "to choose one")),
+            "there are two splits; pass split= to choose one",
+            "there are two splits; pass --split to choose one",
+        ),
+        (
+            DataError("no labels;", Hint("labelled", False, "for data without")),
+            "no labels; pass labelled=False for data without",
+            "no labels",
+        ),
+        (
+            DataError("one cannot be read. Mend it", Hint("on_error", "skip", "to leave it out")),
+            "one cannot be read. Mend it, or pass on_error='skip' to leave it out",
+            "one cannot be read. Mend it, or pass --unreadable skip to leave it out",
+        ),
+        (
+            SettingsError.wrong("batch_size", 0, "a whole number of at least 1"),
+            "batch_size is 0, expected a whole number of at least 1",
+            "--batch-size is 0, expected a whole number of at least 1",
+        ),
+        (SettingsError("both are given"), "both are given", "both are given"),
+    ],
+)
+def test_each_face_words_an_error_its_own_way(error, python, flags):
+    assert str(error) == python
+    assert error.worded(in_flags) == flags
+    again = pickle.loads(pickle.dumps(error))  # errors cross processes
+    assert str(again) == python
+    assert (again.option, again.value, again.hints) == (error.option, error.value, error.hints)

@@ -30,7 +30,7 @@ from PIL import Image
 from record import append, record
 
 from graylearn.data.images.cache import cache_images
-from graylearn.data.readers.read import read
+from graylearn.data.read import read
 
 PILLOW_LOOP = """
 import sys

@@ -33,7 +33,7 @@ from torch import nn
 
 from graylearn.audit import Audit, audit
 from graylearn.data import Contaminated, TableEncoder
-from graylearn.data.encoding.columns import IdLikeColumnWarning
+from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import SettingsError
 from graylearn.estimator.networks import build_network

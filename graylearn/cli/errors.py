@@ -25,10 +25,11 @@ ERROR, USAGE, TAKEN, INTERRUPTED = 1, 2, 3, 130
 
 _FLAGS = {
     "pass id=False to": "pass --no-id to",
+    "name it with label=": "name it with --label",
     "choose one with split=": "choose one with --split",
     'pass on_error="skip"': "pass --unreadable skip",
     "spread it over columns of its own or drop it": "leave it out with --without, or spread it over columns",
-    "pass encoding='latin-1'": "pass --encoding latin-1",
+    "pass encoding=": "pass --encoding ",
     " (or pass labelled=False for images without labels)": "",
     "pass them with label=, or labelled=False for data that has none": "name their array with --label",
 }

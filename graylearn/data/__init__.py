@@ -18,7 +18,7 @@ from graylearn.data.contaminate import Contaminated, contaminate
 from graylearn.data.embeddings.embed import embed_images, embed_text
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.images.cache import CachedImages, cache_images
-from graylearn.data.readers.read import read
+from graylearn.data.read import read
 from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
 from graylearn.data.splits import (
     hold_out_classes,

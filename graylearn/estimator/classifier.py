@@ -21,6 +21,7 @@ from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.augment import Augment
 from graylearn.data.batches.base import Preparation
+from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError
 from graylearn.estimator.audits import held_out_by_folds, history_audit, history_of
 from graylearn.estimator.committee import (
@@ -30,7 +31,7 @@ from graylearn.estimator.committee import (
     member_seeds,
     train_committee,
 )
-from graylearn.estimator.inputs import InputEncoder, read_ids, read_inputs, read_labels
+from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels
 from graylearn.estimator.networks import (
     KeepBest,
     LastingOptimizer,
@@ -197,7 +198,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         checked = self._validation(validation)
         result, epochs = self._run(training_set, network, copy.deepcopy(self.method_), seed, checked)
         self._keep(result, epochs)
-        ids = read_ids(X, len(places))
+        ids = ids_of(X, len(places))
         self.history_ = history_of(result.history, training_set.rows, places, ids)
         self.audit_ = self._audited(training_set, ids, seed)
         self.refined_ = False
@@ -248,7 +249,7 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         )
         self.n_iter_ += 1
         self.history_ = history_of(
-            result.history, training_set.rows, training_set.given_y, read_ids(X, len(places))
+            result.history, training_set.rows, training_set.given_y, ids_of(X, len(places))
         )
         self.audit_, self.refined_ = None, False
         self._learn_reference(training_set, None)

@@ -7,27 +7,22 @@ they are.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.readers.tables import table_from_arrow
+from graylearn.data.inputs import as_dense, as_plain, is_sparse
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 
-MAX_DENSE = 1 << 32
-"""Bytes that a sparse matrix may take once it is dense."""
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
 _HASH_BYTES = 1 << 25
@@ -133,20 +128,11 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, places.astype(np.int64)
 
 
-def read_ids(X: Any, n: int) -> NDArray[Any]:
-    """What the user calls each sample: ids of Samples, a unique index of a frame, else row numbers."""
-    if isinstance(X, Samples):
-        return X.ids
-    if isinstance(X, pd.DataFrame) and X.index.is_unique and not isinstance(X.index, pd.MultiIndex):
-        return X.index.to_numpy()
-    return np.arange(n)
-
-
 def take(given: Any, index: NDArray[np.int64]) -> Any:
     """Rows of what `read_inputs` gave."""
     if isinstance(given, pd.DataFrame):
         return given.iloc[index]
-    return given.tocsr()[index] if _is_sparse(given) else given[index]
+    return given.tocsr()[index] if is_sparse(given) else given[index]
 
 
 def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
@@ -191,33 +177,12 @@ def is_images(X: Any) -> bool:
 
 
 def _plain(X: Any) -> Any:
-    """Samples, tensors and frames of other libraries as arrays and pandas frames; the rest as it is."""
+    """What `as_plain` gives, also for Samples."""
     if isinstance(X, Samples):
         if X.kind == "text":
             raise DataError("the samples are text: turn them into features first, with embed_text(samples.x)")
         X = X.x
-    if isinstance(X, torch.Tensor):
-        return X.detach().cpu().numpy()
-    library = type(X).__module__.split(".")[0]
-    if library == "polars":
-        X = X.collect() if hasattr(X, "collect") else X
-        if hasattr(X, "to_arrow"):
-            X = X.to_arrow()
-    if isinstance(X, pa.RecordBatch):
-        X = pa.Table.from_batches([X])
-    if isinstance(X, pa.Table):
-        return table_from_arrow(X, "X").frame
-    if isinstance(X, pa.Array | pa.ChunkedArray):
-        return X.to_numpy(zero_copy_only=False) if isinstance(X, pa.Array) else X.to_numpy()
-    if sparse.issparse(X) or isinstance(X, np.ndarray | pd.DataFrame | pd.Series):
-        return X
-    if hasattr(X, "__array__") or hasattr(X, "__array_interface__"):
-        return np.asarray(X)
-    return X
-
-
-def _is_sparse(given: Any) -> bool:
-    return bool(sparse.issparse(given))
+    return as_plain(X)
 
 
 def _check_rows(rows: Any) -> None:
@@ -266,13 +231,7 @@ def _check_same_kind(estimator: Any, kind: str, reset: bool) -> None:
 
 def _frame(given: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
     """Rows as a frame with these columns, by default its own, or their places where they have no names."""
-    if _is_sparse(given):
-        if math.prod(given.shape) * 8 > MAX_DENSE:
-            raise DataError(
-                f"X is sparse of shape {given.shape}, too large for the network's dense rows: reduce its "
-                "columns first, with sklearn.decomposition.TruncatedSVD in a Pipeline"
-            )
-        given = given.toarray()
+    given = as_dense(given)
     if isinstance(given, pd.DataFrame):
         return given.set_axis([str(name) for name in names or given.columns], axis=1)
     return pd.DataFrame(given, columns=list(names or map(str, range(given.shape[1]))))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from graylearn.data.readers.delimited import separator_line
+from graylearn.data.cells import separator_line
 from graylearn.errors import DataError
 
 Verdict = Literal["keep", "drop", "relabel"]

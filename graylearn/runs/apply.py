@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
-from graylearn.data.readers.table_files import table_suffix
+from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.report import Decision, read_decisions
 from graylearn.runs.folder import RunFolder, same_file
-from graylearn.runs.rewrite.change import Change
-from graylearn.runs.rewrite.delimited import rewrite_delimited
-from graylearn.runs.rewrite.images import rewrite_image_folder
-from graylearn.runs.rewrite.tables import rewrite_arrow, rewrite_json, rewrite_npz
-from graylearn.runs.source import Source, file_fingerprint, form_by_name, image_fingerprints
 
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
-
-_TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ def apply_decisions(
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
     saved = folder.read_json(folder.data)
-    source = Source.from_json(saved["source"])
+    source = Origin.from_json(saved["source"])
     recorded = read_recorded(folder)
     found = [] if decisions is None else by_name(recorded, read_decisions(decisions))
     decided = {decision.id for decision in found}
@@ -68,19 +60,10 @@ def apply_decisions(
     data = Path(source.path)
     _check_target(target, data, source, overwrite)
     _check_unchanged(data, source, recorded, saved["fingerprint"])
-    if source.form == "folder":
-        if link and target.suffix.lower() == ".csv":
-            raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
-        rewrite_image_folder(data, target, change, link=link, overwrite=overwrite)
-    else:
-        writers: dict[str, Callable[[Path, Source, Path, Change], None]] = {
-            "delimited": rewrite_delimited,
-            "parquet": rewrite_arrow,
-            "feather": rewrite_arrow,
-            "json": rewrite_json,
-            "npz": rewrite_npz,
-        }
-        writers[source.form](data, source, target, change.with_rows(source.left_out))
+    if link and target.suffix.lower() == ".csv":
+        raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
+    form = FORMATS[source.form]
+    form.rewrite(data, target, source, replace(change, link=link).with_rows(source.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),
@@ -184,14 +167,10 @@ def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> C
     return Change(recorded.ids, recorded.labels, keep, label_of)
 
 
-def _check_target(target: Path, data: Path, source: Source, overwrite: bool) -> None:
-    fits = form_by_name(target) == source.form
-    if source.form == "delimited" and table_suffix(target) not in _ANY_SEPARATOR:
-        # separators are written as they were read, and these names promise tabs, or none
-        fits = fits and (table_suffix(target) in _TABBED) == (table_suffix(data) in _TABBED)
-    if source.form != "folder" and not fits:
+def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> None:
+    if not FORMATS[source.form].may_become(data, target):
         raise SettingsError(
-            f"{target} would be of the form of {data.name}: let its name end in {table_suffix(data)!r} too"
+            f"{target} would be of the form of {data.name}: let its name end in {suffix_of(data)!r} too"
         )
     if same_file(target, data) or target.absolute() == data.absolute():
         raise SettingsError(
@@ -205,19 +184,18 @@ def _check_target(target: Path, data: Path, source: Source, overwrite: bool) -> 
         )
 
 
-def _check_unchanged(data: Path, source: Source, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
+def _check_unchanged(data: Path, source: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
     """Refuse data that are no longer those that were audited."""
     if not data.exists():
         raise DataError(f"{data}, which was audited, does not exist any more")
     advice = "audit it anew, or bring the old state back"
-    if source.form != "folder":
-        if file_fingerprint(data) != fingerprint:
-            raise DataError(f"{data} has changed since it was audited; {advice}")
-        return
-    gone = next((name for name in recorded.ids if not (data / name).exists()), None)
-    if gone is not None:
-        raise DataError(f"{data / gone} is gone since it was audited; {advice}")
-    now = image_fingerprints(data, recorded.ids)
-    for name, before, after in zip(recorded.ids, recorded.hashes or [], now, strict=True):
+    if recorded.hashes is not None:
+        gone = next((name for name in recorded.ids if not (data / name).exists()), None)
+        if gone is not None:
+            raise DataError(f"{data / gone} is gone since it was audited; {advice}")
+    found, hashes = FORMATS[source.form].fingerprint(data, recorded.ids)
+    for name, before, after in zip(recorded.ids, recorded.hashes or (), hashes or (), strict=False):
         if before != after:
             raise DataError(f"{data / name} has changed since it was audited; {advice}")
+    if found != fingerprint:
+        raise DataError(f"{data} has changed since it was audited; {advice}")

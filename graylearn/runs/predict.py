@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.atomic import replacing
-from graylearn.data.encoding.columns import as_date_parts, as_numbers, as_words
+from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
+from graylearn.data.formats import Origin
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
@@ -18,7 +19,6 @@ from graylearn.runs.folder import RunFolder, same_file
 from graylearn.runs.prepare import Encoding, read_new
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import changed
-from graylearn.runs.source import Source
 
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
 """Endings of files that predictions are written to."""
@@ -57,7 +57,7 @@ def predict(
     if settings.command == "audit":
         raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
     saved = folder.read_json(folder.data)
-    source = Source.from_json(saved["source"])
+    source = Origin.from_json(saved["source"])
     way = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
     classifier = GrayClassifier.load(folder.model)
     with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():

@@ -16,19 +16,14 @@ from typing import Any, Literal
 import numpy as np
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
+from graylearn.data.formats import FORMATS, Origin
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read_file
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, changed
-from graylearn.runs.source import (
-    Source,
-    file_fingerprint,
-    image_fingerprints,
-    joint_fingerprint,
-    read_labelled,
-    read_unlabelled,
-)
 
 PIXELS_SIZE, EMBED_SIZE = 64, 128
 """Pixels a side of decoded images, for a network on pixels and for embeddings."""
@@ -70,7 +65,7 @@ class Prepared:
 
     settings: RunSettings
     """With what the data decided filled in."""
-    source: Source
+    source: Origin
     """What was read."""
     encoding: Encoding
     """How samples become features."""
@@ -96,9 +91,9 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
     with progress.working(f"reading {path.name}", bar=_is_large(path)):
-        samples, source = read_labelled(path, settings, size=size, split=settings.split)
-        hashes = image_fingerprints(path, samples.ids) if source.form == "folder" else None
-        fingerprint = file_fingerprint(path) if hashes is None else joint_fingerprint(samples.ids, hashes)
+        samples, source = read_file(path, _options(settings, size, settings.split))
+        _check_ids(samples, path)
+        fingerprint, hashes = FORMATS[source.form].fingerprint(path, samples.ids)
     progress.say(
         f"{len(samples):,} samples ({samples.kind}), {samples.num_classes} classes"
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
@@ -133,9 +128,9 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     elif settings.test is not None or settings.test_split is not None:
         test_path = Path(settings.test or settings.data)
         with progress.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
-            read, _ = read_labelled(
-                test_path, settings, size=size, split=settings.test_split, classes=samples.classes
-            )
+            options = _options(settings, size, settings.test_split)
+            options = dataclasses.replace(options, classes=samples.classes, decimal=source.decimal)
+            read, _ = read_file(test_path, options)
         if read.kind != samples.kind:
             raise DataError(f"{test_path} holds {read.kind} samples but {path} {samples.kind} samples")
         if samples.kind == "table":
@@ -181,10 +176,22 @@ def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: 
 
 
 def read_new(
-    path: Path, source: Source, encoding: Encoding, settings: RunSettings
+    path: Path, source: Origin, encoding: Encoding, settings: RunSettings
 ) -> tuple[Samples, Samples]:
     """(new samples as a person knows them, as features): what `predict` reads."""
-    samples = read_unlabelled(path, source, settings, size=encoding.size)
+    known = source.columns
+    was_folder = source.kind == "image" and known.path is None  # and is perhaps a table now
+    options = dataclasses.replace(
+        _options(
+            changed(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
+        ),
+        labelled=False,
+        id=False if was_folder or settings.no_id else None,
+        decimal=source.decimal,
+        columns=None if was_folder else known,
+    )
+    samples, _ = read_file(path, options)
+    _check_ids(samples, path)
     if samples.kind != source.kind:
         raise DataError(
             f"{path} holds {samples.kind} samples but the model was fitted on {source.kind} samples"
@@ -193,6 +200,30 @@ def read_new(
         expected, found = (" x ".join(map(str, shape)) for shape in (encoding.shape, samples.x.shape[1:]))
         raise DataError(f"{path} holds samples of {found} numbers but the model was fitted on {expected}")
     return samples, encoded(samples, encoding, settings, None)
+
+
+def _options(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
+    """How the settings say that data is to be read."""
+    return ReadOptions(
+        label=settings.label,
+        id=False if settings.no_id else settings.id,
+        text=settings.text,
+        path=settings.path,
+        without=settings.without,
+        split=split,
+        size=size,
+        on_error=settings.unreadable,
+        separator=settings.separator,
+        encoding=settings.encoding,
+    )
+
+
+def _check_ids(samples: Samples, path: Path) -> None:
+    """Refuse names that the files of a run could not hold, before hours are spent on it."""
+    if samples.ids.dtype.kind not in "iu":
+        for name in map(str, samples.ids):
+            if name.encode(errors="replace").decode() != name:
+                raise DataError(f"{path} holds {name!r}, whose name is not UTF-8: rename it")
 
 
 def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from graylearn.data.encoding.columns import DataWarning
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.runs.folder import open_to_append
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told

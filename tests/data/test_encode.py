@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from graylearn.data.encoding.columns import DataWarning, IdLikeColumnWarning
+from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError, DataError, SettingsError
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graylearn.data.encoding.columns import DataWarning, IdLikeColumnWarning
+from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError, DataError
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from graylearn.data.encoding.columns import DataWarning
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.readers.read import read
+from graylearn.data.read import read
 from graylearn.errors import DataError
 
 
@@ -305,7 +305,7 @@ def test_label_is_never_guessed_in_doubt(csv):
         DataError, match=r"no column is plainly the label; name it with label=, one of: a, b, c"
     ):
         read(csv("a,b,c\n1,2,x\n"))
-    with pytest.raises(DataError, match=r"both class and target could be the label"):
+    with pytest.raises(DataError, match=r"both 'class' and 'target' could be the label"):
         read(csv("a,class,target\n1,2,x\n"))
     with pytest.raises(
         DataError, match=r"no column 'species' to take the label from; its columns are a, label"
@@ -395,5 +395,7 @@ def test_mangled_files_give_samples_or_a_data_error(csv):
 def test_unknown_files(csv, tmp_path):
     with pytest.raises(DataError, match=r"missing\.csv does not exist"):
         read(tmp_path / "missing.csv")
-    with pytest.raises(DataError, match=r"ends in '\.xlsx'; known are \.csv"):
+    with pytest.raises(DataError, match=r"ends in '\.doc'; known are \.csv"):
+        read(csv("a", "a.doc"))
+    with pytest.raises(DataError, match="a spreadsheet, which is not read: save it as CSV"):
         read(csv("a", "a.xlsx"))

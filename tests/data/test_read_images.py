@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from graylearn.data.encoding.columns import DataWarning
-from graylearn.data.readers.read import read
+from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.read import read
 from graylearn.errors import DataError
 
 

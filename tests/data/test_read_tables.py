@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 import torch
 
-from graylearn.data.readers.read import read
+from graylearn.data.read import read
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 

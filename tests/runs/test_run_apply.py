@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from graylearn.data.encoding.columns import DataWarning
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
 

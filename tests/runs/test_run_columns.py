@@ -3,16 +3,17 @@
 import pandas as pd
 import pytest
 
-from graylearn.data.readers.tables import table_from_pandas
+from graylearn.data.columns import find_columns
+from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Columns, find_columns
 
 
 def columns_of(frame, **settings):
-    return find_columns(table_from_pandas(pd.DataFrame(frame), "t.csv"), RunSettings(**settings))
+    return find_columns(table_from_pandas(pd.DataFrame(frame), "t.csv"), ReadOptions(**settings))
 
 
 def test_unmistakable_columns_are_found():
@@ -31,12 +32,12 @@ def test_a_text_beside_features_is_a_feature():
 
 def test_what_was_told_wins():
     frame = {"a": [1, 2], "label": [0, 1], "id": [7, 8], "b": [1, 2]}
-    assert columns_of(frame, label="a", no_id=True) == Columns("a")
+    assert columns_of(frame, label="a", id=False) == Columns("a")
     assert columns_of(frame, label="-1", id="a") == Columns("b", "a")
 
 
 def test_doubt_lists_the_candidates():
-    with pytest.raises(DataError, match="both 'label' and 'target' could be the label; name it with --label"):
+    with pytest.raises(DataError, match="both 'label' and 'target' could be the label; name it with label="):
         columns_of({"a": [1.5, 2.5], "label": [0, 1], "target": [0, 1]})
     many = {"weight": [i / 7 for i in range(30)], "grade": [i % 4 for i in range(30)]}
     with pytest.raises(DataError) as caught:
@@ -46,7 +47,7 @@ def test_doubt_lists_the_candidates():
 
 
 def test_a_column_that_is_not_there():
-    with pytest.raises(DataError, match=r"no column 'colour' .*--label is one of: a, b"):
+    with pytest.raises(DataError, match=r"no column 'colour' to take the label from; its columns are a, b"):
         columns_of({"a": [1, 2], "b": [0, 1]}, label="colour")
 
 

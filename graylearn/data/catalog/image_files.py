@@ -12,7 +12,7 @@ import numpy as np
 from graylearn.data.catalog.files import Finder
 from graylearn.data.catalog.images import ImageFiles, Part
 from graylearn.data.images.cache import cache_images
-from graylearn.data.readers.image_folder import IMAGE_SUFFIXES
+from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.samples import Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError

@@ -26,7 +26,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import RobustScaler
 
 from graylearn.data.atomic import replacing
-from graylearn.data.encoding.columns import (
+from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
     ColumnKind,
     IdLikeColumnWarning,
@@ -38,7 +38,7 @@ from graylearn.data.encoding.columns import (
     looks_like_id,
     split_kind,
 )
-from graylearn.data.readers.tables import check_unique_names
+from graylearn.data.tables import check_unique_names
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1

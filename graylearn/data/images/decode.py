@@ -22,6 +22,25 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 CHANNELS = 3
 """Every cached image is RGB."""
+IMAGE_SUFFIXES = frozenset(
+    f".{ending}"
+    for ending in (
+        "jpg",
+        "jpeg",
+        "jfif",
+        "png",
+        "bmp",
+        "gif",
+        "webp",
+        "tif",
+        "tiff",
+        "ppm",
+        "pgm",
+        "pbm",
+        "tga",
+    )
+)
+"""Endings, in lower case, of the files taken for images."""
 UNREAD = "unread: "
 """How the digest of a file begins that could not be opened or read; why follows."""
 

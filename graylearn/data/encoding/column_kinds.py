@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from graylearn.data.encoding.writing import (
+from graylearn.data.encoding.number_formats import (
     DATE_WRITINGS,
     MOSTLY,
     as_iso,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
-from graylearn.data.readers.image_folder import ImageOptions
-from graylearn.data.readers.tables import Table, samples_from_table, table_from_arrow
+from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Label, Samples
+from graylearn.data.table_samples import samples_from_table
+from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
 
 
@@ -20,22 +23,12 @@ def is_hugging_face(source: Any) -> bool:
     return any(cls.__module__.split(".")[0] == "datasets" for cls in type(source).__mro__)
 
 
-def samples_from_hugging_face(
-    dataset: Any,
-    options: ImageOptions,
-    *,
-    split: str | None = None,
-    label: Any = None,
-    id: Any = None,
-    text: Any = None,
-    classes: Sequence[Label] | None = None,
-    labelled: bool = True,
-) -> Samples:
+def samples_from_hugging_face(dataset: Any, options: ReadOptions) -> Samples:
     """Samples of a `datasets.Dataset`; labels of a ClassLabel column go by their names, in its order."""
     if isinstance(dataset, dict):  # a DatasetDict
-        if split not in dataset:
+        if options.split not in dataset:
             raise DataError(f"the dataset has the splits {', '.join(dataset)}; choose one with split=")
-        dataset = dataset[split]
+        dataset = dataset[options.split]
     if not hasattr(dataset, "num_rows"):
         raise DataError(
             f"{type(dataset).__name__} streams its rows; load the dataset without streaming=True to read it"
@@ -51,47 +44,36 @@ def samples_from_hugging_face(
         if type(kind).__name__ == "ClassLabel" and kind.names
     }
     table = table_from_arrow(dataset.with_format("arrow")[:], name)
-    if label is None and labelled and len(names) == 1:
-        label = next(iter(names))  # a ClassLabel column is a label by its type
-    if isinstance(label, Hashable) and label in names and labelled:
-        table, classes = _named(table, label, names[label], classes)
-    if len(images) != 1:
-        return samples_from_table(table, label=label, id=id, text=text, classes=classes, labelled=labelled)
-    return _image_samples(table, images[0], options, label, id, classes, labelled)
+    if options.label is None and options.labelled and len(names) == 1:
+        options = replace(options, label=next(iter(names)))  # a ClassLabel column is a label by its type
+    label = options.label
+    if isinstance(label, Hashable) and label in names and options.labelled:
+        table, classes = _named(table, label, names[label], options.classes)
+        options = replace(options, classes=classes)
+    table = without_columns(table, options.without)
+    if len(images) != 1 or images[0] not in table.frame.columns:
+        return samples_from_table(table, find_columns(table, options), options)
+    return _image_samples(table, images[0], options)
 
 
 def _named(
-    table: Table, label: Hashable, names: list[str], classes: Sequence[Label] | None
-) -> tuple[Table, Sequence[Label]]:
+    table: RawTable, label: Hashable, names: list[str], classes: Sequence[Label] | None
+) -> tuple[RawTable, Sequence[Label]]:
     """The table with its labels spelled out, and the classes in the order that the dataset gives them."""
     codes = table.frame[label]
     spelled = np.array(
         [None if code != code or code < 0 else names[int(code)] for code in codes], dtype=object
     )
     frame = table.frame.assign(**{str(label): spelled})
-    return Table(frame, table.name, table.ids, table.place), classes if classes is not None else names
+    return replace(table, frame=frame), classes if classes is not None else names
 
 
-def _image_samples(
-    table: Table,
-    column: Hashable,
-    options: ImageOptions,
-    label: Any,
-    id: Any,
-    classes: Sequence[Label] | None,
-    labelled: bool,
-) -> Samples:
+def _image_samples(table: RawTable, column: str, options: ReadOptions) -> Samples:
     records = list(table.frame[column])
     # What remains of the table, with a text in place of the image, holds the labels and the ids.
-    frame = table.frame.assign(**{str(column): ""})
-    rows = samples_from_table(
-        Table(frame, table.name, table.ids, table.place),
-        label=label,
-        id=id,
-        text=column,
-        classes=classes,
-        labelled=labelled,
-    )
+    table = replace(table, frame=table.frame.assign(**{column: ""}))
+    found = find_columns(table, replace(options, text=column, path=None))
+    rows = samples_from_table(table, Columns(found.label, found.id, column), options)
     size = options.size
     images = np.empty((len(records), size, size, CHANNELS), dtype=np.uint8)
     failed: dict[int, str] = {}

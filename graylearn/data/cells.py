@@ -1,0 +1,152 @@
+"""Delimited text taken apart: its encoding, its separator, its rows, and where the cells of a row stand."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from graylearn.errors import DataError, SettingsError
+
+SEPARATORS = (",", ";", "\t", "|")
+"""What may part cells without being named."""
+
+_SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def separator_line(text: str) -> tuple[str, str | None]:
+    """(the line, the separator it names) where a file begins with a spreadsheet's sep=; else ("", None)."""
+    found = _SEPARATOR_LINE.match(text)
+    return (found[0], found[1]) if found else ("", None)
+
+
+def guessed_separator(text: str) -> str:
+    """The one of SEPARATORS that the first line has most of outside quotes; of equals the first."""
+    first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
+    outside_quotes = re.sub(r'"[^"]*"', "", first)
+    return max(SEPARATORS, key=outside_quotes.count)
+
+
+def codec_of(raw: bytes, encoding: str) -> tuple[str, bytes]:
+    """(codec, byte order mark): the encoding that the file's mark tells, or else the one given."""
+    for mark, codec in _MARKS:
+        if raw.startswith(mark):
+            return codec, mark
+    try:
+        return codecs.lookup(encoding).name, b""
+    except LookupError as error:
+        raise SettingsError(f"encoding is {encoding!r}, which Python does not know") from error
+
+
+def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
+    """The bytes as UTF-8 without a byte order mark."""
+    codec, mark = codec_of(raw, encoding)
+    raw = raw.removeprefix(mark)
+    if codec == "utf-8" and raw.isascii():
+        return raw
+    try:
+        text = raw.decode(codec)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}, {_where(raw, error, codec)}") from error
+    return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
+
+
+def _where(raw: bytes, error: UnicodeDecodeError, codec: str) -> str:
+    """Where the bytes stop being text, and what to try instead."""
+    line_start = raw.rfind(b"\n", 0, error.start) + 1
+    line = raw.count(b"\n", 0, error.start) + 1
+    first = raw.split(b"\n", 1)[0].decode("latin-1")
+    separator = guessed_separator(first)
+
+    def cells(text: str) -> list[str]:
+        return next(csv.reader([text.replace("\r", "")], delimiter=separator), [""])
+
+    index, header = len(cells(raw[line_start : error.start].decode("latin-1"))) - 1, cells(first)
+    column = f"column {header[index].strip()!r}" if line > 1 and index < len(header) else f"field {index + 1}"
+    bad = raw[error.start]
+    mend = "try another"
+    if codec == "utf-8":
+        likely = (
+            "latin-1" if bad in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else "cp1252"
+        )  # cp1252 has no such letters
+        mend = f"pass encoding={likely!r} or whichever it was written in"
+    return f"line {line}, {column}: byte 0x{bad:02x} is not {codec}; {mend}"
+
+
+def lines_of(raw: bytes) -> io.TextIOWrapper:
+    """The lines as the csv module wants them: with their ends left on, for a cell may hold some."""
+    return io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="")
+
+
+def rows_of(raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """(line that a row begins on, its cells), without blank lines: slow but exact, which pyarrow is not."""
+    reader = csv.reader(lines_of(raw), delimiter=separator)
+    begins = 1
+    for row in reader:
+        if row:
+            yield begins, row
+        begins = reader.line_num + 1
+
+
+@contextmanager
+def any_field_size() -> Iterator[None]:
+    """Lift the csv module's limit on the length of a cell, which a long text exceeds, for a while."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def records_of(text: str, separator: str) -> Iterator[tuple[str, bool]]:
+    """(a record as it stands, line ends included; whether it is a row and not a blank line)."""
+    lines = list(io.StringIO(text, newline=""))
+    reader = csv.reader(iter(lines), delimiter=separator)
+    begins = 0
+    with any_field_size():
+        for row in reader:
+            yield "".join(lines[begins : reader.line_num]), bool(row)
+            begins = reader.line_num
+
+
+def cell(record: str, separator: str, column: int) -> str:
+    """A cell of a record as it stands, quotes included."""
+    start, end = _spans(record, separator)[column]
+    return record[start:end]
+
+
+def with_cell(record: str, separator: str, column: int, new: str) -> str:
+    """The record with another cell, quoted as it is to stand."""
+    start, end = _spans(record, separator)[column]
+    return record[:start] + new + record[end:]
+
+
+def _spans(record: str, separator: str) -> list[tuple[int, int]]:
+    """Where the cells of a record begin and end, quotes included, the line's end not."""
+    end = len(record.rstrip("\r\n"))
+    spans, at = [], 0
+    while True:
+        start = at
+        if at < end and record[at] == '"':
+            at += 1
+            while at < end:
+                if record[at] == '"':
+                    if record[at + 1 : at + 2] != '"':
+                        break
+                    at += 1
+                at += 1
+        while at < end and record[at] != separator:
+            at += 1
+        spans.append((start, at))
+        if at >= end:
+            return spans
+        at += 1

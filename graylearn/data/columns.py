@@ -1,0 +1,133 @@
+"""Which column of a table is the label, which names the rows, which holds texts or paths of images.
+
+A column is guessed only where its name leaves no doubt; otherwise the error lists the columns to choose from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graylearn.data.images.decode import IMAGE_SUFFIXES
+from graylearn.data.options import Column, Columns, ReadOptions
+from graylearn.data.tables import RawTable, is_text_type
+from graylearn.errors import DataError
+
+LABEL_NAMES = frozenset({"label", "labels", "target", "class", "y"})
+"""Column names, in lower case, that mean the label where exactly one column bears one of them."""
+TEXT_NAMES = frozenset({"text", "sentence", "document"})
+"""Column names, in lower case, that mean the text where the table holds nothing else but labels and ids."""
+PATH_NAMES = frozenset(
+    {"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path"}
+)
+"""Column names, in lower case, that mean the path of an image where the values end like one."""
+
+
+def without_columns(table: RawTable, names: Any) -> RawTable:
+    """The table less some columns."""
+    dropped = [_find(table, name, "to leave out") for name in names]
+    return replace(table, frame=table.frame.drop(columns=dropped)) if dropped else table
+
+
+def find_columns(table: RawTable, options: ReadOptions) -> Columns:
+    """Which column means what: as the options say, or as the names leave no doubt."""
+    if options.columns is not None:
+        return _columns_again(table, options.columns, options)
+    label = None if options.labels is not None else options.label
+    if not options.labelled and label not in table.frame.columns and not isinstance(label, int):
+        label = None  # new data need not have the column that a model learned to predict
+    label = _find(table, label, "to take the label from")
+    text = _find(table, options.text, "to take the texts from")
+    path = _find(table, options.path, "to take the image paths from")
+    if path is None and text is None:
+        path = _guessed_path(table, label)
+    if options.id is None:
+        name = _guessed_id(table, label)
+    else:
+        name = None if options.id is False else _find(table, options.id, "to take the ids from")
+    wanted = options.labelled and label is None and options.labels is None
+    rest = [column for column in table.frame.columns if column not in (label, name, path)]
+    if text is None and path is None:
+        text = _guessed_text(table, rest, wanted)
+    if wanted:
+        label = _guessed_label(
+            table, [column for column in rest if column != text], text is not None or path is not None
+        )
+    return Columns(label, name, text, path)
+
+
+def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Columns:
+    """The columns of data that were read before, in more of their kind, which need have no labels or ids."""
+    there = set(table.frame.columns)
+    return Columns(
+        before.label if before.label in there else None,
+        before.id if before.id in there and options.id is not False else None,
+        _find(table, before.text, "to take the texts from"),
+        _find(table, before.path, "to take the image paths from"),
+    )
+
+
+def _find(table: RawTable, given: Column, purpose: str) -> Column:
+    """The name of the column that was given by name, or by index where no column has that name."""
+    columns = table.frame.columns
+    if given is None or (isinstance(given, Hashable) and given in columns):
+        return given
+    number = int(given) if isinstance(given, str) and given.lstrip("-").isdecimal() else given
+    if isinstance(number, int) and not isinstance(number, bool) and -len(columns) <= number < len(columns):
+        return columns[number]
+    raise DataError(f"{table.name} has no column {given!r} {purpose}; its columns are {table.columns_text()}")
+
+
+def _guessed_path(table: RawTable, label: Column) -> Column:
+    """The column that holds paths of images, where its name and its first value leave no doubt."""
+    frame = table.frame
+    named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name != label]
+    if len(named) != 1 or not len(frame):
+        return None
+    first = frame[named[0]].iloc[0]
+    is_path = isinstance(first, str) and Path(first).suffix.lower() in IMAGE_SUFFIXES
+    return named[0] if is_path else None
+
+
+def _guessed_id(table: RawTable, label: Column) -> Column:
+    columns = table.frame.columns
+    first = columns[0] if len(columns) else None
+    # what pandas calls an index that it wrote without a name
+    if first in ("", "Unnamed: 0") and first != label and table.frame[first].is_unique:
+        return first
+    named = [name for name in columns if str(name).lower() == "id" and name != label]
+    return named[0] if len(named) == 1 else None
+
+
+def _guessed_text(table: RawTable, rest: list[Column], label_is_among: bool) -> Column:
+    """A text alone with its label is the sample; beside other features it is one column of a table."""
+    named = [name for name in rest if str(name).lower() in TEXT_NAMES]
+    if len(named) != 1 or len(rest) != 1 + label_is_among or not is_text_type(table.frame[named[0]].dtype):
+        return None
+    return named[0]
+
+
+def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool) -> Column:
+    if all_else_is_known and len(rest) == 1:
+        return rest[0]
+    named = [name for name in rest if str(name).lower() in LABEL_NAMES]
+    if len(named) == 1:
+        return named[0]
+    doubt = f"both {named[0]!r} and {named[1]!r} could be" if named else "no column is plainly"
+    raise DataError(
+        f"{table.name}: {doubt} the label; name it with label=, one of: "
+        f"{', '.join(_likely_labels(table, named or rest))}"
+    )
+
+
+def _likely_labels(table: RawTable, columns: list[Column]) -> list[str]:
+    """Columns that repeat few values, the fewest first; where none does, whatever there is."""
+    if not len(table.frame):
+        return [str(name) for name in columns[:20]]
+    distinct = {name: len(set(table.frame[name].astype(str))) for name in columns}
+    most = max(2, min(200, len(table.frame) // 3))
+    likely = sorted((name for name in distinct if 2 <= distinct[name] <= most), key=distinct.__getitem__)
+    shown = [f"{name} ({distinct[name]} different values)" for name in likely[:5]]
+    return shown or [str(name) for name in columns[:20]]

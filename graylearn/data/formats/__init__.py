@@ -1,0 +1,59 @@
+"""The formats of files, one module each: a module that defines FORMAT is in FORMATS, without being listed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from pathlib import Path
+
+from graylearn.data.formats._base import COMPRESSIONS, Change, Format, Origin, file_fingerprint, suffix_of
+from graylearn.errors import DataError
+
+__all__ = [
+    "FORMATS",
+    "Change",
+    "Format",
+    "Origin",
+    "file_fingerprint",
+    "format_by_name",
+    "format_of",
+    "suffix_of",
+]
+
+
+def _collected() -> dict[str, Format]:
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    found = [importlib.import_module(f"{__name__}.{name}").FORMAT for name in names]
+    return {each.name: each for each in sorted(found, key=lambda each: each.takes_any_folder)}
+
+
+FORMATS: dict[str, Format] = _collected()
+"""Every format by its name, in the order in which they are asked whether a file is theirs."""
+
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+
+
+def format_by_name(path: Path) -> Format | None:
+    """The format of a file that need not be there yet, or of a folder that is; None where none takes it."""
+    return next((each for each in FORMATS.values() if each.takes(path)), None)
+
+
+def format_of(given: str | os.PathLike[str]) -> Format:
+    """The format of a file or folder that is there."""
+    path, text = Path(given), str(given)
+    if text == "-" or "://" in text:
+        what = "standard input" if text == "-" else f"{text}, an address,"
+        raise DataError(f"{what} is not read: save the data to a file and give that")
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
+    found = format_by_name(path)
+    if found is not None:
+        return found
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise DataError(f"{path} is a spreadsheet, which is not read: save it as CSV (UTF-8) and give that")
+    known = ", ".join(suffix for each in FORMATS.values() if each.compressed for suffix in each.suffixes)
+    raise DataError(
+        f"{path} ends in {suffix_of(path) or 'nothing'!r}; known are {known} (each also with "
+        f"{' or '.join(COMPRESSIONS)}), .npz, .npy, and folders of images or of Parquet files"
+    )

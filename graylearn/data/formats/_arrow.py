@@ -1,0 +1,41 @@
+"""What Parquet and Feather have in common: a schema that stays, with fewer rows and other labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from graylearn.data.formats._base import Change, Origin, first_line, moved_path, read_bytes
+from graylearn.data.tables import RawTable, table_from_arrow
+from graylearn.errors import DataError
+
+
+def read_arrow(path: Path, kind: str, read: Callable[[pa.BufferReader], pa.Table]) -> RawTable:
+    """The table of a file, which `read` takes from its decompressed bytes."""
+    raw = read_bytes(path)
+    if not len(raw):
+        raise DataError(f"{path} is empty")
+    try:
+        return table_from_arrow(read(pa.BufferReader(raw)), str(path))
+    except DataError:
+        raise
+    except Exception as error:  # damaged metadata fails in pyarrow, pandas or json, each in its own way
+        raise DataError(f"{path} is damaged or not a {kind} file ({first_line(error)})") from error
+
+
+def changed(table: pa.Table, path: Path, out: Path, origin: Origin, change: Change) -> pa.Table:
+    """The table with its labels and rows changed, and its image paths as `out` has to write them."""
+    label = table.column_names.index(origin.columns.label)
+    labels = table.column(label).take(pa.array(change.label_of))
+    table = table.set_column(label, table.schema.field(label), labels)
+    if origin.columns.path is not None:
+        index = table.column_names.index(origin.columns.path)
+        field = table.schema.field(index)
+        moved = [
+            None if image is None else moved_path(str(image), path, out)
+            for image in table.column(index).to_pylist()
+        ]
+        table = table.set_column(index, field, pa.array(moved, pa.string()).cast(field.type))
+    return table.take(pa.array(change.kept, pa.int64()))

@@ -1,0 +1,198 @@
+"""What a file format is: how its files are known, read, known again, and rewritten with decisions applied."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from graylearn.data.atomic import replacing
+from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.samples import Samples
+from graylearn.data.tables import RawTable
+from graylearn.errors import DataError
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+"""What may follow the ending of a file that is read whole."""
+
+_SIGNATURES = (
+    (b"PK\x03\x04", "a spreadsheet or a zip archive: save it as CSV (UTF-8) and give that"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet: save it as CSV (UTF-8) and give that"),
+    (b"PAR1", "a Parquet file: let its name end in .parquet"),
+    (b"ARROW1", "an Arrow file: let its name end in .arrow"),
+    (b"\x1f\x8b", "compressed by gzip: let its name end in .gz"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd: let its name end in .zst"),
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What was read and how: all that is needed to read more of its kind, or to rewrite it."""
+
+    path: str
+    """Absolute path."""
+    form: str
+    """The name of its format."""
+    columns: Columns
+    """Which column means what, where it is a table."""
+    kind: str
+    """What one sample is: array, table, image or text."""
+    encoding: str = "utf-8"
+    """Of delimited text."""
+    split: str | None = None
+    """Of an .npz file."""
+    names: tuple[str, ...] = ()
+    """All columns of a table, in order."""
+    left_out: tuple[int, ...] = ()
+    """Rows of a table that are no samples: their labels are missing, or their images cannot be read."""
+    separator: str | None = None
+    """What parts the cells of delimited text."""
+    decimal: str = "."
+    """The decimal mark of delimited text."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> Origin:
+        """What `to_json` gave."""
+        lists = {name: tuple(saved.get(name, ())) for name in ("names", "left_out")}
+        return cls(**{**saved, **lists, "columns": Columns(**saved["columns"])})
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of the N samples of a file.
+
+    A new label is never spelled anew: it is the label of another sample that bears it, copied as it stands
+    there, so that quotes, types and encodings are those of the file.
+    """
+
+    ids: list[str]
+    """(N,) their names."""
+    labels: list[str]
+    """(N,) their labels as text."""
+    keep: list[bool]
+    """(N,) which stay."""
+    label_of: list[int]
+    """(N,) the index of the sample whose label each gets: its own, or that of another class."""
+    link: bool = False
+    """Whether files that stay as they are become hard links instead of copies."""
+
+    @property
+    def kept(self) -> list[int]:
+        """The indices of those that stay."""
+        return [index for index, keep in enumerate(self.keep) if keep]
+
+    def with_rows(self, left_out: Sequence[int]) -> Change:
+        """The same for all rows of a table, of which those at `left_out` are no samples and go."""
+        if not left_out:
+            return self
+        n, gone = len(self.keep) + len(left_out), set(left_out)
+        rows = [row for row in range(n) if row not in gone]  # of each sample
+        whole = Change([""] * n, [""] * n, [False] * n, list(range(n)))
+        for index, row in enumerate(rows):
+            whole.ids[row], whole.labels[row] = self.ids[index], self.labels[index]
+            whole.keep[row], whole.label_of[row] = self.keep[index], rows[self.label_of[index]]
+        return whole
+
+
+class Format(ABC):
+    """One way to keep a dataset in files."""
+
+    name: ClassVar[str]
+    """As a run remembers it."""
+    suffixes: ClassVar[tuple[str, ...]]
+    """Endings of its files, in lower case."""
+    compressed: ClassVar[bool] = True
+    """Whether one of COMPRESSIONS may follow the ending."""
+
+    takes_any_folder: ClassVar[bool] = False
+    """Whether it is asked last, because it takes folders that are nobody's."""
+
+    def takes(self, path: Path) -> bool:
+        """Whether a file, which need not be there yet, is of this format; here by its name."""
+        return not path.is_dir() and suffix_of(path, self.compressed) in self.suffixes
+
+    @abstractmethod
+    def read(self, path: Path, options: ReadOptions) -> RawTable | Samples:
+        """The rows of a table, or samples where the file says itself what they are."""
+
+    @abstractmethod
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """Write the changed dataset to `out`, whole or not at all; what did not change stays as it is."""
+
+    def may_become(self, path: Path, out: Path) -> bool:
+        """Whether `out` is a name that the rewritten file may bear."""
+        return self.takes(out)
+
+    def fingerprint(
+        self, path: Path, ids: Sequence[Any] | np.ndarray
+    ) -> tuple[dict[str, Any], list[str] | None]:
+        """What to know the dataset again by, and the hash of each sample where samples are files."""
+        return file_fingerprint(path), None
+
+
+def suffix_of(path: Path, compressed: bool = True) -> str:
+    """The ending that tells the format, in lower case, with any of COMPRESSIONS left off."""
+    plain = path.with_suffix("") if compressed and path.suffix.lower() in COMPRESSIONS else path
+    return plain.suffix.lower()
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, decompressed where its name says so."""
+    try:
+        with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as stream:
+            raw: bytes = stream.read()
+            return raw
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
+
+
+def read_text_bytes(path: Path) -> bytes:
+    """`read_bytes` of a file that should be text: what is plainly something else is refused, by its name."""
+    raw = read_bytes(path)
+    for start, what in _SIGNATURES:
+        if raw.startswith(start):
+            raise DataError(f"{path} is not text but {what}")
+    return raw
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """A whole file or none, compressed where its name says so."""
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    with replacing(path) as partial, pa.output_stream(str(partial), compression=compression) as stream:
+        stream.write(content)
+
+
+def file_fingerprint(path: Path) -> dict[str, Any]:
+    """Size and hash of one file."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": path.stat().st_size, "sha256": digest}
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror or error})") from error
+
+
+def moved_path(image: str, path: Path, out: Path) -> str:
+    """The path of an image that the table at `path` lists, as the table at `out` has to write it."""
+    before, after = path.absolute().parent.resolve(), out.absolute().parent.resolve()
+    if before == after or Path(image).is_absolute():
+        return image
+    return Path(os.path.relpath(before / image, after)).as_posix()
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, less what follows its first line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,285 @@
+"""Delimited text, CSV, TSV and their kin, parsed by pyarrow; rewritten, lines stay as they are.
+
+What a file leaves unsaid is found in it: the separator and whether there is a header in the first line, the
+decimal mark in all of it. Where the file is broken, the error names the file, the line as an editor counts
+it, and the column.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from graylearn.data.cells import (
+    any_field_size,
+    as_utf8,
+    cell,
+    codec_of,
+    guessed_separator,
+    lines_of,
+    records_of,
+    rows_of,
+    separator_line,
+    with_cell,
+)
+from graylearn.data.formats._base import (
+    Change,
+    Format,
+    Origin,
+    moved_path,
+    read_bytes,
+    read_text_bytes,
+    suffix_of,
+    write_bytes,
+)
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import RawTable, check_unique_names, table_from_arrow
+from graylearn.errors import DataError, SettingsError
+
+MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
+"""What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
+
+_TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
+
+
+class Delimited(Format):
+    """One row a line; ids are the lines that rows begin on, from 1."""
+
+    name = "delimited"
+    suffixes = (".csv", *_TABBED, *_ANY_SEPARATOR)
+
+    def read(self, path: Path, options: ReadOptions) -> RawTable:
+        """The rows; see `ReadOptions` for what may be told: separator, decimal, header, encoding."""
+        separator = options.separator
+        if separator is None and suffix_of(path) in _TABBED:
+            separator = "\t"
+        return read_delimited(
+            read_text_bytes(path),
+            str(path),
+            separator=separator,
+            decimal=options.decimal,
+            header=options.header,
+            encoding=options.encoding,
+        )
+
+    def may_become(self, path: Path, out: Path) -> bool:
+        """Separators are written as they were read, and some names promise tabs, or none."""
+        if not self.takes(out) or suffix_of(out) in _ANY_SEPARATOR:
+            return self.takes(out)
+        return (suffix_of(out) in _TABBED) == (suffix_of(path) in _TABBED)
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """Lines as they are, but for dropped ones and the label cells of relabelled ones."""
+        if origin.columns.label is None:
+            raise DataError(f"{path}: it is not known which column is the label; make the run anew")
+        raw = read_bytes(path)
+        codec, mark = codec_of(raw, origin.encoding)
+        text = raw.removeprefix(mark).decode(codec)
+        first, told = separator_line(text)
+        text = text.removeprefix(first)
+        separator = origin.separator or told or guessed_separator(text)
+        records = list(records_of(text, separator))
+        rows = [record for record, is_row in records if is_row]
+        header = len(rows) - len(change.keep)
+        if header not in (0, 1):
+            raise DataError(
+                f"{path} has {len(rows)} rows where {len(change.keep)} samples were read; "
+                "stray quotes are in the way"
+            )
+        rows = rows[header:]
+        label = origin.names.index(origin.columns.label)
+        parts, index = [first], -header
+        for record, is_row in records:
+            at, index = index, index + is_row
+            if is_row and at >= 0:
+                if not change.keep[at]:
+                    continue
+                if (other := change.label_of[at]) != at:
+                    record = with_cell(record, separator, label, cell(rows[other], separator, label))
+                if origin.columns.path is not None:
+                    column = origin.names.index(origin.columns.path)
+                    record = _with_moved_path(record, separator, column, path, out)
+            parts.append(record)
+        write_bytes(out, mark + "".join(parts).encode(codec))
+
+
+def read_delimited(
+    raw: bytes,
+    name: str,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+) -> RawTable:
+    """Parse the bytes of a delimited file called `name`.
+
+    `separator` None takes the one of , ; tab | that the first line has most of. `decimal` None takes a comma
+    where whole columns are written so. `header` None says the first line is a header unless it holds a
+    decimal number or nothing but numbers; columns without a header are called "0", "1", and so on.
+    """
+    if separator is not None and len(separator) != 1:
+        raise SettingsError(f"separator is {separator!r}; it must be a single character")
+    raw = as_utf8(raw, name, encoding)
+    start, told = separator_line(raw[:64].decode("utf-8", "replace"))
+    content = raw[len(start.encode()) :].lstrip(b"\r\n")
+    if not content.strip():
+        raise DataError(f"{name} is empty")
+    lines_before = raw[: len(raw) - len(content)].count(b"\n")
+    raw = content
+    if separator is None:
+        separator = told or guessed_separator(raw.split(b"\n", 1)[0].decode("utf-8"))
+    with any_field_size():
+        first = next(rows_of(raw, separator))[1]
+    has_header = _looks_like_header(first) if header is None else header
+    names = [each.strip() for each in first] if has_header else [str(index) for index in range(len(first))]
+    check_unique_names(names, name)
+    _check_quotes_close(raw, separator, name, lines_before)
+
+    def parsed(decimal: str, column: str | None = None) -> pa.Table:
+        return _parse(raw, separator, decimal, names, has_header, name, lines_before, column)
+
+    arrow = parsed(decimal or ".")
+    if decimal is None and _writes_decimal_commas(arrow, separator):
+        decimal = ","
+        arrow = parsed(decimal)
+    if not arrow.num_rows:
+        raise DataError(f"{name} has a header ({', '.join(names[:30])}) but no rows")
+    return RawTable(
+        table_from_arrow(arrow, name).frame,
+        name,
+        lines_before + _line_numbers(raw, separator, arrow.num_rows, has_header),
+        "line",
+        MISSING_WORDS,
+        lambda column: parsed(".", column)[column],
+        {"separator": separator, "decimal": decimal or ".", "encoding": encoding},
+    )
+
+
+def _looks_like_header(cells: list[str]) -> bool:
+    """A first line is data if it holds a decimal number, or only numbers that do not merely count columns."""
+    numbers = [each for each in cells if _is_number(each)]
+    if len(numbers) == len(cells):
+        counted = [str(index) for index in range(len(cells))]
+        return len(cells) > 1 and cells in (counted, [str(index + 1) for index in range(len(cells))])
+    return all(each.strip().lstrip("+-").isdigit() for each in numbers)
+
+
+def _is_number(text: str) -> bool:
+    # "nan" and "inf" are numbers to Python but could well be names.
+    return bool(re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text))
+
+
+def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int) -> None:
+    """A quote that never closes swallows the rest of the file as one cell: say where it opens."""
+    if raw.count(b'"') % 2 == 0:
+        return
+    begins = lines_before + 1
+    reader = csv.reader(lines_of(raw), delimiter=separator, strict=True)
+    with any_field_size():
+        try:
+            for _ in reader:
+                begins = lines_before + reader.line_num + 1
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise DataError(f"{name}, line {begins}: a quote opens here and never closes") from error
+            # Any other error is a stray quote inside a cell, which pyarrow takes as it is.
+
+
+def _parse(
+    raw: bytes,
+    separator: str,
+    decimal: str,
+    names: list[str],
+    has_header: bool,
+    name: str,
+    lines_before: int,
+    column: str | None = None,
+) -> pa.Table:
+    """All columns in the types that their values suggest, or one `column` as text."""
+    block_size = 1 << 20
+    quoted = b'"' in raw
+    while True:
+        try:
+            return pa.csv.read_csv(
+                pa.BufferReader(raw),
+                read_options=pa.csv.ReadOptions(
+                    column_names=names, skip_rows_after_names=int(has_header), block_size=block_size
+                ),
+                # Looking for newlines inside quotes costs time, which a file without quotes need not spend.
+                parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=quoted),
+                convert_options=pa.csv.ConvertOptions(
+                    null_values=sorted(MISSING_WORDS),
+                    decimal_point=decimal,
+                    include_columns=None if column is None else [column],
+                    column_types=None if column is None else {column: pa.string()},
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "straddling" in str(error) and block_size < len(raw):  # a row longer than a block
+                block_size = min(8 * block_size, len(raw) + 1)
+                continue
+            _explain(raw, separator, names, name, lines_before)
+            raise DataError(f"{name} cannot be read as delimited text: {error}") from error
+
+
+def _writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
+    """Whether a file is one that writes 1,5: semicolons part its cells, and whole columns say so."""
+    if separator != ";" or any(pa.types.is_floating(field.type) for field in arrow.schema):
+        return False
+    for column in arrow.columns:
+        if pa.types.is_string(column.type):
+            present = pc.filter(column, pc.invert(pc.is_in(column, pa.array(sorted(MISSING_WORDS)))))
+            with_comma = pc.match_substring_regex(present, r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$")
+            number = pc.or_(with_comma, pc.match_substring_regex(present, r"^\s*[+-]?\d+\s*$"))
+            if len(present) and pc.any(with_comma).as_py() and pc.all(number).as_py():
+                return True
+    return False
+
+
+def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_before: int) -> None:
+    """Raise for the first row of another length than the first; pyarrow does not know its line."""
+    with any_field_size():
+        for line, cells in rows_of(raw, separator):
+            if len(cells) != len(names):
+                raise DataError(
+                    f"{name}, line {lines_before + line}: {len(cells)} fields where the first line has "
+                    f"{len(names)} (separator {separator!r}); add or remove fields, or quote those that hold "
+                    "a separator"
+                )
+
+
+def _line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) -> np.ndarray:
+    """The line each row begins on; counting newlines settles it unless cells hold some or lines are blank."""
+    num_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
+    if num_lines == num_rows + has_header:
+        return np.arange(1 + has_header, num_rows + has_header + 1, dtype=np.int64)
+    with any_field_size():
+        lines = [line for line, _ in rows_of(raw, separator)][int(has_header) :]
+    if len(lines) != num_rows:  # the two parsers disagree on stray quotes: count rows instead
+        lines = list(range(1 + has_header, num_rows + has_header + 1))
+    return np.array(lines, dtype=np.int64)
+
+
+def _with_moved_path(record: str, separator: str, column: int, path: Path, out: Path) -> str:
+    raw = cell(record, separator, column)
+    image = next(csv.reader(io.StringIO(raw, newline=""), delimiter=separator))[0]
+    moved = moved_path(image, path, out)
+    if moved == image:
+        return record
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter=separator, lineterminator="")
+    if raw.startswith('"'):
+        writer = csv.writer(written, delimiter=separator, lineterminator="", quoting=csv.QUOTE_ALL)
+    writer.writerow([moved])
+    return with_cell(record, separator, column, written.getvalue())
+
+
+FORMAT = Delimited()

@@ -1,0 +1,220 @@
+"""Images in folders, one folder a class; a single image where no label is asked for."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, write_bytes
+from graylearn.data.images.decode import IMAGE_SUFFIXES
+from graylearn.data.images.files import decode
+from graylearn.data.options import ReadOptions
+from graylearn.data.progress import progress_bar
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError, SettingsError
+
+_BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
+"""Endings of what people and systems leave among images, and nobody takes for one."""
+_SPLIT_NAMES = frozenset({"train", "training", "test", "testing", "val", "valid", "validation"})
+
+
+class Images(Format):
+    """A folder of images, or one image; ids are paths within the folder."""
+
+    name = "folder"
+    suffixes = tuple(sorted(IMAGE_SUFFIXES))
+    compressed = False
+    takes_any_folder = True
+
+    def takes(self, path: Path) -> bool:
+        """Whether it is a folder or ends like an image."""
+        return path.is_dir() or super().takes(path)
+
+    def read(self, path: Path, options: ReadOptions) -> Samples:
+        """The images of a folder that holds one folder a class.
+
+        Images may lie deeper inside a class folder. Files that do not end like images, and images beside the
+        class folders, are passed over with a warning; notes, and names that begin with a dot, without one.
+        With labelled=False every image below the folder is taken.
+        """
+        if options.labelled and options.label is not None:
+            raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
+        passed: Counter[str] = Counter()
+        beside, classes = 0, options.classes
+        if not path.is_dir():
+            if options.labelled:
+                raise DataError(f"{path} is one image; expected a folder that holds one folder a class")
+            path, names = path.parent, [path.name]
+        elif not options.labelled:
+            names = _images_below(path, passed)
+            if not names:
+                raise DataError(f"{path} holds no images ({_endings()})")
+        else:
+            class_names = _class_names(path)
+            if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
+                raise DataError(
+                    f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known "
+                    "classes"
+                )
+            names = []
+            for name in class_names:
+                if not (found := _images_below(path / name, passed)):
+                    raise DataError(
+                        f"the folder {path / name} holds no images ({_endings()}); "
+                        "remove it, or read another folder"
+                    )
+                names += [f"{name}/{inside}" for inside in found]
+            classes = class_names if classes is None else classes
+            beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
+        known = tuple(classes or ()) if options.labelled else ()
+        index_of = {str(label): index for index, label in enumerate(known)}
+        y = np.array([index_of.get(name.split("/")[0], -1) for name in names], dtype=np.int64)
+        _tell_passed_over(path, passed, beside)
+        decoded = decode([path / name for name in names], options)
+        ids = np.array(names, dtype=object)
+        return Samples(decoded.images, y[decoded.kept], known, ids[decoded.kept], "image")
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """A new tree with each image in the folder of its class, or a manifest where `out` ends in .csv."""
+        label_of = {index: change.labels[change.label_of[index]] for index in change.kept}
+        if out.suffix.lower() == ".csv":
+            _write_manifest(path, out, change, label_of)
+            return
+        partial = out.with_name(f".{out.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            taken = {change.ids[index] for index in change.kept if change.label_of[index] == index}
+            with progress_bar("Images", len(change.kept)) as advance:
+                for index in change.kept:
+                    name = change.ids[index]
+                    if change.label_of[index] != index:
+                        name = _free_name(name, label_of[index], taken)
+                        taken.add(name)
+                    target = partial / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    _bring(path / change.ids[index], target, change.link)
+                    advance(1)
+            if out.is_dir():
+                shutil.rmtree(out)
+            else:
+                out.unlink(missing_ok=True)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            partial.rename(out)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def may_become(self, path: Path, out: Path) -> bool:
+        """Whatever its name, a folder is a folder."""
+        return True
+
+    def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], list[str]]:
+        """One hash of all images and where they lie, and the hash of each."""
+        hashes, joint = [], hashlib.sha256()
+        with progress_bar("Fingerprints of the images", len(ids)) as advance:
+            for name in ids:
+                hashes.append(str(file_fingerprint(path / str(name))["sha256"]))
+                joint.update(f"{name}\0{hashes[-1]}\0".encode("utf-8", "surrogateescape"))
+                advance(1)
+        return {"images": len(hashes), "sha256": joint.hexdigest()}, hashes
+
+
+def _class_names(folder: Path) -> list[str]:
+    names = sorted(
+        entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")
+    )
+    if not names:
+        raise DataError(
+            f"{folder} holds no folders; expected one folder of images a class "
+            "(or pass labelled=False for images without labels)"
+        )
+    if set(map(str.lower, names)) <= _SPLIT_NAMES and any(
+        entry.is_dir() for entry in (folder / names[0]).iterdir()
+    ):
+        raise DataError(
+            f"the folders of {folder} are splits ({', '.join(names)}), not classes; read one of them, "
+            f"such as {folder / names[0]}"
+        )
+    return names
+
+
+def _images_below(folder: Path, passed: Counter[str]) -> list[str]:
+    """Paths within `folder`, with forward slashes, in the order of their names; counts other endings."""
+    found = []
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = Path(root).relative_to(folder)
+        for name in sorted(files):
+            if _ends_like_image(name):
+                found.append((inside / name).as_posix())
+            elif not name.startswith(".") and Path(name).suffix.lower() not in _BESIDE_IMAGES:
+                passed[Path(name).suffix.lower() or "no ending"] += 1
+    return found
+
+
+def _ends_like_image(name: str) -> bool:
+    return not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES
+
+
+def _tell_passed_over(folder: Path, passed: Counter[str], beside: int) -> None:
+    """Warn of files that a person might take for read, such as a phone's .heic."""
+    parts = []
+    if passed:
+        endings = ", ".join(f"{ending} {count}" for ending, count in passed.most_common(5))
+        parts.append(f"{passed.total()} do not end like images ({endings})")
+    if beside:
+        parts.append(f"{beside} lie beside the class folders")
+    if parts:
+        warnings.warn(f"files of {folder} are passed over: {'; '.join(parts)}", DataWarning, stacklevel=3)
+
+
+def _endings() -> str:
+    return "files ending in " + ", ".join(sorted(IMAGE_SUFFIXES))
+
+
+def _write_manifest(folder: Path, out: Path, change: Change, label_of: dict[int, str]) -> None:
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(["path", "label"])
+    for index in change.kept:
+        relative = os.path.relpath(folder / change.ids[index], out.absolute().parent)
+        writer.writerow([Path(relative).as_posix(), label_of[index]])
+    write_bytes(out, written.getvalue().encode("utf-8"))
+
+
+def _free_name(name: str, label: str, taken: set[str]) -> str:
+    """The path of an image in another class's folder, changed where one of that name is there."""
+    old_label, *inside = PurePosixPath(name).parts
+    moved = PurePosixPath(label, *inside)
+    number = 1
+    while str(moved) in taken:
+        stem = f"{PurePosixPath(name).stem} (from {old_label}{f' {number}' if number > 1 else ''})"
+        moved = PurePosixPath(label, *inside[:-1], stem + PurePosixPath(name).suffix)
+        number += 1
+    return str(moved)
+
+
+def _bring(source: Path, target: Path, link: bool) -> None:
+    if link:
+        try:
+            os.link(source, target)
+            return
+        except OSError as error:
+            raise SettingsError(
+                f"{target.parent} cannot hold hard links to {source.parent} ({error.strerror}); "
+                "leave out --link to copy"
+            ) from error
+    shutil.copy2(source, target)
+
+
+FORMAT = Images()

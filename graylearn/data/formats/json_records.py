@@ -1,0 +1,117 @@
+"""JSON: one object a line, or one list of objects; rewritten, lines that nobody touched stay as they are."""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graylearn.data.formats._base import (
+    Change,
+    Format,
+    Origin,
+    first_line,
+    moved_path,
+    read_text_bytes,
+    write_bytes,
+)
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import RawTable, table_from_pandas
+from graylearn.errors import DataError
+
+
+class Json(Format):
+    """Records; ids are line numbers from 1, or of a list the indices from 0."""
+
+    name = "json"
+    suffixes = (".jsonl", ".ndjson", ".json")
+
+    def read(self, path: Path, options: ReadOptions) -> RawTable:
+        """The records as rows."""
+        name = str(path)
+        body = read_text_bytes(path).removeprefix(codecs.BOM_UTF8)
+        if _is_list(body):
+            records = _checked(_list_of(body, name), name, "item", itertools.count())
+            return table_from_pandas(pd.DataFrame.from_records(records), name)
+        records, lines = [], []
+        for number, line in _lines(body):
+            try:
+                records.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{name}, line {number}: not a JSON object ({first_line(error)})") from error
+            lines.append(number)
+        _checked(records, name, "line", lines)
+        if (
+            len(records) == 1
+            and records[0]
+            and all(isinstance(value, dict | list) for value in records[0].values())
+        ):
+            raise DataError(
+                f"{name} holds one object of columns; expected one object a line or a list of objects, as "
+                "pandas writes with to_json(orient='records')"
+            )
+        return RawTable(pd.DataFrame.from_records(records), name, np.array(lines, dtype=np.int64), "line")
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """Lines, untouched but for dropped and relabelled ones, or one list of objects."""
+        raw = read_text_bytes(path)
+        mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
+        body = raw.removeprefix(mark)
+        is_list = _is_list(body)
+        lines = [] if is_list else [line for _, line in _lines(body)]
+        records: list[dict[str, Any]] = json.loads(body) if is_list else [json.loads(line) for line in lines]
+        label, images = origin.columns.label, origin.columns.path
+        kept: list[Any] = []
+        for index in change.kept:
+            record = dict(records[index])
+            if (other := change.label_of[index]) != index:
+                record[label] = records[other][label]
+            if images is not None:
+                record[images] = moved_path(str(record[images]), path, out)
+            kept.append(lines[index] if not is_list and record == records[index] else record)
+        if is_list:
+            write_bytes(out, mark + json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
+            return
+        encoded = [
+            each if isinstance(each, bytes) else json.dumps(each, ensure_ascii=False).encode()
+            for each in kept
+        ]
+        write_bytes(out, mark + b"\n".join(encoded) + b"\n")
+
+
+def _is_list(body: bytes) -> bool:
+    return body.lstrip().startswith(b"[")
+
+
+def _lines(body: bytes) -> Iterable[tuple[int, bytes]]:
+    """(number from 1, line) of those that are not blank."""
+    return ((number, line) for number, line in enumerate(body.split(b"\n"), start=1) if line.strip())
+
+
+def _list_of(body: bytes, name: str) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name} is not valid JSON: {first_line(error)}") from error
+
+
+def _checked(records: list[Any], name: str, unit: str, numbers: Iterable[int]) -> list[dict[str, Any]]:
+    """The records, once there are some and each is an object."""
+    if not records:
+        raise DataError(f"{name} is empty")
+    for number, record in zip(numbers, records, strict=False):
+        if not isinstance(record, dict):
+            raise DataError(
+                f'{name}, {unit} {number}: expected an object such as {{"text": ..., "label": ...}}, '
+                f"not {type(record).__name__}"
+            )
+    return records
+
+
+FORMAT = Json()

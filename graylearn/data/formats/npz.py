@@ -1,0 +1,117 @@
+"""NumPy's files: arrays x and y, or train_x, train_y, test_x, test_y; an .npy file holds x alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from graylearn.data.arrays import samples_from_arrays
+from graylearn.data.atomic import replacing
+from graylearn.data.formats._base import Change, Format, Origin
+from graylearn.data.npz import read_arrays
+from graylearn.data.options import ReadOptions
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError
+
+_X_NAMES = ("x", "X", "data", "images", "features")
+_Y_NAMES = ("y", "Y", "labels", "label", "target", "targets")
+_CLASS_NAMES = ("class_names", "classes")
+
+
+class Npz(Format):
+    """Arrays by name; `class_names`, if there, name the labels 0, 1, ...; `ids` name the samples."""
+
+    name = "npz"
+    suffixes = (".npz", ".npy")
+    compressed = False
+
+    def read(self, path: Path, options: ReadOptions) -> Samples:
+        """The samples of one split; `label` may name the array of labels."""
+        arrays = _arrays(path)
+        prefix = _prefix(arrays, options.split, "x", _X_NAMES)
+        if prefix is None:
+            splits = sorted(name.removesuffix("_x") for name in arrays if name.endswith("_x"))
+            raise DataError(f"{path} holds the splits {', '.join(splits)}; choose one with split=")
+        x = _one_of(arrays, [prefix + name for name in _X_NAMES])
+        if x is None:
+            raise DataError(
+                f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called "
+                f"{' or '.join(prefix + name for name in _X_NAMES)}"
+            )
+        y = options.label
+        if isinstance(y, str):
+            if y not in arrays:
+                raise DataError(
+                    f"{path} has no array {y!r} to take the labels from; it holds {', '.join(arrays)}"
+                )
+            y = arrays[y]
+        elif y is None:
+            y = _one_of(arrays, [prefix + name for name in _Y_NAMES])
+        names = _one_of(arrays, _CLASS_NAMES)
+        name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
+        if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":
+            return samples_from_arrays(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
+        if classes is not None:  # a saved model's order of the same classes
+            y = _named(np.asarray(y), names, path)
+            return samples_from_arrays(x, y, name=name, ids=ids, classes=classes)
+        numbered = samples_from_arrays(x, y, name=name, ids=ids, classes=range(len(names)))
+        return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """Arrays of the same names; those that hold one entry a sample are cut."""
+        arrays = _arrays(path)
+        prefix = _prefix(arrays, origin.split, "y", _Y_NAMES) or ""
+        label = next(
+            (
+                name
+                for name in (origin.columns.label, *(prefix + name for name in _Y_NAMES))
+                if name in arrays
+            ),
+            None,
+        )
+        if label is None:
+            raise DataError(f"{path} holds no array of labels; make the run anew")
+        arrays[label] = arrays[label][change.label_of]
+        for name, values in arrays.items():
+            of_samples = values.shape[:1] == (len(change.keep),) and name not in _CLASS_NAMES
+            if name == label or (name.startswith(prefix) and of_samples):
+                arrays[name] = values[change.kept]
+        with replacing(out) as partial, partial.open("wb") as opened:
+            np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        return read_arrays(path, bare="x")
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except (ValueError, OSError) as error:
+        raise DataError(
+            f"{path} is damaged or holds Python objects instead of plain arrays ({error})"
+        ) from error
+
+
+def _prefix(arrays: Iterable[str], split: str | None, letter: str, names: tuple[str, ...]) -> str | None:
+    """What the names of a split begin with; nothing where there are none, None where several could be."""
+    if split is not None:
+        return f"{split}_"
+    splits = [name.removesuffix(letter) for name in arrays if name.endswith(f"_{letter}")]
+    if not splits or any(name in arrays for name in names):
+        return ""
+    return splits[0] if len(splits) == 1 else None
+
+
+def _named(y: np.ndarray, names: np.ndarray, path: Path) -> np.ndarray:
+    if y.min() < 0 or y.max() >= len(names):
+        raise DataError(f"{path} has labels from {y.min()} to {y.max()} but names {len(names)} classes")
+    named: np.ndarray = names.astype(object)[y]
+    return named
+
+
+def _one_of(arrays: dict[str, np.ndarray], names: Iterable[str]) -> np.ndarray | None:
+    return next((arrays[name] for name in names if name in arrays), None)
+
+
+FORMAT = Npz()

@@ -1,0 +1,65 @@
+"""Image files into `Samples`: those that a table lists, or whatever list of them is at hand."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.images.cache import CachedImages, cache_images
+from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.samples import Samples
+from graylearn.data.table_samples import samples_from_table
+from graylearn.data.tables import RawTable
+from graylearn.errors import DataError
+
+
+def samples_from_manifest(
+    table: RawTable, columns: Columns, root: Path, options: ReadOptions
+) -> tuple[Samples, np.ndarray]:
+    """(samples, their rows) of images that a table lists by their paths, from `root` where they are relative.
+
+    Ids are the paths as written, unless there is a column of ids. Columns besides path, label and id are
+    passed over.
+    """
+    paths = table.frame[columns.path]
+    missing = np.flatnonzero(paths.isna() | (paths == ""))
+    if len(missing):
+        row = int(missing[0])
+        raise DataError(
+            f"{table.name}, {table.where(row)}: the path in column {str(columns.path)!r} is missing"
+        )
+    names = [str(path) for path in paths]
+    if columns.id is None:
+        seen: dict[str, int] = {}
+        for row, name in enumerate(names):
+            if name in seen:
+                raise DataError(
+                    f"{table.name}: {name} is listed at {table.where(seen[name])} and again at "
+                    f"{table.where(row)}; list each image once"
+                )
+            seen[name] = row
+    # Labels and ids are those of any table, whose text is the path.
+    rows = samples_from_table(table, Columns(columns.label, columns.id, columns.path), options)
+    decoded = decode([root / name for name in names], options)
+    ids = np.array(names, dtype=object) if columns.id is None else rows.ids
+    samples = Samples(decoded.images, rows.y[decoded.kept], rows.classes, ids[decoded.kept], "image")
+    return samples, decoded.kept
+
+
+def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
+    """The pixels of image files; those that are left out because they cannot be read are told."""
+    cached = cache_images(
+        paths, size=options.size, folder=options.cache, on_error=options.on_error, workers=options.workers
+    )
+    if cached.failed:
+        shown = "; ".join(f"{path} ({reason})" for path, reason in cached.failed[:5])
+        more = f"; and {len(cached.failed) - 5} more" if len(cached.failed) > 5 else ""
+        warnings.warn(
+            f"{len(cached.failed)} of {len(paths)} images cannot be read and are left out: {shown}{more}",
+            DataWarning,
+            stacklevel=2,
+        )
+    return cached

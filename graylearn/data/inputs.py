@@ -1,0 +1,81 @@
+"""What people hand over as plain arrays: one rule for `read`, the audit and the classifier."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from scipy import sparse
+
+from graylearn.data.samples import Samples
+from graylearn.data.tables import RawTable, table_from_arrow, table_from_pandas
+from graylearn.errors import DataError
+
+MAX_DENSE = 1 << 32
+"""Bytes that a sparse matrix may take once it is dense."""
+
+
+def as_plain(x: Any) -> Any:
+    """Tensors, and arrays and frames of other libraries, as NumPy arrays and pandas frames; the rest stays.
+
+    Arrays, sparse matrices, frames, series and lists stay; bfloat16, which NumPy does not know, becomes
+    float32; a structured array becomes a frame.
+    """
+    if isinstance(x, torch.Tensor):
+        x = x.detach().cpu()
+        return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+    if type(x).__module__.split(".")[0] == "polars":
+        x = x.collect() if hasattr(x, "collect") else x
+        x = x.to_arrow() if hasattr(x, "to_arrow") else x
+    if isinstance(x, pa.RecordBatch):
+        x = pa.Table.from_batches([x])
+    if isinstance(x, pa.Table):
+        return table_from_arrow(x, "the table").frame
+    if isinstance(x, pa.ChunkedArray):
+        x = x.combine_chunks()
+    if isinstance(x, pa.Array):
+        return (x.dictionary_decode() if pa.types.is_dictionary(x.type) else x).to_numpy(zero_copy_only=False)
+    if isinstance(x, np.ndarray) and x.dtype.names:
+        return pd.DataFrame.from_records(x)
+    if isinstance(x, np.ndarray | pd.DataFrame | pd.Series | Samples) or is_sparse(x):
+        return x
+    return np.asarray(x) if hasattr(x, "__array__") or hasattr(x, "__array_interface__") else x
+
+
+def as_table(x: Any) -> RawTable | None:
+    """A table held in memory, or None where the object is not one."""
+    found = as_plain(x)
+    if not isinstance(found, pd.DataFrame):
+        return None
+    name = "the frame" if found is x else "the array" if isinstance(x, np.ndarray) else "the table"
+    return table_from_pandas(found, name)
+
+
+def as_dense(x: Any) -> Any:
+    """A sparse matrix as an array, where that fits into the memory; the rest as it is."""
+    if not is_sparse(x):
+        return x
+    if math.prod(x.shape) * 8 > MAX_DENSE:
+        raise DataError(
+            f"X is sparse of shape {x.shape}, too large to be made dense: reduce its columns first, with "
+            "sklearn.decomposition.TruncatedSVD"
+        )
+    return x.toarray()
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether it is one of scipy's sparse matrices or arrays."""
+    return bool(sparse.issparse(x))
+
+
+def ids_of(x: Any, n: int) -> np.ndarray:
+    """(N,) what the user calls each sample: ids of Samples, a unique index of a frame, else row numbers."""
+    if isinstance(x, Samples):
+        return x.ids
+    if isinstance(x, pd.DataFrame) and x.index.is_unique and not isinstance(x.index, pd.MultiIndex):
+        return x.index.to_numpy()
+    return np.arange(n)

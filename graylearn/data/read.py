@@ -1,0 +1,156 @@
+"""`read`: any dataset into `Samples`; `read_file` does the same for files and tells how they were read.
+
+Library and command line both read here, by the formats of `graylearn.data.formats`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from graylearn.data.arrays import samples_from_arrays
+from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.formats import Origin, format_of
+from graylearn.data.hugging_face import is_hugging_face, samples_from_hugging_face
+from graylearn.data.images.files import samples_from_manifest
+from graylearn.data.inputs import as_plain, as_table
+from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.samples import Label, Samples
+from graylearn.data.table_samples import samples_from_table, with_labels
+from graylearn.data.tables import RawTable
+from graylearn.errors import DataError
+
+
+def read(
+    source: Any,
+    *,
+    label: Any = None,
+    id: Any = None,
+    text: Any = None,
+    path: Any = None,
+    without: Sequence[Any] = (),
+    labelled: bool = True,
+    classes: Sequence[Label] | None = None,
+    missing_labels: Literal["stop", "skip"] = "stop",
+    split: str | None = None,
+    size: int = 64,
+    cache: str | Path | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    workers: int | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+) -> Samples:
+    """Read any data set into `Samples`.
+
+    Args:
+        source: a path to a table file (CSV, TSV, Parquet, Feather or JSON lines, also .gz or .zst), to an
+            .npz or .npy file, or to a folder of images with one folder a class or of Parquet files; a pandas,
+            polars or pyarrow table; a Hugging Face dataset; a NumPy array, torch tensor or list, or a pair of
+            it and its labels. Samples come back as they are.
+        label: the column of the labels by name or index, or the labels themselves. None takes the one column
+            called label, labels, target, class or y.
+        id: the column that names the rows. None takes the one called id, or the nameless first column that
+            pandas writes; without either, rows go by their line in the file, their index or their number.
+            False: by those in any case.
+        text: the column of texts, which makes the samples texts. None takes one called text, sentence or
+            document where only labels and ids stand beside it.
+        path: the column of image paths, relative to the table's folder, which makes the samples images. None
+            takes one called path, file, filename or image (and a few more) whose first value ends like one.
+        without: columns to leave out.
+        labelled: False for data without labels; a column named with `label` is left out where present.
+        classes: the classes of a saved model, whose order is kept; a label outside them is an error.
+        missing_labels: "stop" at rows of a table without a label, or "skip" them.
+        split: which split of an .npz file or a dictionary of Hugging Face datasets.
+        size: pixels a side of decoded images.
+        cache: folder of decoded images; None is the user's cache folder.
+        on_error: "stop" at unreadable images, listing them, or "skip" them.
+        workers: processes that decode images; None is one a core.
+        separator: what parts the cells of delimited text; None looks at the first line.
+        decimal: the decimal mark of delimited text, "." or ","; None looks at the columns.
+        header: whether delimited text begins with a header; None looks at the first line.
+        encoding: of delimited text.
+    """
+    if isinstance(source, Samples):
+        return source
+    options = ReadOptions(
+        label=label,
+        id=id,
+        text=text,
+        path=path,
+        without=without,
+        labelled=labelled,
+        classes=classes,
+        missing_labels=missing_labels,
+        split=split,
+        size=size,
+        cache=cache,
+        on_error=on_error,
+        workers=workers,
+        separator=separator,
+        decimal=decimal,
+        header=header,
+        encoding=encoding,
+    )
+    if isinstance(source, str | os.PathLike):
+        return read_file(source, options)[0]
+    if is_hugging_face(source):
+        return samples_from_hugging_face(source, options)
+    if isinstance(source, tuple):
+        if len(source) != 2:
+            raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
+        source, given = source
+        options = replace(options, label=as_plain(given) if label is None else label)
+    if (table := as_table(source)) is not None:
+        return _of_table(table, Path(), options)[0]
+    return _of_array(source, options)
+
+
+def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Samples, Origin]:
+    """The samples of a file or folder, and what was read: what `read` gives for it, and how it got there."""
+    form, path = format_of(source), Path(source)
+    found = form.read(path, options)
+    origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
+    if isinstance(found, Samples):
+        return found, replace(origin, kind=found.kind)
+    samples, columns, rows = _of_table(found, path.parent, options)
+    left_out = np.setdiff1d(np.arange(len(found.frame)), rows)
+    return samples, replace(
+        origin,
+        columns=columns,
+        kind=samples.kind,
+        names=tuple(found.frame.columns),
+        left_out=tuple(left_out.tolist()),
+        **found.found,
+    )
+
+
+def _of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
+    """(samples, what the columns mean, the rows that became samples)."""
+    table = without_columns(table, options.without)
+    columns = find_columns(table, options)
+    rows = with_labels(table, columns, options)
+    if len(rows) < len(table.frame):
+        table = table.take(rows)
+    if columns.path is None:
+        return samples_from_table(table, columns, options), columns, rows
+    samples, kept = samples_from_manifest(table, columns, root, options)
+    return samples, columns, rows[kept]
+
+
+def _of_array(source: Any, options: ReadOptions) -> Samples:
+    values = as_plain(source)
+    if values is source and not isinstance(source, np.ndarray | list) and not hasattr(source, "__array__"):
+        raise DataError(
+            f"cannot read {type(source).__name__}; expected a path, a table, an array or a dataset"
+        )
+    ids = None if options.id is None or options.id is False else options.id
+    return samples_from_arrays(
+        values, options.label, ids=ids, classes=options.classes, labelled=options.labelled
+    )

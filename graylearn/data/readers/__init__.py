@@ -1,1 +1,0 @@
-"""Files, frames, folders and arrays into Samples."""

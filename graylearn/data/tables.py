@@ -1,0 +1,118 @@
+"""`RawTable`: rows as they were read from a file or a frame, before anyone knows what the columns mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from graylearn.errors import DataError
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows and what to call them."""
+
+    frame: pd.DataFrame
+    """The rows, every column still among them."""
+    name: str
+    """What to call the table in an error: the file's path or the type of the object."""
+    ids: np.ndarray
+    """(N,) what to call each row, unless a column is chosen for that."""
+    unit: Literal["line", "row", "id"] = "row"
+    """What an id is, for errors: a line of a file, a row, or what a column of ids says."""
+    missing_words: frozenset[str] = frozenset()
+    """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
+    as_written: Callable[[str], pa.ChunkedArray] | None = None
+    """A column as text, where the table was read from text: numbers do not tell 007 from 7."""
+    found: dict[str, Any] = field(default_factory=dict)
+    """What the reader found out about the file, as fields of `Origin`."""
+
+    def columns_text(self, limit: int = 30) -> str:
+        """The names of the columns, for an error message."""
+        names = [str(name) for name in self.frame.columns[:limit]]
+        more = self.frame.shape[1] - limit
+        return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+    def where(self, row: int) -> str:
+        """Where a row is to be found, for an error message."""
+        return f"{self.unit} {self.ids[row]}"
+
+    def take(self, rows: np.ndarray) -> RawTable:
+        """Some of the rows."""
+        written = self.as_written
+        return replace(
+            self,
+            frame=self.frame.iloc[rows].reset_index(drop=True),
+            ids=self.ids[rows],
+            as_written=None if written is None else lambda column: written(column).take(pa.array(rows)),
+        )
+
+
+def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
+    """An Arrow table as rows of plain numbers, text, bools and dates, its columns named by text."""
+    check_unique_names(arrow.column_names, name)
+    for index, column in enumerate(arrow.schema):
+        kind = column.type
+        if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+            target = pa.float64()
+        elif pa.types.is_time32(kind):
+            target = pa.int32()  # the time of day as its number of seconds or milliseconds
+        elif pa.types.is_time64(kind):
+            target = pa.int64()
+        else:
+            continue
+        arrow = arrow.set_column(index, column.name, arrow.column(index).cast(target))
+    frame = arrow.to_pandas(date_as_object=False)
+    # pandas notes that names were numbers, which in the file they are not
+    frame.columns = pd.Index([str(column) for column in frame.columns], dtype=object)
+    return table_from_pandas(frame, name)
+
+
+def table_from_pandas(frame: pd.DataFrame, name: str) -> RawTable:
+    """A pandas frame; its index names the rows."""
+    check_unique_names(list(frame.columns), name)
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError(f"{name} has columns of {frame.columns.nlevels} levels; flatten them into one")
+    index = frame.index
+    if isinstance(index, pd.MultiIndex):
+        ids = np.array(["/".join(map(str, parts)) for parts in index], dtype=object)
+    else:
+        ids = index.to_numpy()
+    return RawTable(frame, name, plain_ids(ids))
+
+
+def check_unique_names(names: Sequence[Hashable], name: str) -> None:
+    """Refuse two columns of one name: which one is meant could not be told."""
+    seen: set[Hashable] = set()
+    for column in names:
+        if column in seen:
+            raise DataError(f"{name} has two columns called {str(column)!r}; rename one of them")
+        seen.add(column)
+
+
+def plain_ids(ids: np.ndarray) -> np.ndarray:
+    """Ids as whole numbers or text, which is all that a report can show and read back."""
+    if ids.dtype.kind in "iu":
+        return ids
+    if (
+        ids.dtype.kind == "f"
+        and np.isfinite(ids).all()
+        and (ids == np.floor(ids)).all()
+        and (abs(ids) < 2**53).all()
+    ):
+        return ids.astype(np.int64)
+    if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in ids):
+        return np.array([int(value) for value in ids], dtype=np.int64)
+    return np.array([str(value) for value in ids], dtype=object)
+
+
+def is_text_type(kind: Any) -> bool:
+    """Whether a column of this type holds text, be it as categories."""
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
+    return bool(pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind))

@@ -1,1 +1,0 @@
-"""Datasets written again with some samples dropped and some relabelled."""

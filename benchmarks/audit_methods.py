@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from graylearn.audit import audit
 from graylearn.audit.heldout import held_out_probabilities, schedule_for
 from graylearn.audit.inputs import as_features
-from graylearn.audit.views import scaled
+from graylearn.audit.scaling import scaled
 from graylearn.data import Contaminated
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, train

@@ -7,16 +7,19 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from graylearn.audit.evidence import gather
 from graylearn.audit.heldout import EPOCHS as HELD_OUT_EPOCHS
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
-from graylearn.audit.inputs import as_features, as_ids, as_labels, as_probabilities
+from graylearn.audit.inputs import as_features, as_ids, as_labels
 from graylearn.audit.result import Audit
-from graylearn.audit.verdict import judge
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.training.history import History
+
+audit_predictions = Audit.from_predictions
+audit_history = Audit.from_history
 
 
 def audit(
@@ -84,45 +87,4 @@ def audit(
     else:
         history = train_for_history(features, label, num_classes, epochs=epochs, seed=seed, device=device)
         network = history_probabilities(history)
-    return judge(network, label, names, features, row_ids, mode)
-
-
-def audit_predictions(
-    pred_probs: Any, labels: Any, features: Any = None, ids: Any = None, *, classes: Any = None
-) -> Audit:
-    """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
-
-    Column k is class k of `classes`; without `classes`, labels are the whole numbers 0..K-1. Features
-    (N, D), where given, add what neighbours and a kernel regression say.
-    """
-    shape = np.shape(pred_probs)
-    names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
-    label, known = as_labels(labels, names)
-    network = as_probabilities(pred_probs, len(label))
-    if network.shape[1] != len(known):
-        raise DataError(f"pred_probs has {network.shape[1]} columns for {len(known)} classes: give one each")
-    used = None if features is None else as_features(features, len(label))
-    return judge(network, label, known, used, as_ids(ids, features, len(label)), "predictions")
-
-
-def audit_history(
-    history: History, y: Any = None, features: Any = None, ids: Any = None, *, classes: Any = None
-) -> Audit:
-    """Audit from the confidences that one training run gathered; no further training.
-
-    y: the labels as the user calls them, in the order of the history; without it, places 0..K-1.
-    """
-    target = history.targets.cpu().numpy().astype(np.int64)
-    if y is None:
-        label, names = target, tuple(range(history.num_classes)) if classes is None else tuple(classes)
-    else:
-        label, names = as_labels(y, classes)
-        if len(names) != history.num_classes and classes is None and np.asarray(y).dtype.kind in "iu":
-            label, names = as_labels(y, range(history.num_classes))
-    if len(names) != history.num_classes or not np.array_equal(label, target):
-        raise DataError(
-            "y does not match the labels the history was trained on: pass the same labels in the same order"
-        )
-    used = None if features is None else as_features(features, len(label))
-    row_ids = as_ids(history.ids if ids is None else ids, None, len(label))
-    return judge(history_probabilities(history), label, names, used, row_ids, "history")
+    return Audit.from_evidence(gather(network, label, names, features, mode), row_ids)

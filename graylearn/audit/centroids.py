@@ -26,9 +26,9 @@ def _closest(nearness: Floats, label: Ints, share: float) -> NDArray[np.bool_]:
     order = np.lexsort((-nearness, label))
     count = np.bincount(label)
     first = np.concatenate([[0], np.cumsum(count)[:-1]])
-    place = np.empty(len(label), dtype=np.int64)
-    place[order] = np.arange(len(label)) - first[label[order]]
-    return np.asarray(place < np.ceil(share * count)[label])
+    rank = np.empty(len(label), dtype=np.int64)
+    rank[order] = np.arange(len(label)) - first[label[order]]
+    return np.asarray(rank < np.ceil(share * count)[label])
 
 
 def _sums(rows: Floats, label: Ints, kept: NDArray[np.bool_], num_classes: int) -> Floats:

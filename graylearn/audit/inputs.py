@@ -1,4 +1,4 @@
-"""What people hand to the audit, as arrays: features, labels as places in classes, ids, probabilities."""
+"""What people hand to the audit, as arrays: features, labels as index in classes, ids, probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.audit.views import reduced, scaled
+from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.samples import Label, encode_labels
@@ -69,12 +69,12 @@ def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:
         raise DataError(
             f"features are of type {rows.dtype}, expected numbers or a table: encode or embed them first"
         )
-    names = [str(place) for place in range(rows.shape[1])]
+    names = [str(column) for column in range(rows.shape[1])]
     return pd.DataFrame(rows, columns=names).infer_objects()
 
 
 def as_labels(y: Any, classes: Sequence[Label] | None) -> tuple[Ints, tuple[Label, ...]]:
-    """Labels as places in a stable list of classes."""
+    """Labels as index in a stable list of classes."""
     return encode_labels(as_plain(y), classes)
 
 

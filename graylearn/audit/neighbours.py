@@ -26,7 +26,7 @@ def unit_rows(features: NDArray[np.float32]) -> torch.Tensor:
 
 
 def neighbours(features: NDArray[np.float32], k: int | None = None) -> tuple[Ints, Floats]:
-    """The k samples nearest to each by cosine, itself left out: places and distances, both (N, k).
+    """The k samples nearest to each by cosine, itself left out: index and distances, both (N, k).
 
     The similarities are made in blocks of rows, so memory grows with N and not with its square.
     """
@@ -41,8 +41,8 @@ def neighbours(features: NDArray[np.float32], k: int | None = None) -> tuple[Int
         block = unit[start : start + rows] @ unit.T
         own = torch.arange(len(block))
         block[own, own + start] = -2.0
-        near, place = block.topk(k, dim=1)
-        index[start : start + rows] = place.numpy()
+        near, found = block.topk(k, dim=1)
+        index[start : start + rows] = found.numpy()
         distance[start : start + rows] = 1.0 - near.double().clamp(-1.0, 1.0).numpy()
     return index, distance
 
@@ -60,7 +60,7 @@ def vote(index: Ints, label: Ints, num_classes: int) -> Floats:
 def smooth_vote(share: Floats) -> Floats:
     """Votes drawn towards even shares by half a vote in all: no class is ever ruled out.
 
-    Without it one sample among twenty strangers has probability zero, and the mixture reads every rare
+    Without it one sample among twenty of other classes has probability zero, and the mixture reads every rare
     but honest label as drawn at random.
     """
     return np.asarray((share + 0.5 / share.shape[1]) / 1.5)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.audit.evidence import Evidence, Mode, gather
+from graylearn.audit.history import history_probabilities
+from graylearn.audit.inputs import as_features, as_ids, as_labels, as_probabilities
+from graylearn.audit.kinds import KINDS, MISLABELLED, OOD
 from graylearn.audit.store import as_unicode, read_audit, write_audit
+from graylearn.audit.verdict import judge
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
-
-if TYPE_CHECKING:
-    from graylearn.training.history import History
+from graylearn.training.history import History
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Mode = Literal["held-out", "history", "predictions"]
-KINDS = ("ok", "mislabelled", "ood")
 
 
 def _column(values: NDArray[Any]) -> pd.Series[Any]:
@@ -39,7 +40,7 @@ class Audit:
     ids: NDArray[Any]
     """(N,) what the user calls each sample."""
     label: Ints
-    """(N,) given labels, places in `classes`."""
+    """(N,) given labels, index in `classes`."""
     classes: tuple[Label, ...]
     """The classes in stable order."""
     confidence: Floats
@@ -49,7 +50,7 @@ class Audit:
     suspected: NDArray[np.bool_]
     """(N,) whether the sample is flagged."""
     kind: Ints
-    """(N,) place in KINDS: ok, mislabelled, ood."""
+    """(N,) index in KINDS: ok, mislabelled, ood."""
     suggested: Ints
     """(N,) class that explains the sample best: the given label where it is ok, -1 where no class does."""
     posterior: Floats
@@ -67,8 +68,7 @@ class Audit:
     form: str
     """The model of random labels that the data paid for: "none", "constant" or "full"."""
     found_by: tuple[str, ...] = ()
-    """Names of the detectors that found something: "random_labels", "foreign_clusters" (samples lie apart
-    from the others of their label), "class_confusion" (and where another class lies)."""
+    """Names of the detectors that found something, of those in `DETECTORS`."""
     notes: tuple[str, ...] = ()
     """What the reader should know: where the audit abstained, and why."""
     details: dict[str, float] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class Audit:
         lines = [
             f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
-            f"{int((self.kind == 2).sum())} ood, {int((self.kind == 1).sum())} mislabelled",
+            f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled",
             f"estimated contamination: {share['total']:.1%} "
             f"(ood {share['ood']:.1%}, mislabelled {share['mislabelled']:.1%})",
             *self.notes,
@@ -174,19 +174,59 @@ class Audit:
         return cls(**read_audit(Path(path)))
 
     @classmethod
+    def from_evidence(cls, evidence: Evidence, ids: NDArray[Any]) -> Audit:
+        """Ask the detectors, and say of each sample what they hold of it together."""
+        return cls(
+            ids=ids,
+            label=evidence.label,
+            classes=evidence.classes,
+            confidence=evidence.confidence,
+            probabilities=evidence.probabilities,
+            mode=evidence.mode,
+            **vars(judge(evidence)),
+        )
+
+    @classmethod
     def from_predictions(
         cls, pred_probs: Any, labels: Any, features: Any = None, ids: Any = None, *, classes: Any = None
     ) -> Audit:
-        """Audit with class probabilities (N, K) of your own; see `audit_predictions`."""
-        from graylearn.audit.audit import audit_predictions
+        """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
 
-        return audit_predictions(pred_probs, labels, features, ids, classes=classes)
+        Column k is class k of `classes`; without `classes`, labels are the whole numbers 0..K-1. Features
+        (N, D), where given, add what neighbours and a kernel regression say.
+        """
+        shape = np.shape(pred_probs)
+        names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
+        label, known = as_labels(labels, names)
+        network = as_probabilities(pred_probs, len(label))
+        if network.shape[1] != len(known):
+            raise DataError(
+                f"pred_probs has {network.shape[1]} columns for {len(known)} classes: give one each"
+            )
+        used = None if features is None else as_features(features, len(label))
+        evidence = gather(network, label, known, used, "predictions")
+        return cls.from_evidence(evidence, as_ids(ids, features, len(label)))
 
     @classmethod
     def from_history(
         cls, history: History, y: Any = None, features: Any = None, ids: Any = None, *, classes: Any = None
     ) -> Audit:
-        """Audit from the confidences of one training run; see `audit_history`."""
-        from graylearn.audit.audit import audit_history
+        """Audit from the confidences that one training run gathered; no further training.
 
-        return audit_history(history, y, features, ids, classes=classes)
+        y: the labels as the user calls them, in the order of the history; without it, 0..K-1.
+        """
+        target = history.targets.cpu().numpy().astype(np.int64)
+        if y is None:
+            label, names = target, tuple(range(history.num_classes)) if classes is None else tuple(classes)
+        else:
+            label, names = as_labels(y, classes)
+            if len(names) != history.num_classes and classes is None and np.asarray(y).dtype.kind in "iu":
+                label, names = as_labels(y, range(history.num_classes))
+        if len(names) != history.num_classes or not np.array_equal(label, target):
+            raise DataError(
+                "y does not match the labels the history was trained on: "
+                "pass the same labels in the same order"
+            )
+        used = None if features is None else as_features(features, len(label))
+        evidence = gather(history_probabilities(history), label, names, used, "history")
+        return cls.from_evidence(evidence, as_ids(history.ids if ids is None else ids, None, len(label)))

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.audit import KINDS
 from graylearn.errors import DataError
 from graylearn.metrics import Reliability
 
-KINDS = ("ok", "mislabelled", "ood")
 _COLUMNS = ("id", "label", "confidence", "score", "suspected", "kind", "suggested")
 
 

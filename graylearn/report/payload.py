@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.audit import KINDS
 from graylearn.errors import DataError
-from graylearn.report.data import KINDS, Preview, ReportData
+from graylearn.report.data import Preview, ReportData
 
 MAX_SAMPLES = 200_000
 """Samples listed in a page: all suspects come first, then those of the largest scores."""

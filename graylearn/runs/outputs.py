@@ -18,8 +18,7 @@ import pyarrow.parquet
 import torch
 
 from graylearn import metrics
-from graylearn.audit import Audit
-from graylearn.audit.result import KINDS
+from graylearn.audit import KINDS, Audit
 from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES

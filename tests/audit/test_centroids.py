@@ -23,7 +23,7 @@ def test_cosine_to_the_own_centre_leaves_the_sample_out():
 
 
 def test_a_minority_cannot_pull_a_centre_over():
-    x, label, strange = clouds(0, strangers=0.25)
+    x, label, strange = clouds(0, foreign=0.25)
     own = centre_cosine(x, label, 8)[np.arange(len(label)), label]
     assert roc_auc_score(strange, -own) > 0.99
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from graylearn.audit import verdict
-from graylearn.audit.strangers import Strangers
-from graylearn.audit.verdict import judge, threshold_of
+from graylearn.audit import Audit
+from graylearn.audit.detectors import foreign_clusters
+from graylearn.audit.detectors.foreign_clusters import Apart
+from graylearn.audit.evidence import gather
+from graylearn.audit.finding import threshold_of
 
 
 def planted(n=1500, k=5, wrong=0.3, seed=0):
@@ -18,7 +20,8 @@ def planted(n=1500, k=5, wrong=0.3, seed=0):
 
 
 def judged(p, label, *, features=None, mode="predictions"):
-    return judge(p, label, tuple(range(p.shape[1])), features, np.arange(len(label)), mode)
+    evidence = gather(p, label, tuple(range(p.shape[1])), features, mode)
+    return Audit.from_evidence(evidence, np.arange(len(label)))
 
 
 def test_a_label_that_is_clearly_wrong_is_named_with_the_class_it_looks_like():
@@ -72,24 +75,24 @@ def test_a_network_that_has_seen_the_labels_must_gain_more():
     assert between > 2
 
 
-def strangers(monkeypatch, chance):
-    """Let the view of strangers say this of every sample it is asked about; returns how it was asked."""
+def lying_apart(monkeypatch, chance):
+    """Let every sample that is asked about lie apart with this chance; returns how it was asked."""
     asked = []
 
     def say(features, *_, parts):
         asked.append(parts)
-        return Strangers(np.full(len(features), chance), chance, "")
+        return Apart(np.full(len(features), chance), chance, "")
 
-    monkeypatch.setattr(verdict, "find_strangers", say)
+    monkeypatch.setattr(foreign_clusters, "lying_apart", say)
     return asked
 
 
-def test_the_chance_of_a_stranger_stands_beside_that_of_a_random_label(monkeypatch):
+def test_the_chance_of_a_foreign_sample_stands_beside_that_of_a_random_label(monkeypatch):
     p, label = planted()
     features = np.random.default_rng(1).normal(size=(len(label), 3)).astype(np.float32)
-    strangers(monkeypatch, 0.0)
+    lying_apart(monkeypatch, 0.0)
     before = judged(p, label, features=features)
-    strangers(monkeypatch, 0.4)
+    lying_apart(monkeypatch, 0.4)
     after = judged(p, label, features=features)
     rest = before.posterior <= threshold_of(before.posterior)
     assert before.posterior[rest].max() > 0.1
@@ -100,7 +103,7 @@ def test_the_chance_of_a_stranger_stands_beside_that_of_a_random_label(monkeypat
 
 
 def test_labels_are_parted_only_where_none_looks_drawn_at_random(monkeypatch):
-    asked = strangers(monkeypatch, 0.0)
+    asked = lying_apart(monkeypatch, 0.0)
     features = np.random.default_rng(1).normal(size=(1500, 3)).astype(np.float32)
     forms = [judged(*planted(wrong=wrong), features=features).form for wrong in (0.0, 0.3)]
     assert forms == ["none", "constant"]
@@ -152,7 +155,7 @@ def test_labels_that_go_wrong_the_same_way_are_flagged_where_they_lie_apart():
     p, label, bad, true = pairs_of(k=8, wrong=0.1)
     centre = random.normal(size=(8, 40))
     x = (centre[true] + 0.7 * random.normal(size=(len(label), 40))).astype(np.float32)
-    found = judge(p, label, tuple(range(8)), x, np.arange(len(label)), "predictions")
+    found = judged(p, label, features=x)
     assert (found.form, found.found_by) == ("none", ("class_confusion",))
     assert found.suspected[bad].mean() > 0.9
     assert not found.suspected[~bad].any()

@@ -1,9 +1,9 @@
-"""Strangers: samples that lie apart from the others of their label, as foreign samples that share it do.
+"""Samples that lie apart from the others of their label, as foreign samples that share one label do.
 
 Two ways to see them. **Split**: each label's samples are parted in two by direction, and where the smaller
 part points as far away from the larger as another class would, it is foreign. This sees foreign samples
 that are alike, up to nearly half of a label. **Ranks**: how many samples *with other labels* are farther
-from a label's centre than its own sample is; this sees those that are all over the place.
+from a label's centre than its own sample is; this sees those that are scattered.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.audit.centroids import centre_cosine
+from graylearn.audit.evidence import Evidence
+from graylearn.audit.finding import Finding, nothing
 from graylearn.audit.neighbours import unit_rows
 
 Floats = NDArray[np.float64]
@@ -29,10 +31,12 @@ of labels given at random have -.1 to .1, parts that are one foreign class .1 to
 MIN_PART, MIN_PART_SHARE = 3, 0.03
 """A part is at least so many samples, and such a share of its label."""
 MIN_SHARE, MAX_SHARE = 0.06, 0.28
-"""Fewer strangers are what hard sets have of themselves (Tiny-ImageNet: 3 to 5 %); with more, it is the
+"""Fewer samples apart are what hard sets have of themselves (Tiny-ImageNet: 3 to 5 %); with more, it is the
 classes that are not clouds."""
+MIN_CLASSES = 4
+"""With fewer classes there are too few kinds of foreign sample to compare with."""
 MIN_SAMPLES = 250
-"""Below this many samples the view abstains: of 156 clean sets it flagged two of 150 and 200 samples."""
+"""Below this many samples the detector abstains: of 156 clean sets it flagged two of 150 and 200 samples."""
 MIN_EVIDENT = 0.05
 """Share of evident foreign parts from which on the split is believed; clean Tiny-ImageNet has .01 to .03."""
 MAX_COSINE = -0.02
@@ -41,14 +45,59 @@ nine, have 0 to .1 (16 of 60 clean parts of digits had evident parts), foreign c
 EXPLAINED, EXPLAINED_SPLIT = 0.85, 0.8
 """How well centres must predict the labels of members, as a share of how well the pooled views do."""
 OPPOSITE = 0.68
-"""Half of a foreign part ranks in the lower half of foreigners, being one of them. Where more do, the parts
-lie on opposite sides of the middle of all data, as they do in tables with one strong axis (.8 to 1)."""
+"""Half of a foreign part ranks in the lower half of samples from elsewhere, being such. Where more do, the
+parts lie on opposite sides of the middle of all data, as they do in tables with one strong axis (.8 to 1)."""
 MIN_COSINE = -0.35
 """The same, by the mean cosine between the parts: -.1 to -.3 for foreign classes, -.5 to -.8 in tables."""
-NO_STRANGERS = "no strangers"
-"""The reason where the view could have told and found none."""
+NONE_APART = "no sample lies apart"
+"""The reason where it could have been told and none was found."""
 _LEVELS = (0.1, 0.2, 0.3, 0.5)
 _ROUNDS = 15
+
+
+def find(evidence: Evidence) -> Finding:
+    """Look among the samples that no detector before has made a suspect."""
+    if evidence.features is None or evidence.num_classes < MIN_CLASSES:
+        return nothing(len(evidence))
+    rest = evidence.unsuspected
+    apart = apart_among(evidence, rest)
+    details = {"foreign_clusters": apart.share}
+    doubt = 1.0 - evidence.confidence
+    some_random = evidence.found()
+    if apart.rank is not None:
+        away = 1.0 - apart.rank
+        if apart.share > 0 and not some_random:
+            # Where no label looks drawn at random, probabilities have learnt the foreign samples' labels.
+            doubt[rest] = away
+        else:
+            doubt[rest] = 0.5 * (doubt[rest] + away)
+    if apart.share == 0:
+        # Nothing is held against them, yet the order may serve a person where there is no other.
+        return nothing(len(evidence), doubt=None if some_random else doubt, details=details)
+    posterior = np.zeros(len(evidence))
+    posterior[rest] = apart.posterior
+    note = (
+        f"{apart.share:.1%} of the samples that fit their label by probability lie apart from the "
+        "others of that label: foreign samples that share one label, or a class of two kinds"
+    )
+    return Finding(posterior, posterior, posterior, doubt=doubt, notes=(note,), details=details)
+
+
+def apart_among(evidence: Evidence, rows: Ints) -> Apart:
+    """`lying_apart` among these samples.
+
+    Where labels are drawn at random, OOD samples are spread over all of them: what is left of a label after
+    these falls in parts of its own (imbalanced digits: two ways to write a one), and is not parted.
+    """
+    assert evidence.features is not None
+    label = evidence.label[rows]
+    return lying_apart(
+        evidence.features[rows],
+        label,
+        evidence.num_classes,
+        evidence.best[rows] == label,
+        parts=not evidence.found("random_labels"),
+    )
 
 
 @dataclass(frozen=True)
@@ -155,7 +204,7 @@ def split_labels(unit: Floats, label: Ints) -> Split:
 def foreign_rank(similarity: Floats, label: Ints) -> Floats:
     """(N,) share of the samples with other labels that are farther from the sample's own centre than it is.
 
-    Members come out near 1. What belongs elsewhere is as near as any foreigner: evenly spread over 0 to 1.
+    Members come out near 1. What belongs elsewhere is as near as any other: evenly spread over 0 to 1.
     """
     rank = np.ones(len(label))
     for k in np.unique(label):
@@ -166,23 +215,23 @@ def foreign_rank(similarity: Floats, label: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class Strangers:
-    """Samples that sit among their label's samples as a foreigner would."""
+class Apart:
+    """Samples that sit among their label's samples as one from elsewhere would."""
 
     posterior: Floats
-    """(N,) chance that the sample does not belong to its label's cloud; zero where the view abstained."""
+    """(N,) chance that the sample does not belong to its label's cloud; zero where nothing is told."""
     share: float
-    """Estimated share of strangers; 0 where the view abstained."""
+    """Estimated share of samples apart; 0 where nothing is told."""
     reason: str
-    """Why the view abstained, "" where it did not."""
+    """Why nothing is told, "" where something is."""
     rank: Floats | None = None
-    """(N,) rank among foreigners, where the centres explain the labels; None elsewhere."""
+    """(N,) rank among the samples with other labels, where the centres explain the labels; None elsewhere."""
 
 
-def find_strangers(
+def lying_apart(
     features: NDArray[np.float32], label: Ints, num_classes: int, agreement: Bools, *, parts: bool = True
-) -> Strangers:
-    """Tell strangers from members, where the classes are clouds at all.
+) -> Apart:
+    """Tell samples from elsewhere from members, where the classes are clouds at all.
 
     They are held to be clouds where the centres, freed of foreign parts, predict the labels of members
     nearly as well as the pooled views: `agreement` (N,) says where their best class is the given label.
@@ -191,7 +240,7 @@ def find_strangers(
     n = len(label)
     nothing = np.zeros(n)
     if n < MIN_SAMPLES:
-        return Strangers(nothing, 0.0, "too few samples")
+        return Apart(nothing, 0.0, "too few samples")
     split = split_labels(unit_rows(features).double().numpy(), label)
     evident = parts and split.evident >= MIN_EVIDENT and split.cosine < MAX_COSINE
     similarity = centre_cosine(features, label, num_classes, split.foreign if evident else None)
@@ -200,28 +249,26 @@ def find_strangers(
     predicted = similarity.argmax(axis=1) == label
     explained = predicted[member].mean() / max(float(agreement[member].mean()), 1e-12)
     if explained < (EXPLAINED_SPLIT if evident else EXPLAINED):
-        return Strangers(nothing, 0.0, "classes are not clouds here: centres do not explain the labels")
+        return Apart(nothing, 0.0, "classes are not clouds here: centres do not explain the labels")
     by_rank = _by_rank(rank)
     if not evident:
         return by_rank
     share = float(split.foreign.mean())
     if share > MAX_SHARE:
-        return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
+        return Apart(nothing, 0.0, "classes are not clouds here: too many samples lie apart")
     if (rank[split.foreign] < 0.5).mean() > OPPOSITE or split.cosine < MIN_COSINE:
-        return Strangers(
-            nothing, 0.0, "classes are not clouds here: parts of a class lie opposite each other"
-        )
+        return Apart(nothing, 0.0, "classes are not clouds here: parts of a class lie opposite each other")
     posterior = split.posterior
     if by_rank.share > 0:
         apart = np.isin(label, split.labels)
         posterior = np.where(apart, 0.5 * (posterior + by_rank.posterior), by_rank.posterior)
-    return Strangers(posterior, float(posterior.mean()), "", rank)
+    return Apart(posterior, float(posterior.mean()), "", rank)
 
 
-def _by_rank(rank: Floats) -> Strangers:
-    """Strangers by their ranks among foreigners alone.
+def _by_rank(rank: Floats) -> Apart:
+    """Samples apart by their ranks alone.
 
-    If a share s of the samples are strangers, the ranks below any level l hold s * l of all samples, so
+    If a share s of the samples lie apart, the ranks below any level l hold s * l of all samples, so
     their count tells s. That is right only where members rank near 1, and held to be so where the counts
     agree over the levels and s is not too large.
     """
@@ -231,21 +278,21 @@ def _by_rank(rank: Floats) -> Strangers:
     noise = {level: 1.64 * np.sqrt((rank < level).sum() + 0.5) / (level * n) for level in _LEVELS}
     share = float(np.median([density[level] for level in _LEVELS]))
     if min(density[level] - noise[level] for level in _LEVELS) < 0 or share < MIN_SHARE:
-        return Strangers(nothing, 0.0, NO_STRANGERS, rank)
+        return Apart(nothing, 0.0, NONE_APART, rank)
     if share > MAX_SHARE:
-        return Strangers(nothing, 0.0, "classes are not clouds here: too many strangers")
+        return Apart(nothing, 0.0, "classes are not clouds here: too many samples lie apart")
     if density[0.7] > 1.35 * density[0.3] + 0.03 or density[0.1] > 1.5 * density[0.5] + 0.03:
-        return Strangers(nothing, 0.0, "classes are not clouds here: uneven ranks", rank)
-    return Strangers(_local_share(rank, share), share, "", rank)
+        return Apart(nothing, 0.0, "classes are not clouds here: uneven ranks", rank)
+    return Apart(_local_share(rank, share), share, "", rank)
 
 
 def _local_share(rank: Floats, share: float) -> Floats:
-    """Chance of being a stranger at each rank: share over the density of ranks, which rises towards 1."""
+    """Chance of lying apart at each rank: share over the density of ranks, which rises towards 1."""
     bins = int(np.clip(len(rank) // 25, 20, 200))
-    place = np.minimum((rank * bins).astype(np.int64), bins - 1)
-    density = np.bincount(place, minlength=bins) * bins / len(rank)
+    index = np.minimum((rank * bins).astype(np.int64), bins - 1)
+    density = np.bincount(index, minlength=bins) * bins / len(rank)
     rising = np.maximum.accumulate(np.convolve(np.pad(density, 1, mode="edge"), np.ones(3) / 3, mode="valid"))
     chance = np.minimum(share / np.maximum(rising, 1e-12), 1.0)
     smooth = np.interp(rank, (np.arange(bins) + 0.5) / bins, chance)
-    # Ranks that share a chance still differ: the lower, the stranger.
+    # Ranks that share a chance still differ: the lower, the farther apart.
     return np.asarray(np.clip(smooth * (1.0 - 1e-3 * rank), 0.0, 1.0))

@@ -6,7 +6,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from graylearn.audit import neighbours as nb
 from graylearn.audit.kernel import RIDGES, landmark_features, leave_one_out
-from graylearn.audit.views import pool_views, reduced, scaled
+from graylearn.audit.pooling import pool
+from graylearn.audit.scaling import reduced, scaled
 
 
 @pytest.fixture
@@ -90,13 +91,14 @@ def test_reduced_keeps_inner_products_of_wide_features(random):
 def test_pool_is_a_distribution_with_and_without_features(random):
     p = random.dirichlet(np.ones(4), size=50)
     label = random.integers(4, size=50)
-    alone = pool_views(p, label, None)
-    np.testing.assert_array_equal(alone.P, p)
-    assert alone.evidence.shape == (50, 1)
-    both = pool_views(p, label, random.normal(size=(50, 3)).astype(np.float32))
-    np.testing.assert_allclose(both.P.sum(axis=1), 1.0)
-    assert both.evidence.shape[0] == 50
-    assert np.isfinite(both.evidence).all()
+    alone = pool(p, label, None)
+    np.testing.assert_array_equal(alone.probabilities, p)
+    assert list(alone.no_class) == ["entropy"]
+    both = pool(p, label, random.normal(size=(50, 3)).astype(np.float32))
+    np.testing.assert_allclose(both.probabilities.sum(axis=1), 1.0)
+    for column in both.no_class.values():
+        assert column.shape == (50,)
+        assert np.isfinite(column).all()
 
 
 def test_a_network_that_has_seen_the_labels_gets_an_even_share(random):
@@ -104,8 +106,8 @@ def test_a_network_that_has_seen_the_labels_gets_an_even_share(random):
     knows = np.full((200, 4), 0.01)
     knows[np.arange(200), label] = 0.97
     features = random.normal(size=(200, 3)).astype(np.float32)
-    assert pool_views(knows, label, features).weights["network"] > 0.8
-    seen = pool_views(knows, label, features, held_out=False).weights
+    assert pool(knows, label, features).weights["network"] > 0.8
+    seen = pool(knows, label, features, held_out=False).weights
     assert seen["network"] == pytest.approx(1 / 4)
     assert sum(seen.values()) == pytest.approx(1.0)
 
@@ -113,5 +115,5 @@ def test_a_network_that_has_seen_the_labels_gets_an_even_share(random):
 @pytest.mark.parametrize(("n", "columns"), [(49, 3), (50, 5)])
 def test_distances_to_centres_are_evidence_with_ten_samples_a_feature(random, n, columns):
     p, label = random.dirichlet(np.ones(4), size=n), random.integers(4, size=n)
-    views = pool_views(p, label, random.normal(size=(n, 5)).astype(np.float32))
-    assert views.evidence.shape == (n, columns)
+    views = pool(p, label, random.normal(size=(n, 5)).astype(np.float32))
+    assert len(views.no_class) == columns

@@ -1,4 +1,4 @@
-"""What several independent views say of each sample: pooled class probabilities, and evidence for "no class".
+"""What several independent views say of each sample: opinions pooled in one, and evidence for "no class".
 
 The views are the network's (held-out or history), the neighbours' votes, kernel ridge left one out, and
 trimmed class centres. They fail on different samples and on different data, so their average, weighted by
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.utils.extmath import randomized_svd
 
 from graylearn.audit.centroids import centre_cosine, centre_distance
 from graylearn.audit.kernel import landmark_features, leave_one_out
@@ -21,8 +20,6 @@ from graylearn.audit.neighbours import neighbours, smooth_vote, vote
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_COLUMNS, COMPONENTS = 256, 128
-VIEWS = ("network", "neighbours", "kernel", "centre")
 MIN_CLASSES_FOR_CENTRES = 4
 """With two or three classes, which are wide, one centre each says little: pooled there it costs .03 of
 average precision on the design cells; with four and more it gains .01 and .03 of F1."""
@@ -35,15 +32,17 @@ centre lies closer to the samples it was made from than to others of its class."
 
 
 @dataclass(frozen=True)
-class Views:
-    """The pooled opinion about N samples."""
+class Pooled:
+    """What the views say of N samples."""
 
-    P: Floats
-    """(N, K) pooled class probabilities."""
-    evidence: Floats
-    """(N, F) standardised columns, larger = less likely to belong to any class."""
+    probabilities: Floats
+    """(N, K) class probabilities, the mean of the opinions by their weights."""
+    opinions: dict[str, Floats]
+    """(N, K) class probabilities of each view."""
     weights: dict[str, float]
     """Share of each view in the pool."""
+    no_class: dict[str, Floats]
+    """(N,) standardised columns by name, larger = less likely to belong to any class."""
 
 
 def entropy(probability: Floats) -> Floats:
@@ -57,37 +56,6 @@ def standardised(columns: Floats) -> Floats:
     spread = columns.std(axis=0)
     centred = columns - columns.mean(axis=0)
     return np.asarray(np.clip(centred / np.where(spread > 1e-9, spread, np.inf), -4.0, 4.0))
-
-
-def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.float32]:
-    """Features (N, D) of mean 0 and spread 1; missing values take the mean, constant columns become zeros.
-
-    Values beyond 10 spreads are cut, so that one broken row does not set the scale of all.
-    """
-    x = np.asarray(features, dtype=np.float64).reshape(len(features), -1)
-    known = np.isfinite(x)
-    x = np.where(known, np.clip(x, -1e30, 1e30), 0.0)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = x.sum(axis=0) / count
-    centred = np.where(known, x - mean, 0.0)
-    size = np.abs(centred).max(axis=0, initial=0.0)
-    size = np.where(size > 0, size, 1.0)  # squares of 1e30 would overflow
-    spread = size * np.sqrt(((centred / size) ** 2).sum(axis=0) / count)
-    spread = np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-30), spread, np.inf)
-    return np.clip(centred / spread, -10.0, 10.0).astype(np.float32)
-
-
-def reduced(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """At most 256 columns as they are; more are projected on their 128 leading principal components.
-
-    On image features (1,280 columns) this loses less than .002 of AUROC and saves most of the time.
-    """
-    n, d = features.shape
-    if d <= MAX_COLUMNS or n < 2:
-        return features
-    u, size, _ = randomized_svd(features, min(COMPONENTS, n), n_iter=2, random_state=0)
-    projected = u * size
-    return np.asarray(projected / max(float(projected.std()), 1e-12), dtype=np.float32)
 
 
 def soft_centres(similarity: Floats, label: Ints) -> Floats:
@@ -109,9 +77,9 @@ def pool_weights(views: Floats, label: Ints) -> Floats:
     return weight
 
 
-def pool_views(
+def pool(
     network: Floats, label: Ints, features: NDArray[np.float32] | None, *, held_out: bool = True
-) -> Views:
+) -> Pooled:
     """Pool the network's probabilities (N, K) with what the features (N, D), where given, say themselves.
 
     A network that has seen the labels (`held_out` false) would win every comparison by having learnt them;
@@ -119,27 +87,38 @@ def pool_views(
     """
     n, num_classes = network.shape
     scale = np.log(max(num_classes, 2))
-    if n == 0:
-        return Views(network, np.zeros((0, 1)), {"network": 1.0})
     if features is None or features.shape[1] == 0 or n < 2:
-        return Views(network, standardised(entropy(network)[:, None] / scale), {"network": 1.0})
+        unsure = standardised(entropy(network)[:, None] / scale)[:, 0] if n else np.zeros(0)
+        return Pooled(network, {"network": network}, {"network": 1.0}, {"entropy": unsure})
     index, distance = neighbours(features)
     share = vote(index, label, num_classes)
     cosine = centre_cosine(features, label, num_classes)
-    kernel = leave_one_out(landmark_features(features), label, num_classes)
-    opinions = [network, smooth_vote(share), kernel]
+    opinions = {
+        "network": network,
+        "neighbours": smooth_vote(share),
+        "kernel": leave_one_out(landmark_features(features), label, num_classes),
+    }
     if num_classes >= MIN_CLASSES_FOR_CENTRES:
-        opinions.append(soft_centres(cosine, label))
-    views = np.stack(opinions)
+        opinions["centre"] = soft_centres(cosine, label)
+    views = np.stack(list(opinions.values()))
     if held_out:
         weights = pool_weights(views, label)
     else:
         even = 1.0 / len(views)
         weights = np.concatenate([[even], (1.0 - even) * pool_weights(views[1:], label)])
     pooled = np.tensordot(weights, views, axes=1)
-    columns = [entropy(pooled) / scale, entropy(share), np.log(distance.mean(axis=1) + 1e-9)]
+    columns = {
+        "entropy": entropy(pooled) / scale,
+        "vote_entropy": entropy(share),
+        "neighbour_distance": np.log(distance.mean(axis=1) + 1e-9),
+    }
     if n >= ROWS_PER_COLUMN * features.shape[1]:
         nearest = centre_distance(features, label, num_classes).min(axis=1)
-        columns += [-cosine.max(axis=1), np.log(nearest + 1e-9)]
-    named = {name: float(weight) for name, weight in zip(VIEWS, weights, strict=False)}
-    return Views(pooled, standardised(np.stack(columns, axis=1)), named)
+        columns |= {"centre_cosine": -cosine.max(axis=1), "centre_distance": np.log(nearest + 1e-9)}
+    evenly = standardised(np.stack(list(columns.values()), axis=1))
+    return Pooled(
+        pooled,
+        opinions,
+        {name: float(weight) for name, weight in zip(opinions, weights, strict=True)},
+        dict(zip(columns, evenly.T, strict=True)),
+    )

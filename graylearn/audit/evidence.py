@@ -1,0 +1,113 @@
+"""`Evidence`: all that is known of the samples when the detectors are asked, under names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.audit.finding import Finding, threshold_of, together
+from graylearn.audit.pooling import pool
+from graylearn.data.samples import Label
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Mode = Literal["held-out", "history", "predictions"]
+
+MIN_CLASS = 4
+"""Classes with fewer samples than this are never flagged: half of the folds saw one of them at most."""
+MIN_SAMPLES = 30
+"""Below this many samples nothing is flagged: no test of the labels can be passed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """N samples of K classes, as the detectors see them."""
+
+    label: Ints
+    """(N,) given labels, index in `classes`."""
+    classes: tuple[Label, ...]
+    """The classes in stable order."""
+    probabilities: Floats
+    """(N, K) class probabilities pooled over the opinions."""
+    opinions: Mapping[str, Floats]
+    """(N, K) class probabilities each: "network" and, with features, "neighbours", "kernel", "centre"."""
+    weights: Mapping[str, float]
+    """Share of each opinion in the pool."""
+    no_class: Mapping[str, Floats]
+    """(N,) columns by name that speak for "no class fits", standardised, larger = less likely to belong."""
+    features: NDArray[np.float32] | None
+    """(N, D) scaled features; None where only probabilities are known."""
+    mode: Mode
+    """Where the network's probabilities came from; in "history" it had seen the labels."""
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+    """What the detectors before this one found, by name."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def num_classes(self) -> int:
+        """K, the classes without samples included."""
+        return len(self.classes)
+
+    @cached_property
+    def confidence(self) -> Floats:
+        """(N,) pooled probability of the given label."""
+        return np.asarray(self.probabilities[np.arange(len(self)), self.label])
+
+    @cached_property
+    def best(self) -> Ints:
+        """(N,) the most probable class."""
+        return np.asarray(self.probabilities.argmax(axis=1) if len(self) else np.zeros(0, dtype=np.int64))
+
+    @cached_property
+    def checked(self) -> Bools:
+        """(N,) whether the sample's class has samples enough to be checked."""
+        return np.asarray(np.bincount(self.label, minlength=self.num_classes)[self.label] >= MIN_CLASS)
+
+    @cached_property
+    def can_be_judged(self) -> bool:
+        """Whether there are samples and classes enough for any test of the labels."""
+        return len(self) >= MIN_SAMPLES and len(np.unique(self.label[self.checked])) >= 2
+
+    @cached_property
+    def unsuspected(self) -> Ints:
+        """Index of the samples that are checked and that no detector so far has made a suspect."""
+        posterior = together(self.findings.values(), len(self)).posterior
+        return np.flatnonzero(self.checked & (posterior <= threshold_of(posterior)))
+
+    def found(self, *names: str) -> bool:
+        """Whether any of these detectors, all without names, found something so far."""
+        return any(each.found for name, each in self.findings.items() if not names or name in names)
+
+    def after(self, name: str, finding: Finding) -> Evidence:
+        """The same with one more finding, less those it overrules, for the detectors that come next."""
+        kept = {key: each for key, each in self.findings.items() if key not in finding.overrules}
+        return replace(self, findings={**kept, name: finding})
+
+
+def gather(
+    network: Floats,
+    label: Ints,
+    classes: tuple[Label, ...],
+    features: NDArray[np.float32] | None,
+    mode: Mode,
+) -> Evidence:
+    """Evidence from a network's class probabilities (N, K) and, where given, scaled features (N, D)."""
+    pooled = pool(network, label, features, held_out=mode != "history")
+    return Evidence(
+        label=label,
+        classes=classes,
+        probabilities=pooled.probabilities,
+        opinions=pooled.opinions,
+        weights=pooled.weights,
+        no_class=pooled.no_class,
+        features=features,
+        mode=mode,
+    )

@@ -19,6 +19,10 @@ OWN_METHODS = ("oracle", "gl+refine")
 """What a cell may name beside METHODS: standard training on the in-distribution samples alone, and Gray
 Learning followed by a second fit on what its audit believes."""
 
+HUMAN_LABELS = ("aggregate", "worst", "random1", "random2", "random3")
+"""What people said CIFAR-10's training images are (CIFAR-10N): the vote of three, the worst of three, and
+each of the three. There are no OOD samples beside them."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -39,8 +43,9 @@ class Cell:
     group of its classes; "none" where it makes no difference."""
     alpha: float = 0.1
     """The share of OOD samples asked for; the share reached is measured."""
-    labels: Literal["random", "specific", "released", "none"] = "random"
-    """How OOD samples are labelled; "released" as the authors' code does, "none" for the oracle."""
+    labels: str = "random"
+    """How OOD samples are labelled: "random", "specific", "released" as the authors' code does, "none" for
+    the oracle; or one of HUMAN_LABELS, which are the labels of all samples."""
     net: str = "mlp-128-128"
     """A name in NETS; mlp-W-W... has hidden layers of these widths, small_cnn-W a first layer of this."""
     preset: str = "table"
@@ -69,6 +74,8 @@ class Cell:
             self._set(labels="none", alpha=0.0)
             if self.kind == "image":
                 self._set(ood="none")
+        elif self.labels in HUMAN_LABELS:
+            self._set(alpha=0.0, ood="none")
         elif self.protocol == "released":
             self._set(labels="released")
 
@@ -101,6 +108,8 @@ class Cell:
             parts.insert(1, f"+ {self.ood}")
         if self.labels in ("random", "specific"):
             parts.append(f"{self.labels} labels, alpha {self.alpha:g}")
+        elif self.labels in HUMAN_LABELS:
+            parts.append(f"{self.labels} labels")
         if self.kind == "image":
             parts.append(f"{self.net}, {self.preset} {self.epochs} epochs")
         elif self.protocol != "paper":

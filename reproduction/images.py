@@ -19,6 +19,7 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data import Contaminated, Samples
+from graylearn.errors import CheckpointError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.refine import SoftTargets, pays, soft_targets
 from graylearn.methods import Method, make_method
@@ -27,23 +28,25 @@ from graylearn.training import Result, train
 from graylearn.training.devices import choose
 from reproduction.cells import Cell
 from reproduction.measure import audited, tested, trained
+from reproduction.progress import Progress
 from reproduction.sets import Folder, cell_samples
+from reproduction.traces import NONE, Traces
 
 
 def run_images(
-    cells: Sequence[Cell], folder: Folder, device: str | None = None
+    cells: Sequence[Cell], folder: Folder, device: str | None = None, traces: Traces = NONE
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """(cell, what was measured) as each is done; the cells are one, or a gl cell and its gl+refine."""
     train_set, test = cell_samples(cells[0], folder)
     refining = [cell for cell in cells if cell.method == "gl+refine"]
     for cell in cells:
         if cell not in refining:
-            result, measured = _fit(cell, train_set, test, device)
+            result, measured = _fit(cell, train_set, test, device, traces)
             yield cell, measured
     for cell in refining:
         if len(refining) == len(cells):
-            result, measured = _fit(cell.but(method="gl"), train_set, test, device)
-        yield cell, _refined(cell, result, measured, train_set, test, device)
+            result, measured = _fit(cell.but(method="gl"), train_set, test, device, traces)
+        yield cell, _refined(cell, result, measured, train_set, test, device, traces)
 
 
 def _fit(
@@ -51,6 +54,7 @@ def _fit(
     train_set: Contaminated,
     test: Samples,
     device: str | None,
+    traces: Traces,
     method: Method | None = None,
     weight: np.ndarray | None = None,
 ) -> tuple[Result, dict[str, Any]]:
@@ -59,28 +63,46 @@ def _fit(
     if method is None:
         method = make_method("standard" if clean else cell.method)
     samples = train_set.clean() if clean else train_set
+    progress = traces.progressing(cell)
+
+    def fit() -> Result:
+        return train(
+            _module(cell, test),
+            (samples.x, samples.y),
+            method=method,
+            preset=cell.preset,
+            epochs=cell.epochs,
+            batch_size=cell.batch_size,
+            seed=cell.seed,
+            device=device,
+            compile=_compile(method, device),
+            sample_weight=weight,
+            log="none",
+            callbacks=progress,
+            **traces.checkpointing(cell),
+        )
+
     began = time.perf_counter()
-    result = train(
-        _module(cell, test),
-        (samples.x, samples.y),
-        method=method,
-        preset=cell.preset,
-        epochs=cell.epochs,
-        batch_size=cell.batch_size,
-        seed=cell.seed,
-        device=device,
-        compile=_compile(method, device),
-        sample_weight=weight,
-        log="none",
-    )
-    seconds = time.perf_counter() - began
+    try:
+        result = fit()
+    except CheckpointError:  # damaged, or of other data or code than now: begin anew
+        traces.clear(cell)
+        result = fit()
+    seconds = time.perf_counter() - began + _before(result, progress)
     result.raise_if_interrupted()
+    traces.keep(cell, result, train_set)
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
     measured |= trained(train_set, result.history, clean=clean)
     measured["train_accuracy"] = result.log[-1]["accuracy"]
     measured["seconds"] = seconds
     measured["images_per_second"] = float(np.median([row["samples_per_second"] for row in result.log]))
     return result, measured
+
+
+def _before(result: Result, progress: Progress) -> float:
+    """Seconds of the epochs that came from a checkpoint."""
+    loaded = len(result.log) if progress.first is None else progress.first
+    return float(sum(row["seconds"] for row in result.log[:loaded]))
 
 
 def _refined(
@@ -90,6 +112,7 @@ def _refined(
     train_set: Contaminated,
     test: Samples,
     device: str | None,
+    traces: Traces,
 ) -> dict[str, Any]:
     """The second fit, on what the audit of the first one's history believes."""
     began = time.perf_counter()
@@ -99,7 +122,7 @@ def _refined(
     if pays(found):
         targets, weight = soft_targets(found)
         method = SoftTargets(torch.from_numpy(targets))
-        _, measured = _fit(cell, train_set, test, device, method, weight)
+        _, measured = _fit(cell, train_set, test, device, traces, method, weight)
         measured["seconds"] += seconds
     else:
         measured["seconds"] = seconds

@@ -8,10 +8,11 @@ from typing import Literal
 
 from graylearn.errors import SettingsError
 from graylearn.methods import METHODS
-from reproduction.cells import OWN_METHODS
+from reproduction.cells import HUMAN_LABELS, OWN_METHODS
 
 Backend = Literal["processes", "dask", "ray"]
 PROTOCOLS = ("paper", "released", "tuned")
+LABELS = ("specific", "random", *HUMAN_LABELS)
 IMAGE_PRESETS = ("paper", "paper-warm", "fast")
 
 
@@ -26,7 +27,7 @@ class Options:
     datasets: tuple[str, ...] | None = None
     """Names as in the catalog: "cifar10", "tiny-imagenet", "iris"."""
     labels: tuple[str, ...] | None = None
-    """How OOD samples are labelled: "specific", "random"."""
+    """How OOD samples are labelled: "specific", "random"; or whose labels all samples have: HUMAN_LABELS."""
     alphas: tuple[float, ...] | None = None
     """Shares of OOD samples, instead of those an experiment declares."""
     seeds: tuple[int, ...] | None = None
@@ -58,6 +59,8 @@ class Options:
     """The data folder; None = the one GRAYLEARN_DATA names."""
     store: Path | None = None
     """The results store; None = results/NAME.jsonl."""
+    keep: Path | None = None
+    """A folder for the history of every image cell and what it says in the mean; None keeps none."""
     time_limit: float | None = None
     """Seconds after which no cell is started."""
     refresh: bool = False
@@ -69,8 +72,8 @@ class Options:
                 known = ", ".join([*METHODS, *OWN_METHODS])
                 raise SettingsError(f"there is no method {name!r}; choose from {known}")
         for name in self.labels or ():
-            if name not in ("specific", "random"):
-                raise SettingsError(f"labels are {name!r}; choose from specific, random")
+            if name not in LABELS:
+                raise SettingsError(f"labels are {name!r}; choose from {', '.join(LABELS)}")
         if any(not 0 <= alpha < 1 for alpha in self.alphas or ()):
             raise SettingsError(f"alphas are {self.alphas}, expected shares from 0 to below 1")
         for name in self.protocol:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from graylearn.data import Contaminated, Samples, contaminate, datasets_table, keep_classes, load
+from graylearn.data.catalog.files import Finder, data_folder
 from graylearn.data.catalog.tables import RELEASED
 from graylearn.data.catalog.tasks import paper_task, released_task
+from graylearn.data.npz import read_arrays
 from graylearn.data.splits import hold_out_smallest, stratified_choice, train_test_split
 from graylearn.errors import DataError
-from reproduction.cells import Cell
+from reproduction.cells import HUMAN_LABELS, Cell
 from reproduction.stand_ins import group_of, ood_classes
 
 Folder = str | os.PathLike[str] | None
@@ -23,8 +27,24 @@ CARRIED = ("wine", "digits")
 """Sets that scikit-learn brings, beside iris: nothing need be at hand for them."""
 
 
+PEOPLE = "cifar-10n"
+"""The folder of the labels that people gave to CIFAR-10's training images."""
+PEOPLE_FILE = "labels.npz"
+"""Arrays by the names of HUMAN_LABELS, and `clean`, the labels that CIFAR-10 has."""
+WRONG = {"aggregate": 0.09, "worst": 0.4, "random1": 0.17, "random2": 0.18, "random3": 0.18}
+"""The share of wrong ones among them, about; a set that people did not label gets as many, at random."""
+
+
+def sets_of(cell: Cell) -> tuple[str, ...]:
+    """The names of all that a cell reads."""
+    people = (PEOPLE,) if cell.labels in HUMAN_LABELS and cell.dataset == "cifar10" else ()
+    return (cell.dataset, cell.ood, *people)
+
+
 def files_needed(names: tuple[str, ...], folder: Folder) -> str | None:
     """ "needs FILE" where one of these datasets or sources of OOD samples is not at hand, else None."""
+    if PEOPLE in names and _people_file(folder) is None:
+        return f"needs {PEOPLE}/{PEOPLE_FILE}"
     here = {status.name: status for status in datasets_table(folder)}
     wanted = dict.fromkeys(name.split("/")[0] for name in names)
     missing = [here[name] for name in wanted if name in here and not here[name].present]
@@ -57,6 +77,7 @@ def _images(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
     name, _, count = cell.dataset.partition("/")
     train, test = _read_pictures(name, folder)
     ood = _ood(cell, train, folder)
+    people = cell.labels in HUMAN_LABELS
     if count:
         inside = train.classes[: int(count)]
         train, test = keep_classes(train, inside), keep_classes(test, inside)
@@ -65,10 +86,36 @@ def _images(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
         ood_x=ood,
         alpha=cell.alpha,
         labels=_scheme(cell),
+        flip=WRONG[cell.labels] if people and name != "cifar10" else 0.0,
         on_shortage="lower",
         seed=cell.seed,
     )
+    if people and name == "cifar10":
+        mixed = _as_people_said(mixed, cell.labels, folder)
     return mixed, test
+
+
+def _people_file(folder: Folder) -> Path | None:
+    if folder is None and not os.environ.get("GRAYLEARN_DATA"):
+        return None
+    found = Finder(data_folder(folder)).folder(PEOPLE)
+    return found / PEOPLE_FILE if found is not None and (found / PEOPLE_FILE).is_file() else None
+
+
+def _as_people_said(train: Contaminated, labels: str, folder: str | None) -> Contaminated:
+    """The training set of CIFAR-10 under the labels that people gave."""
+    path = _people_file(folder)
+    if path is None:
+        raise DataError(f"{PEOPLE}/{PEOPLE_FILE} is not in the data folder; {labels} labels are read from it")
+    arrays = read_arrays(path)
+    if missing := [name for name in ("clean", labels) if name not in arrays]:
+        raise DataError(f"{path} has no {' and no '.join(missing)}; it has {', '.join(arrays)}")
+    clean, said = (arrays[name].astype(np.int64) for name in ("clean", labels))
+    if not np.array_equal(clean, train.true_y):
+        raise DataError(
+            f"{path} is of other images, or in another order, than CIFAR-10 is here: its labels differ"
+        )
+    return replace(train, y=said, is_flipped=said != clean)
 
 
 def _scheme(cell: Cell) -> Literal["random", "specific"]:

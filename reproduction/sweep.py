@@ -12,7 +12,7 @@ import itertools
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,10 +28,13 @@ from graylearn.training.devices import choose
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment
+from reproduction.mps import shared_gpu
 from reproduction.options import Options
+from reproduction.progress import followed
 from reproduction.queue import Queue
-from reproduction.sets import files_needed
+from reproduction.sets import files_needed, sets_of
 from reproduction.store import Row, Store
+from reproduction.traces import Traces
 from reproduction.units import Failure, Unit, run_unit
 
 
@@ -78,8 +81,12 @@ def sweep(
     options: Options | None = None,
     report: Report | None = None,
     begin: Callable[[Outcome, int], None] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Outcome:
-    """Run what an experiment has not run yet; `begin` is told how many cells that are before the first."""
+    """Run what an experiment has not run yet; `begin` is told how many cells that are before the first.
+
+    `tell` is given a line of progress now and then while image cells train.
+    """
     options = options or Options()
     began = time.time()
     store = Store(default_store(experiment, options))
@@ -97,18 +104,39 @@ def sweep(
         begin(outcome, len(pending))
     deadline = None if options.time_limit is None else began + options.time_limit
     queue = Queue(store, experiment.name, pending, since)
-    for row in _run(queue, experiment.name, folder, options, deadline):
-        if isinstance(row, Failure):
-            outcome.failed.append(row)
-        else:
-            queue.append(row)
-            outcome.ran += 1
-        outcome.elsewhere = queue.elsewhere
-        if report is not None:
-            report(row, outcome.ran + len(outcome.failed) + outcome.elsewhere, len(pending))
+    traces = _traces(store, options)
+    with followed(traces.progress, tell):
+        for row in _run(queue, experiment.name, folder, options, deadline, traces):
+            if isinstance(row, Failure):
+                outcome.failed.append(row)
+            else:
+                queue.append(row)
+                outcome.ran += 1
+            _clear(traces, row, pending)
+            outcome.elsewhere = queue.elsewhere
+            if report is not None:
+                report(row, outcome.ran + len(outcome.failed) + outcome.elsewhere, len(pending))
     outcome.elsewhere = queue.elsewhere
     outcome.left = len(pending) - outcome.ran - len(outcome.failed) - outcome.elsewhere
     return outcome
+
+
+def _traces(store: Store, options: Options) -> Traces:
+    """Beside the store, where all workers see one disk; those of a cluster at an address may not."""
+    kept = None if options.keep is None else options.keep.expanduser().resolve()
+    if options.address is not None:
+        return Traces(histories=kept)
+    path = store.path.resolve()
+    return Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"), kept)
+
+
+def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:
+    """Remove the checkpoints of a cell that is done; a gl fit that gl+refine goes on from stays for that."""
+    cell = done.cell if isinstance(done, Failure) else Cell.from_dict(done["cell"])
+    if cell.method != "gl" or cell.but(method="gl+refine") not in pending:
+        traces.clear(cell)
+    if cell.method == "gl+refine":
+        traces.clear(cell.but(method="gl"))
 
 
 def check_store(experiment: Experiment, options: Options) -> None:
@@ -122,8 +150,8 @@ def check_store(experiment: Experiment, options: Options) -> None:
 
 def _waiting(cells: list[Cell], folder: str | None) -> dict[str, str]:
     """By the key of a cell whose data is not at hand, the files it needs."""
-    needed = cache(lambda pair: files_needed(pair, folder))
-    return {cell.key: needs for cell in cells if (needs := needed((cell.dataset, cell.ood))) is not None}
+    needed = cache(lambda names: files_needed(names, folder))
+    return {cell.key: needs for cell in cells if (needs := needed(sets_of(cell))) is not None}
 
 
 def _pending(outcome: Outcome, options: Options) -> list[Cell]:
@@ -156,12 +184,17 @@ def _borrow(experiment: Experiment, store: Store, cells: list[Cell]) -> None:
 
 
 def _run(
-    units: Iterable[Unit], experiment: str, folder: str | None, options: Options, deadline: float | None
+    units: Iterable[Unit],
+    experiment: str,
+    folder: str | None,
+    options: Options,
+    deadline: float | None,
+    traces: Traces,
 ) -> Iterator[Row | Failure]:
     """Results as they come in; of the units no more are taken than are about to start."""
     if options.workers == 1 and options.backend == "processes":
         for unit in units:
-            yield from _rows(unit, experiment, folder, options.device, deadline)
+            yield from _rows(unit, experiment, folder, options.device, deadline, traces)
         return
     import joblib  # late: what is run in one process does without
 
@@ -179,7 +212,8 @@ def _run(
                 n_jobs=options.workers, return_as=how, pre_dispatch="n_jobs", batch_size=1
             )
             work = joblib.delayed(_all_rows)
-            for rows in parallel(work(u, experiment, folder, options.device, deadline) for u in some):
+            fixed = (experiment, folder, options.device, deadline, traces)
+            for rows in parallel(work(unit, *fixed) for unit in some):
                 yield from rows
 
 
@@ -195,11 +229,16 @@ def _all_rows(*arguments: Any) -> list[Row | Failure]:
 
 
 def _rows(
-    unit: Unit, experiment: str, folder: str | None, device: str | None, deadline: float | None
+    unit: Unit,
+    experiment: str,
+    folder: str | None,
+    device: str | None,
+    deadline: float | None,
+    traces: Traces,
 ) -> Iterator[Row | Failure]:
     """The results of a unit; past the deadline nothing more of it is trained."""
     with _one_thread(unit, device):
-        pieces = run_unit(unit, experiment, folder, device)
+        pieces = run_unit(unit, experiment, folder, device, traces)
         while deadline is None or time.time() < deadline:
             piece = next(pieces, None)
             if piece is None:
@@ -231,6 +270,8 @@ def _backend(options: Options) -> Iterator[None]:
         settings: dict[str, Any] = {"n_jobs": options.workers}
         if options.backend == "processes":
             settings |= {"backend": "loky", "inner_max_num_threads": 1}
+            if torch.cuda.is_available() and torch.device(options.device or "cuda").type == "cuda":
+                stack.enter_context(_on_one_gpu(options.workers))
         elif options.backend == "dask":
             distributed = require("distributed", "dask")
             if options.address is None:
@@ -251,6 +292,22 @@ def _backend(options: Options) -> Iterator[None]:
             settings["backend"] = "ray"
         stack.enter_context(joblib.parallel_config(**settings))
         yield
+
+
+@contextmanager
+def _on_one_gpu(workers: int) -> Iterator[None]:
+    """Workers that share the GPU, the cores for compiling, and what one of them has compiled."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)  # workers of before do not know of MPS
+    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graylearn" / "inductor"
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_folder))
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+    with shared_gpu():
+        try:
+            yield
+        finally:
+            get_reusable_executor().shutdown(wait=True)  # the daemon waits for its clients
 
 
 def _connected(distributed: Any, address: str) -> Any:

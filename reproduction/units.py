@@ -15,6 +15,7 @@ from reproduction.provenance import provenance
 from reproduction.sets import Folder
 from reproduction.store import Row
 from reproduction.tables import run_tables
+from reproduction.traces import NONE, Traces
 
 STACK = 5
 """Seeds of a table that are trained as one stack: ten are no faster, and more is lost when a sweep dies."""
@@ -50,7 +51,7 @@ class Failure:
 
 
 def run_unit(
-    unit: Unit, experiment: str, folder: Folder, device: str | None
+    unit: Unit, experiment: str, folder: Folder, device: str | None, traces: Traces = NONE
 ) -> Iterator[list[Row | Failure]]:
     """The rows of a unit's cells in pieces, each as soon as it is trained; what cannot be fails alone.
 
@@ -58,7 +59,7 @@ def run_unit(
     """
     done: set[Cell] = set()
     try:
-        for results in _results(unit, folder, device):
+        for results in _results(unit, folder, device, traces):
             done |= {cell for cell, _ in results}
             yield [_row(experiment, cell, measured) for cell, measured in results]
     except (DivergedError, RuntimeError) as error:  # torch says out of memory by the latter
@@ -67,14 +68,16 @@ def run_unit(
             yield [Failure(left[0], f"{type(error).__name__}: {str(error).splitlines()[0]}")]
             return
         for cell in left:
-            yield from run_unit((cell,), experiment, folder, device)
+            yield from run_unit((cell,), experiment, folder, device, traces)
 
 
-def _results(unit: Unit, folder: Folder, device: str | None) -> Iterator[list[tuple[Cell, dict[str, Any]]]]:
+def _results(
+    unit: Unit, folder: Folder, device: str | None, traces: Traces
+) -> Iterator[list[tuple[Cell, dict[str, Any]]]]:
     if unit[0].kind == "table":
         yield list(zip(unit, run_tables(unit, folder), strict=True))
     else:
-        for result in run_images(unit, folder, device):
+        for result in run_images(unit, folder, device, traces):
             yield [result]
 
 

@@ -217,22 +217,20 @@ class History:
             self._sums[name].copy_(saved[name])
         self.finished_epochs = int(saved["finished_epochs"])
 
-    def save(self, path: str | Path) -> None:
-        """Write the history to an npz file that `History.load` and numpy read; no pickle."""
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything by name, as an npz file holds it and `History.load` reads it."""
         ids = self.ids.astype(str) if self.ids.dtype == object else self.ids
-        arrays = {
-            name: value.cpu().numpy() if isinstance(value, Tensor) else value
+        kept = {
+            name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
             for name, value in self.state().items()
         }
+        own = {"num_classes": np.asarray(self.num_classes), "epochs": np.asarray(self.epochs)}
+        return {"ids": ids, "targets": self.targets.cpu().numpy(), **own, **kept}
+
+    def save(self, path: str | Path) -> None:
+        """Write the history to an npz file that `History.load` and numpy read; no pickle."""
         with Path(path).open("wb") as file:
-            np.savez(
-                file,
-                ids=ids,
-                targets=self.targets.cpu().numpy(),
-                num_classes=self.num_classes,
-                epochs=self.epochs,
-                **arrays,  # type: ignore[arg-type]
-            )
+            np.savez(file, **self.arrays())  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, path: str | Path) -> History:

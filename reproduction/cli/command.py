@@ -24,6 +24,7 @@ NAMES = (
     "calibration",
     "ablation",
     "regimes",
+    "human",
 )
 """The keys of EXPERIMENTS, here because the help names them and needs nothing else of it."""
 
@@ -69,7 +70,12 @@ def reproduce(
         str | None, _option("--datasets", panel=_WHAT, help="Datasets, with commas: cifar10,tiny-imagenet.")
     ] = None,
     labels: Annotated[
-        str | None, _option("--labels", panel=_WHAT, help="Of OOD samples: specific, random or both.")
+        str | None,
+        _option(
+            "--labels",
+            panel=_WHAT,
+            help="Of OOD samples: specific, random or both; of people: aggregate, worst.",
+        ),
     ] = None,
     alphas: Annotated[
         str | None, _option("--alphas", panel=_WHAT, help="Shares of OOD samples, with commas: 0.05,0.2,0.5.")
@@ -131,6 +137,10 @@ def reproduce(
     store: Annotated[
         Path | None, _option("--store", panel=_OUT, help="The results store; else results/NAME.jsonl.")
     ] = None,
+    keep: Annotated[
+        Path | None,
+        _option("--keep", panel=_OUT, help="A folder for what each image cell said of every sample."),
+    ] = None,
     out: Annotated[
         Path | None,
         _option(
@@ -190,6 +200,7 @@ def reproduce(
         backend=cast("Literal['processes', 'dask', 'ray']", backend),
         address=address,
         store=store,
+        keep=keep,
         time_limit=time_limit,
         refresh=refresh,
     )

@@ -93,7 +93,7 @@ def run(experiment: Experiment, options: Options) -> Outcome:
             bar.update(task, completed=number)
 
         try:
-            return sweep(experiment, options, report, begin)
+            return sweep(experiment, options, report, begin, lambda line: console.print(line, markup=False))
         except KeyboardInterrupt:
             again = shlex.join(["python", "-m", "reproduction", *sys.argv[1:]])
             console.print(f"stopped; what is done is kept, go on with: {again}", markup=False)

@@ -1,0 +1,169 @@
+"""What a cell leaves on the disk: a killed one resumes, one at work tells how far it is."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from graylearn.losses.reference import gray_gradient
+from graylearn.training import History
+from reproduction import images, progress, sweep
+from reproduction.cells import Cell
+from reproduction.diagnostics import gradients
+from reproduction.experiments import EXPERIMENTS
+from reproduction.images import run_images
+from reproduction.measure import rounded
+from reproduction.options import Options
+from reproduction.progress import followed
+from reproduction.traces import Traces
+
+IN_A_CHILD = """
+import sys
+from pathlib import Path
+from reproduction.experiments import EXPERIMENTS
+from reproduction.options import Options
+from reproduction.sweep import sweep
+if __name__ == "__main__":
+    options = Options(
+        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=40,
+        workers=2, store=Path(sys.argv[1]),
+    )
+    sweep(EXPERIMENTS["table1"], options)
+"""
+FEW = Cell("image", "digits/8", "gl", 0, ood="other-classes", net="small_cnn-8", preset="paper", epochs=6,
+           batch_size=16, train_size=120)  # fmt: skip
+
+
+def numbers(measured):
+    clocks = ("seconds", "images_per_second")
+    return rounded({name: value for name, value in measured.items() if name not in clocks})
+
+
+def measured_of(cells, traces):
+    return {cell.key: numbers(measured) for cell, measured in run_images(cells, None, "cpu", traces)}
+
+
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_path, monkeypatch):
+    script, store = tmp_path / "child.py", tmp_path / "table1.jsonl"
+    script.write_text(IN_A_CHILD)
+    options = Options(
+        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=40
+    )
+    table1 = EXPERIMENTS["table1"]
+    whole = sweep.sweep(table1, replace(options, store=tmp_path / "whole.jsonl"))
+    assert not whole.store.path.with_suffix(".checkpoints").exists()
+    folder = store.with_suffix(".checkpoints")
+    root = Path(sweep.__file__).parents[1]
+    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    child = subprocess.Popen(
+        [sys.executable, str(script), str(store)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 200
+    while time.monotonic() < deadline and len(list(folder.glob("*/checkpoint.json"))) < 2:
+        time.sleep(0.005)
+    os.killpg(child.pid, signal.SIGKILL)  # the sweep and both workers
+    child.wait()
+    begun = list(folder.glob("*/checkpoint.json"))
+    assert len(begun) == 2
+    first = []
+    train = images.train
+
+    def seen(*arguments, **settings):
+        result = train(*arguments, **settings)
+        first.append(settings["callbacks"].first)
+        return result
+
+    monkeypatch.setattr(images, "train", seen)
+    done = sweep.sweep(table1, replace(options, store=store))
+    assert [0 if epoch == 0 else 1 for epoch in first[:2]] == [1, 1]  # both went on from a checkpoint
+    of = lambda outcome: {row["key"]: numbers(row["measured"]) for row in outcome.rows()}  # noqa: E731
+    assert of(done) == of(whole)
+    assert not folder.exists()
+
+
+def test_checkpoints_of_other_settings_are_begun_anew(tmp_path, one_thread):
+    traces = Traces(checkpoints=tmp_path / "checkpoints")
+    other = FEW.but(epochs=3)
+    expected = measured_of([FEW], Traces())
+    list(run_images([other], None, "cpu", traces))
+    (tmp_path / "checkpoints" / other.key).rename(tmp_path / "checkpoints" / FEW.key)
+    assert measured_of([FEW], traces) == expected
+    traces.clear(FEW)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_progress_is_told_while_a_cell_trains(tmp_path, monkeypatch, one_thread):
+    monkeypatch.setattr(progress, "_LOOK", 0.01)
+    path, told = tmp_path / "sweep.log", []
+    monkeypatch.setattr(Traces, "progressing", lambda self, cell: progress.Progress(str(cell), 6, path, 0.0))
+    path.write_text("a line of an earlier sweep\n")
+    with followed(path, told.append):
+        list(run_images([FEW], None, "cpu", Traces(progress=path)))
+    assert path.read_text().splitlines()[1:] == told
+    assert len(told) == 6
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d [\d:]{8} digits/8 gl seed 0 .*: epoch 2/6, accuracy 0\.\d{4}, \d+ images/s, "
+        r"\d+ s left",
+        told[1],
+    )
+
+
+def test_a_kept_history_tells_the_samples_and_their_truth(tmp_path, one_thread):
+    traces = Traces(histories=tmp_path / "kept")
+    list(run_images([FEW], None, "cpu", traces))
+    history = History.load(tmp_path / "kept" / f"{FEW.key}.npz")
+    assert history.label_confidence.shape == (6, 133)
+    with np.load(tmp_path / "kept" / f"{FEW.key}.npz") as arrays:
+        is_ood = arrays["is_ood"]
+    assert is_ood.sum() == 13
+    told = json.loads((tmp_path / "kept" / f"{FEW.key}.json").read_text())
+    assert told["cell"] == FEW.to_dict()
+    assert len(told["log"]) == 6
+    groups = told["groups"]
+    assert groups["epochs"] == [1, 2, 3, 4, 5, 6]
+    assert "flipped" not in groups
+    assert groups["ood"]["samples"] == 13
+    np.testing.assert_allclose(groups["ood"]["label"], history.label_confidence[:, is_ood].mean(1), atol=1e-3)
+    np.testing.assert_allclose(groups["clean"]["confidence"], groups["clean"]["max"])
+    shares = [groups[name][part] for name in ("clean", "ood") for part in ("given", "rejected")]
+    np.testing.assert_allclose(np.sum(shares, axis=0), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+@pytest.mark.parametrize("is_top", [True, False])
+def test_gradients_are_those_of_the_loss(classes, is_top):
+    q = 0.6 if is_top else 0.2
+    m = q if is_top else 0.8 if classes == 2 else 0.5
+    probability = np.empty(classes)
+    probability[0] = q
+    if is_top:
+        probability[1:] = (1 - q) / (classes - 1)
+    else:
+        probability[1] = m
+        probability[2:] = (1 - q - m) / max(classes - 2, 1)
+    logits, label = torch.log(torch.tensor(probability))[None], torch.tensor([0])
+    expected = [
+        gray_gradient(logits, label, torch.tensor([c], dtype=torch.float64)).abs().sum().item()
+        for c in (1.0, 0.0)
+    ]
+    found = gradients(np.array([q]), np.array([m]), np.array([is_top]), classes)
+    np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-9)

@@ -151,10 +151,29 @@ REGIMES = Experiment(
     ),
 )  # fmt: skip
 
+HUMAN = Experiment(
+    name="human",
+    title="CIFAR-10 with the labels that people gave its images (CIFAR-10N), no OOD samples: the vote of "
+    "three (aggregate) and the worst of three",
+    claim="Not in the paper: what labels cost that people got wrong, and what is won back of it.",
+    grids=(
+        Grid(
+            "image", (Source("cifar10", "none"),), (*CORE, "gl-label"), labels=("aggregate", "worst"),
+            alphas=(0.0,),
+        ),
+    ),
+    quick=(
+        _quick(
+            (*CORE, "gl-label"), sources=(Source("digits/8", "none"),), labels=("aggregate", "worst"),
+            alphas=(0.0,),
+        ),
+    ),
+)  # fmt: skip
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        TABLE1, TABLE2, ALPHA, SOURCES, ARCHITECTURES, CALIBRATION, ABLATION, REGIMES,
+        TABLE1, TABLE2, ALPHA, SOURCES, ARCHITECTURES, CALIBRATION, ABLATION, REGIMES, HUMAN,
     )
 }  # fmt: skip
 """Every experiment by name."""

@@ -11,8 +11,8 @@ from graylearn.errors import SettingsError
 from reproduction.cells import Cell
 from reproduction.options import Options
 
-Labels = Literal["random", "specific"]
-"""How OOD samples are labelled."""
+Labels = Literal["random", "specific", "aggregate", "worst"]
+"""How OOD samples are labelled, or whose labels all samples have."""
 ALWAYS = ("standard", "gl", "gl+refine", "oracle", "gl-label")
 """Methods that no table goes without: standard training is what the others are compared with."""
 CORE = ("standard", "gl", "gl+refine", "oracle")

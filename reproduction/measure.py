@@ -40,17 +40,25 @@ def trained(train: Contaminated, history: History | None, *, clean: bool) -> dic
             "ood_auroc": auroc(score, train.is_ood),
             "ood_ap": average_precision(score, train.is_ood),
         }
+    if not clean and train.is_flipped.any():
+        measured["flipped_samples"] = int(train.is_flipped.sum())
+        if history is not None:
+            score = 1 - history.mean_label_confidence()
+            measured |= {
+                "flipped_auroc": auroc(score, train.is_flipped),
+                "flipped_ap": average_precision(score, train.is_flipped),
+            }
     return measured
 
 
 def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:
-    """How well the audit's flags meet the OOD samples; None where there is nothing to divide by."""
-    suspected, ood = audit.suspected, train.is_ood
+    """How well the audit's flags meet what is wrong; None where there is nothing to divide by."""
+    suspected, wrong = audit.suspected, train.is_ood | train.is_flipped
     return {
         "audit_flagged": float(suspected.mean()),
-        "audit_precision": float(ood[suspected].mean()) if suspected.any() else None,
-        "audit_recall": float(suspected[ood].mean()) if ood.any() else None,
-        "audit_auroc": auroc(audit.score, ood) if ood.any() and not ood.all() else None,
+        "audit_precision": float(wrong[suspected].mean()) if suspected.any() else None,
+        "audit_recall": float(suspected[wrong].mean()) if wrong.any() else None,
+        "audit_auroc": auroc(audit.score, wrong) if wrong.any() and not wrong.all() else None,
         "refined": pays(audit),
     }
 

@@ -300,6 +300,7 @@ MAKERS: dict[str, Callable[[Sequence[Record]], list[Table]]] = {
     "calibration": calibration,
     "ablation": by_setting("ablation", "The parts of GL: accuracy, %", ("dataset", "protocol", "labels")),
     "regimes": by_setting("regimes", "When OOD samples hurt: accuracy, %", ("dataset", "ood", "labels")),
+    "human": by_setting("human", "Labels that people gave: accuracy, %", ("dataset", "labels")),
 }
 """How the tables of each experiment are made."""
 

@@ -11,7 +11,7 @@ from graylearn.errors import SettingsError
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import TABLE_SETTINGS, Schedule
-from reproduction.options import IMAGE_PRESETS, Options
+from reproduction.options import IMAGE_PRESETS, LABELS, Options
 from reproduction.records import Record, method_rank
 from reproduction.summary import waits
 
@@ -75,7 +75,7 @@ def _narrowings(members: Sequence[Record]) -> Iterator[tuple[str, dict[str, Any]
     """What can keep cells out that the records do not have: the words, and the options they give."""
     dirty = [record for record in members if record.method != "oracle"]  # an oracle's labels are nobody's
     labels = tuple(sorted({str(record.get("labels")) for record in dirty}))
-    if labels in (("random",), ("specific",)):  # those of tables are the protocol's
+    if len(labels) == 1 and labels[0] in LABELS:  # those of tables are the protocol's
         yield f" --labels {labels[0]}", {"labels": labels}
     alphas = tuple(sorted({float(record.get("alpha", 0.0)) for record in dirty}))
     yield f" --alphas {','.join(f'{alpha:g}' for alpha in alphas)}", {"alphas": alphas}

@@ -67,8 +67,8 @@ class Evidence:
 
     @cached_property
     def every_group(self) -> list[Group]:
-        """All finished groups of all experiments."""
-        return self.groups(*EXPERIMENTS)
+        """All finished groups of all experiments with OOD samples."""
+        return self.groups(*(name for name in EXPERIMENTS if name != "human"))
 
 
 def where(found: Iterable[Group], **settings: object) -> list[Group]:

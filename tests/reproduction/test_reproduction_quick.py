@@ -32,7 +32,9 @@ def test_quick(name, folder, monkeypatch):
         assert 0 <= measured["accuracy"] <= 1
         assert 0 <= measured["ece"] <= 1
         assert measured["samples"] > 0
-        assert (measured["ood_samples"] == 0) == (row["cell"]["method"] == "oracle")
+        clean = row["cell"]["method"] == "oracle"
+        assert (measured["ood_samples"] == 0) == (clean or name == "human")
+        assert ("flipped_samples" in measured) == (not clean and name == "human")
         assert ("reliability" in measured) == (row["cell"]["kind"] == "image")
     assert {path.suffix for path in out.iterdir()} >= {".md", ".csv", ".tex"}
     figures = {path.suffix for path in out.iterdir()} & {".png", ".svg"}

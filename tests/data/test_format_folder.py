@@ -1,0 +1,31 @@
+"""Folders of images: their example, and a single image."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from graylearn.data.read import read
+from graylearn.errors import DataError, SettingsError
+
+
+def example(folder):
+    random = np.random.default_rng(0)
+    for index in range(6):
+        path = folder / "pets" / ("cat", "dog")[index % 2] / f"{index}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(random.integers(0, 255, (8, 8, 3)).astype(np.uint8)).save(path)
+    return folder / "pets"
+
+
+def test_a_single_image_has_no_label(tmp_path):
+    path = example(tmp_path) / "cat" / "0.png"
+    samples = read(path, labelled=False, cache=tmp_path / "cache")
+    assert samples.ids.tolist() == ["0.png"]
+    assert samples.kind == "image"
+    with pytest.raises(DataError, match="is one image; expected a folder"):
+        read(path, cache=tmp_path / "cache")
+
+
+def test_folders_are_the_labels(tmp_path):
+    with pytest.raises(SettingsError, match="whose folders are the classes: leave out label"):
+        read(example(tmp_path), label="animal")

@@ -1,0 +1,29 @@
+"""JSON: its example, and files that are none."""
+
+import json
+
+import pytest
+
+from graylearn.data.read import read
+from graylearn.errors import DataError
+
+
+def example(folder):
+    path = folder / "pets.jsonl"
+    records = [{"size": size, "label": ("cat", "dog")[size % 2]} for size in range(6)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.mark.parametrize("content", ["[]", " [ ]\n"])
+def test_an_empty_list(tmp_path, content):
+    (tmp_path / "data.json").write_text(content)
+    with pytest.raises(DataError, match=r"data\.json is empty"):
+        read(tmp_path / "data.json")
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000])
+def test_nesting_without_end(tmp_path, content):
+    (tmp_path / "data.json").write_text(content)
+    with pytest.raises(DataError, match=r"not valid JSON|not a JSON object"):
+        read(tmp_path / "data.json")

@@ -1,0 +1,69 @@
+"""Parquet: its example, and folders of files that are one table."""
+
+import pandas as pd
+import pytest
+
+from graylearn.data.formats import Change, format_of
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read, read_file
+from graylearn.errors import DataError
+
+
+def example(folder):
+    path = folder / "pets.parquet"
+    pd.DataFrame({"size": [1.5, 2.5, 3, 4, 5, 6], "label": ["cat", "dog"] * 3}).to_parquet(path)
+    return path
+
+
+@pytest.fixture
+def parts(tmp_path):
+    folder = tmp_path / "pets"
+    folder.mkdir()
+    for part in range(3):
+        rows = {"size": [2 * part, 2 * part + 1.5], "label": ["cat", "dog"]}
+        pd.DataFrame(rows).to_parquet(folder / f"part-{part}.parquet", compression="zstd")
+    (folder / "_SUCCESS").write_text("")
+    (folder / "_metadata.parquet").write_bytes(b"not a part")
+    return folder
+
+
+def test_a_folder_of_files_is_one_table(parts):
+    samples = read(parts)
+    assert samples.x["size"].tolist() == [0, 1.5, 2, 3.5, 4, 5.5]
+    assert samples.y.tolist() == [0, 1, 0, 1, 0, 1]
+    assert samples.ids.tolist() == list(range(6))
+
+
+def test_a_folder_is_rewritten_as_one_file(parts, tmp_path):
+    samples, origin = read_file(parts, ReadOptions())
+    change = Change([], [], [True] * 5 + [False], [1, 1, 2, 3, 4, 5])
+    form = format_of(parts)
+    assert form.may_become(parts, tmp_path / "clean.parquet")
+    form.rewrite(parts, tmp_path / "clean.parquet", origin, change)
+    assert pd.read_parquet(tmp_path / "clean.parquet")["label"].tolist() == [
+        "dog",
+        "dog",
+        "cat",
+        "dog",
+        "cat",
+    ]
+    before = form.fingerprint(parts, samples.ids)
+    (parts / "part-1.parquet").rename(parts / "part-3.parquet")
+    assert form.fingerprint(parts, samples.ids) != before
+
+
+def test_parts_of_different_tables_are_named(parts):
+    pd.DataFrame({"size": [1.0], "kind": ["cat"]}).to_parquet(parts / "part-2.parquet")
+    with pytest.raises(DataError, match=r"part-2\.parquet has the columns size, kind but the first file"):
+        read(parts)
+    (parts / "part-2.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"part-2\.parquet is damaged or not a Parquet file"):
+        read(parts)
+    pd.DataFrame({"size": ["wide"], "label": ["cat"]}).to_parquet(parts / "part-2.parquet")
+    with pytest.raises(DataError, match=r"hold different types"):
+        read(parts)
+
+
+def test_names_that_were_numbers_are_text(tmp_path):
+    pd.DataFrame([[1.5, "cat"], [2.5, "dog"]], columns=[0, 1]).to_parquet(tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", label="1").classes == ("cat", "dog")

@@ -1,0 +1,160 @@
+"""What every format promises; the example of each stands in its own test, test_format_NAME.py."""
+
+import importlib
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+import graylearn as gl
+from graylearn.data.formats import FORMATS, Change, format_of
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read_file
+from graylearn.data.samples import Samples, take_rows
+from graylearn.errors import DataError
+from graylearn.runs.prepare import prepare
+from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(params=list(FORMATS))
+def example(request, tmp_path):
+    """(format, its example: six samples of the classes cat and dog, by turns)."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    form = FORMATS[request.param]
+    return form, importlib.import_module(f"test_format_{form.name}").example(folder)
+
+
+def assert_same(one: Samples, other: Samples) -> None:
+    assert (one.kind, one.classes) == (other.kind, other.classes)
+    assert one.y.tolist() == other.y.tolist()
+    assert one.ids.tolist() == other.ids.tolist()
+    if isinstance(one.x, pd.DataFrame):
+        pd.testing.assert_frame_equal(one.x, other.x)
+    else:
+        np.testing.assert_array_equal(one.x, other.x)
+
+
+def test_library_and_command_line_read_the_same(example, tmp_path):
+    form, path = example
+    settings = RunSettings(data=str(path), features="pixels" if form.name == "folder" else "auto")
+    prepared = prepare(settings, tmp_path, RunProgress(quiet=True))
+    samples = gl.data.read(path)
+    assert len(samples) == 6
+    assert samples.classes == ("cat", "dog")
+    assert_same(samples, prepared.everything)
+    assert prepared.source.form == form.name == format_of(path).name
+
+
+def test_what_is_rewritten_reads_as_decided(example, tmp_path):
+    form, path = example
+    samples, origin = read_file(path, ReadOptions())
+    (cat, dropped, _), (dog, _, _) = np.flatnonzero(samples.y == 0), np.flatnonzero(samples.y == 1)
+    label_of = list(range(6))
+    label_of[dog] = cat
+    change = Change(
+        [str(name) for name in samples.ids],
+        [str(samples.classes[label]) for label in samples.y],
+        [index != dropped for index in range(6)],
+        label_of,
+    )
+    out = tmp_path / path.name
+    assert form.may_become(path, out)
+    form.rewrite(path, out, origin, change)
+    again = gl.data.read(out)
+    y = samples.y.copy()
+    y[dog] = samples.y[cat]
+    if form.name == "folder":  # images are read by the names of their folders, so their order changes
+        assert sorted(again.y) == [0, 0, 0, 1, 1]
+        assert {image.tobytes() for image in again.x} == {image.tobytes() for image in samples.x[change.kept]}
+        return
+    assert again.y.tolist() == y[change.kept].tolist()
+    expected = take_rows(samples.x, change.kept)
+    if isinstance(expected, pd.DataFrame):
+        pd.testing.assert_frame_equal(again.x, expected.reset_index(drop=True))
+    else:
+        np.testing.assert_array_equal(again.x, expected)
+
+
+def test_changed_files_have_another_fingerprint(example, tmp_path):
+    form, path = example
+    ids = gl.data.read(path).ids
+    before = form.fingerprint(path, ids)
+    copied = tmp_path / "moved" / path.name
+    copied.parent.mkdir()
+    (shutil.copytree if path.is_dir() else shutil.copy)(path, copied)
+    assert form.fingerprint(copied, ids) == before
+    file = next(each for each in sorted(copied.rglob("*")) if each.is_file()) if path.is_dir() else copied
+    file.write_bytes(file.read_bytes() + b" ")
+    assert form.fingerprint(copied, ids) != before
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_compressed_files_read_the_same(example, ending):
+    form, path = example
+    if not form.compressed:
+        return
+    packed = path.with_name(f"{path.name}.{ending}")
+    with pa.output_stream(str(packed), compression={"gz": "gzip", "zst": "zstd"}[ending]) as stream:
+        stream.write(path.read_bytes())
+    assert_same(gl.data.read(path), gl.data.read(packed))
+
+
+def test_an_empty_file_is_an_error_of_one_sentence(example):
+    path = example[1]
+    if path.is_dir():
+        return
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"is empty|damaged"):
+        gl.data.read(path)
+
+
+def test_no_ending_belongs_to_two_formats():
+    endings = [ending for form in FORMATS.values() for ending in form.suffixes]
+    assert len(endings) == len(set(endings))
+
+
+def write_photos(folder):
+    for name in ("a", "b", "c", "d"):
+        Image.new("RGB", (4, 4), (ord(name), 0, 0)).save(folder / f"{name}.png")
+
+
+TABLES = {
+    "categories that are texts": {"text": pd.Categorical(["one two"] * 4), "topic": ["x", "y"] * 2},
+    "an index that pandas wrote": {"Unnamed: 0": [3, 2, 1, 0], "size": [1.5, 2, 3, 4], "y": [0, 1, 0, 1]},
+    "a manifest": {"file": ["a.png", "b.png", "c.png", "d.png"], "animal": ["x", "y"] * 2},
+    "a manifest with ids": {
+        "id": [7, 8, 9, 10],
+        "path": [f"{name}.png" for name in "abcd"],
+        "class": list("xyxy"),
+    },
+    "names that are numbers": {0: [1.5, 2.5, 3.5, 4.5], "label": ["x", "y"] * 2},
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_library_and_command_line_agree_on_columns(tmp_path, table):
+    write_photos(tmp_path)
+    path = tmp_path / "table.parquet"
+    frame = pd.DataFrame(TABLES[table])
+    pa.parquet.write_table(pa.Table.from_pandas(frame.rename(columns=str)), path)
+    settings = RunSettings(data=str(path), features="pixels" if "manifest" in table else "auto")
+    if "texts" in table:
+        samples, origin = read_file(path, ReadOptions())
+        assert (samples.kind, origin.columns.text, origin.columns.label) == ("text", "text", "topic")
+        assert_same(gl.data.read(path), samples)
+        return
+    prepared = prepare(settings, tmp_path, RunProgress(quiet=True))
+    assert_same(gl.data.read(path), prepared.everything)
+    if table == "a manifest with ids":
+        assert prepared.everything.ids.tolist() == [7, 8, 9, 10]

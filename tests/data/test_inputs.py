@@ -1,0 +1,90 @@
+"""Whatever holds numbers becomes a plain array, the same way for reading, the audit and the classifier."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from graylearn.audit.inputs import as_features, as_labels
+from graylearn.data.inputs import as_dense, as_plain, ids_of
+from graylearn.data.read import read
+from graylearn.errors import DataError
+from graylearn.estimator.inputs import read_inputs, read_labels
+
+NUMBERS = np.arange(12, dtype=np.float32).reshape(6, 2)
+FRAME = pd.DataFrame(NUMBERS, columns=["a", "b"])
+TABLES = {
+    "array": NUMBERS,
+    "tensor": torch.from_numpy(NUMBERS),
+    "half tensor": torch.from_numpy(NUMBERS).half(),
+    "bfloat16 tensor": torch.from_numpy(NUMBERS).bfloat16(),
+    "tensor that learns": torch.from_numpy(NUMBERS).clone().requires_grad_(),
+    "list": NUMBERS.tolist(),
+    "sparse": sparse.csr_matrix(NUMBERS),
+    "pandas": FRAME,
+    "polars": pl.from_pandas(FRAME),
+    "lazy polars": pl.from_pandas(FRAME).lazy(),
+    "arrow": pa.Table.from_pandas(FRAME),
+    "arrow batch": pa.RecordBatch.from_pandas(FRAME),
+    "records": FRAME.to_records(index=False),
+}
+LABELS = {
+    "list": list("xyxyxy"),
+    "array": np.array(list("xyxyxy")),
+    "pandas": pd.Series(list("xyxyxy")),
+    "categories": pd.Series(pd.Categorical(list("xyxyxy"))),
+    "polars": pl.Series(list("xyxyxy")),
+    "arrow": pa.array(list("xyxyxy")),
+    "arrow chunks": pa.chunked_array([list("xyx"), list("yxy")]),
+    "arrow dictionary": pa.array(list("xyxyxy")).dictionary_encode(),
+}
+
+
+class Bare(BaseEstimator):
+    """An estimator, as far as scikit-learn's checks of its input go."""
+
+
+@pytest.mark.parametrize("given", TABLES)
+def test_everyone_takes_the_same_features(given):
+    x, y = TABLES[given], list("xyxyxy")
+    np.testing.assert_array_equal(as_features(x, 6), as_features(NUMBERS, 6))
+    rows = read_inputs(Bare(), x, reset=True)
+    np.testing.assert_array_equal(np.asarray(as_dense(rows), dtype=np.float32), NUMBERS)
+    if given != "sparse":
+        np.testing.assert_array_equal(np.asarray(read((x, y)).x, dtype=np.float32), NUMBERS)
+
+
+@pytest.mark.parametrize("given", LABELS)
+def test_everyone_takes_the_same_labels(given):
+    y = LABELS[given]
+    assert read((NUMBERS, y)).y.tolist() == [0, 1] * 3
+    assert read((FRAME, y)).classes == ("x", "y")
+    codes, classes = as_labels(y, None)
+    assert (codes.tolist(), classes) == ([0, 1] * 3, ("x", "y"))
+    found, codes = read_labels(y, None)
+    assert (found.tolist(), codes.tolist()) == (["x", "y"], [0, 1] * 3)
+
+
+def test_labels_that_are_bfloat16_are_numbers():
+    y = torch.tensor([1, 0, 1, 0, 1, 0]).bfloat16()
+    assert as_plain(y).dtype == np.float32
+    assert read((NUMBERS, y)).classes == (0.0, 1.0)
+    assert read_labels(y, None)[0].tolist() == [0.0, 1.0]
+
+
+def test_a_sparse_matrix_that_would_fill_the_memory_is_refused():
+    huge = sparse.csr_matrix((1 << 20, 1 << 20))
+    with pytest.raises(DataError, match="too large to be made dense"):
+        as_dense(huge)
+
+
+def test_ids():
+    named = FRAME.set_index(pd.Index(list("uvwxyz")))
+    assert ids_of(named, 6).tolist() == list("uvwxyz")
+    assert ids_of(pd.concat([FRAME[:3], FRAME[:3]]), 6).tolist() == list(range(6)), "an index that repeats"
+    assert ids_of(read((named, list("xyxyxy"))), 6).tolist() == list("uvwxyz")
+    assert ids_of(NUMBERS, 6).tolist() == list(range(6))

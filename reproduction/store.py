@@ -15,6 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from filelock import FileLock
+
 from graylearn.errors import DataError
 from reproduction.cells import Cell
 
@@ -156,10 +158,11 @@ class Store:
         except OSError as error:
             raise DataError(f"cannot open {self.path}: {error.strerror}") from error
         try:
-            _lock(file)
-            yield file
+            # one lock a call, so that threads of one process wait for each other too
+            with FileLock(f"{self.path}.lock"):
+                yield file
         finally:
-            os.close(file)  # which gives the lock back
+            os.close(file)
 
 
 def _is_row(line: Any) -> bool:
@@ -191,19 +194,3 @@ def _mend(file: int) -> None:
         os.ftruncate(file, end)
     else:
         os.write(file, b"\n")
-
-
-if os.name == "nt":
-
-    def _lock(file: int) -> None:
-        import msvcrt
-
-        os.lseek(file, 0, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
-
-else:
-    import fcntl
-
-    def _lock(file: int) -> None:
-        # one lock an open file, so that threads of one process wait for each other too
-        fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,10 +1,12 @@
-"""Files that are either whole or not there: written under another name, flushed, then moved into place."""
+"""Files that are whole or not there, and locks that go with the process that holds them."""
 
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 
 @contextmanager
@@ -22,3 +24,19 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(lock: Path, taken: Exception) -> Iterator[None]:
+    """Hold a lock file, or raise `taken` where somebody else does; it goes with the process that holds it."""
+    held = FileLock(lock, timeout=0)
+    try:
+        held.acquire()
+    except Timeout:
+        raise taken from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows keeps a file that is open, as this one is while it is held
+            lock.unlink(missing_ok=True)
+        held.release()

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import alone, replacing
 from graylearn.errors import CheckpointError, GraylearnError, SettingsError
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
@@ -162,7 +162,10 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
         raise FolderTakenError(f"{folder.path} is a file; name a folder for the run with --out")
     made = not folder.path.exists()
     folder.path.mkdir(parents=True, exist_ok=True)
-    with _locked(folder.path):
+    taken = FolderTakenError(
+        f"another run is at work in {folder.path}; wait for it, or name another folder with --out"
+    )
+    with alone(folder.path / _LOCK, taken):
         ours = folder.settings_file.exists()
         foreign = [entry.name for entry in folder.path.iterdir() if not entry.name.startswith(".")]
         if not ours and foreign:
@@ -209,24 +212,6 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
             f"the run in {folder.path} is finished, with these settings; see {folder.report}, "
             "or make it anew with --overwrite"
         )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the folder against a second run; the lock goes with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: two runs in one folder are the user's to avoid
-        yield
-        return
-    with (path / _LOCK).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise FolderTakenError(
-                f"another run is at work in {path}; wait for it, or name another folder with --out"
-            ) from error
-        yield
 
 
 def write_text(path: Path, text: str) -> None:

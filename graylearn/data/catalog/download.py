@@ -1,7 +1,8 @@
 """Downloading: resumable, checksummed, and atomic, with the standard library alone.
 
-A file is written to NAME.part beside its place and moved there only when it is whole and its checksum is
-right. What a cut connection leaves in NAME.part is continued, not fetched again, also by a later run.
+A file is written to NAME.part beside its final name and moved there only when it is whole and its checksum is
+right. What a cut connection leaves in NAME.part is continued, not fetched again, also by a later run; pooch,
+which would do the rest, starts from the first byte each time, and these files have up to gigabytes.
 """
 
 from __future__ import annotations
@@ -11,18 +12,17 @@ import http.client
 import json
 import os
 import shutil
-import sys
 import tarfile
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from email.message import Message
 from pathlib import Path
 from typing import TypeAlias
 
+from graylearn.data.atomic import alone
 from graylearn.data.catalog.entries import CATALOG, Entry, find_entry
 from graylearn.data.catalog.files import data_folder
 from graylearn.errors import DataError
@@ -95,7 +95,8 @@ def download_file(
         _check(path, url, sha256, size)
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(path.with_name(path.name + ".part.lock")):
+    lock = path.with_name(path.name + ".part.lock")
+    with alone(lock, DataError(f"another run is downloading this file ({lock} is held); wait for it")):
         transfer = _Transfer(url, path, size, timeout, progress)
         continued = transfer.received > 0
         while not path.exists():
@@ -284,22 +285,3 @@ def _retry_after(headers: Message) -> float:
     """Seconds a busy server asks to wait, at most a minute."""
     text = headers.get("Retry-After", "")
     return min(float(text), 60.0) if text.isdigit() else 0.0
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Hold a lock while a file is fetched, so that two runs do not write into one part."""
-    if sys.platform == "win32":  # no such locks there: the checksum still finds a garbled file
-        yield
-        return
-    import fcntl
-
-    with lock.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise DataError(f"another run is downloading this file ({lock} is held); wait for it") from error
-        try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)

@@ -1,0 +1,56 @@
+"""A lock is held by one at a time, whether thread or process, and ends with the process that held it."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from graylearn.data.atomic import alone
+from graylearn.errors import DataError
+
+HOLD = """
+import sys
+from pathlib import Path
+from graylearn.data.atomic import alone
+with alone(Path(sys.argv[1]), ValueError("taken")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def taken(lock):
+    with alone(lock, DataError("somebody is at work")):
+        return False
+
+
+def test_another_process_holds_it_until_it_is_killed(tmp_path):
+    lock = tmp_path / ".lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(DataError, match="somebody is at work"):
+            taken(lock)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert taken(lock) is False
+
+
+def test_another_thread_holds_it(tmp_path):
+    lock = tmp_path / ".lock"
+    with (
+        alone(lock, DataError("first")),
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(DataError, match="somebody is at work"),
+    ):
+        pool.submit(taken, lock).result()
+    assert taken(lock) is False
+
+
+def test_an_error_inside_gives_it_back(tmp_path):
+    with pytest.raises(KeyError), alone(tmp_path / ".lock", DataError("first")):
+        raise KeyError
+    assert taken(tmp_path / ".lock") is False

@@ -23,16 +23,6 @@ from graylearn.runs.settings import FIELDS
 
 ERROR, USAGE, TAKEN, INTERRUPTED = 1, 2, 3, 130
 
-_FLAGS = {
-    "pass id=False to": "pass --no-id to",
-    "name it with label=": "name it with --label",
-    "choose one with split=": "choose one with --split",
-    'pass on_error="skip"': "pass --unreadable skip",
-    "spread it over columns of its own or drop it": "leave it out with --without, or spread it over columns",
-    "pass encoding=": "pass --encoding ",
-    " (or pass labelled=False for images without labels)": "",
-    "pass them with label=, or labelled=False for data that has none": "name their array with --label",
-}
 _CALLED = {"on_error": "unreadable", "id_like": "without", "random_state": "seed", "audit": "mode"}
 """Options of Python that have another name on the command line."""
 
@@ -55,10 +45,7 @@ def said() -> Iterator[None]:
     except GraylearnError as error:
         if debug:
             raise
-        sentence = error.worded(in_flags)
-        for python, flag in _FLAGS.items():
-            sentence = sentence.replace(python, flag)
-        _say(f"error: {sentence}")
+        _say(f"error: {error.worded(in_flags)}")
         sys.exit(_code(error))
     except MemoryError:
         if debug:

@@ -62,7 +62,7 @@ def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[.
         types = {"data": Annotated[Path | None, data]}
         for name in FIELDS:
             if name not in ("data", "command", *leave_out):
-                types[name] = Annotated[_type_of(name), flag(name)]  # type: ignore[assignment]
+                types[name] = Annotated[_type_of(name), flag(name)]
         kind = inspect.Parameter.KEYWORD_ONLY
         own = inspect.signature(command, eval_str=True).parameters.values()
         flags = [inspect.Parameter(name, kind, default=None, annotation=types[name]) for name in types]

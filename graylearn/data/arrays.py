@@ -9,7 +9,7 @@ import numpy as np
 
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Kind, Label, Samples, encode_labels
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint
 
 
 def samples_from_arrays(
@@ -38,7 +38,9 @@ def samples_from_arrays(
         return Samples(values, np.full(len(values), -1), (), ids, kind)
     if y is None:
         raise DataError(
-            f"{name} came without labels; pass them with label=, or labelled=False for data that has none"
+            f"{name} came without labels;",
+            Hint("label", None, "with them"),
+            Hint("labelled", False, "for data that has none"),
         )
     raw = as_plain(y)
     if np.ndim(raw) == 2 and np.shape(raw)[1] == 1:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError
 
 SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""
@@ -56,12 +56,18 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
     try:
         text = raw.decode(codec)
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}, {_where(raw, error, codec)}") from error
+        bad = raw[error.start]
+        problem = f"{name}, {_where(raw, error)}: byte 0x{bad:02x} is not {codec}"
+        if codec != "utf-8":
+            raise DataError(f"{problem}; try another encoding") from error
+        likely = "latin-1" if bad in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else "cp1252"  # which lacks these
+        hint = Hint("encoding", likely, "or whichever it was written in")
+        raise DataError(f"{problem};", hint) from error
     return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
 
 
-def _where(raw: bytes, error: UnicodeDecodeError, codec: str) -> str:
-    """Where the bytes stop being text, and what to try instead."""
+def _where(raw: bytes, error: UnicodeDecodeError) -> str:
+    """Where the bytes stop being text."""
     line_start = raw.rfind(b"\n", 0, error.start) + 1
     line = raw.count(b"\n", 0, error.start) + 1
     first = raw.split(b"\n", 1)[0].decode("latin-1")
@@ -72,14 +78,7 @@ def _where(raw: bytes, error: UnicodeDecodeError, codec: str) -> str:
 
     index, header = len(cells(raw[line_start : error.start].decode("latin-1"))) - 1, cells(first)
     column = f"column {header[index].strip()!r}" if line > 1 and index < len(header) else f"field {index + 1}"
-    bad = raw[error.start]
-    mend = "try another"
-    if codec == "utf-8":
-        likely = (
-            "latin-1" if bad in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else "cp1252"
-        )  # cp1252 has no such letters
-        mend = f"pass encoding={likely!r} or whichever it was written in"
-    return f"line {line}, {column}: byte 0x{bad:02x} is not {codec}; {mend}"
+    return f"line {line}, {column}"
 
 
 def lines_of(raw: bytes) -> io.TextIOWrapper:

@@ -13,7 +13,7 @@ from typing import Any
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.tables import RawTable, is_text_type
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint
 
 LABEL_NAMES = frozenset({"label", "labels", "target", "class", "y"})
 """Column names, in lower case, that mean the label where exactly one column bears one of them."""
@@ -116,10 +116,8 @@ def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool)
     if len(named) == 1:
         return named[0]
     doubt = f"both {named[0]!r} and {named[1]!r} could be" if named else "no column is plainly"
-    raise DataError(
-        f"{table.name}: {doubt} the label; name it with label=, one of: "
-        f"{', '.join(_likely_labels(table, named or rest))}"
-    )
+    likely = ", ".join(_likely_labels(table, named or rest))
+    raise DataError(f"{table.name}: {doubt} the label;", Hint("label", None, f"with one of: {likely}"))
 
 
 def _likely_labels(table: RawTable, columns: list[Column]) -> list[str]:

@@ -15,7 +15,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Label, Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint
 
 
 def is_hugging_face(source: Any) -> bool:
@@ -27,7 +27,9 @@ def samples_from_hugging_face(dataset: Any, options: ReadOptions) -> Samples:
     """Samples of a `datasets.Dataset`; labels of a ClassLabel column go by their names, in its order."""
     if isinstance(dataset, dict):  # a DatasetDict
         if options.split not in dataset:
-            raise DataError(f"the dataset has the splits {', '.join(dataset)}; choose one with split=")
+            raise DataError(
+                f"the dataset has the splits {', '.join(dataset)};", Hint("split", None, "to choose one")
+            )
         dataset = dataset[options.split]
     if not hasattr(dataset, "num_rows"):
         raise DataError(
@@ -87,7 +89,8 @@ def _image_samples(table: RawTable, column: str, options: ReadOptions) -> Sample
         shown = "; ".join(f"row {row} ({reason})" for row, reason in list(failed.items())[:20])
         raise DataError(
             f"{len(failed)} of {len(records)} images of {table.name} cannot be read: {shown}. "
-            'Mend or remove them, or pass on_error="skip" to leave them out'
+            "Mend or remove them",
+            Hint("on_error", "skip", "to leave them out"),
         )
     kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
     if not len(kept):

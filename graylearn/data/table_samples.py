@@ -16,7 +16,7 @@ from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint
 
 
 def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
@@ -119,7 +119,8 @@ def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
     if len(missing):
         raise DataError(
             f"{table.name}, {table.where(missing[0])}: the id in column {str(column)!r} is missing; "
-            "fill it in, or pass id=False to count the rows instead"
+            "fill it in",
+            Hint("id", False, "to count the rows instead"),
         )
     twice = np.flatnonzero(values.duplicated(keep=False))
     if len(twice):
@@ -127,7 +128,8 @@ def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
         again = int(np.flatnonzero((values == first).to_numpy())[1])
         raise DataError(
             f"{table.name}: id {str(first)!r} in column {str(column)!r} stands at {table.where(twice[0])} "
-            f"and again at {table.where(again)}; make ids unique, or pass id=False to count the rows instead"
+            f"and again at {table.where(again)}; make ids unique",
+            Hint("id", False, "to count the rows instead"),
         )
     return plain_ids(values.to_numpy())
 
@@ -156,7 +158,8 @@ def _labels(
             shown = ", ".join(str(table.ids[row]) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
             raise DataError(
                 f"{called}: {len(rows)} of {len(raw)} labels are missing ({table.unit}s {shown}); "
-                'fill them in, or pass missing_labels="skip" to leave those rows out'
+                "fill them in",
+                Hint("missing_labels", "skip", "to leave those rows out"),
             )
     try:
         return encode_labels(raw, options.classes)
@@ -224,7 +227,8 @@ def _check_plain(table: RawTable, x: pd.DataFrame) -> None:
         if (nested := _first_nested(x[column])) is not None:
             raise DataError(
                 f"{table.name}: column {str(column)!r} holds {nested} values; "
-                "a feature is a number, text, bool or date: spread it over columns of its own or drop it"
+                "a feature is a number, text, bool or date: spread it over columns of its own",
+                Hint("without", None, "to leave it out"),
             )
 
 

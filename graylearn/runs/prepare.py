@@ -210,6 +210,7 @@ def _options(settings: RunSettings, size: int, split: str | None) -> ReadOptions
         text=settings.text,
         path=settings.path,
         without=settings.without,
+        missing_labels=settings.missing_labels,
         split=split,
         size=size,
         on_error=settings.unreadable,

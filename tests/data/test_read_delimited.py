@@ -301,9 +301,7 @@ def test_header_can_be_said(csv):
 
 
 def test_label_is_never_guessed_in_doubt(csv):
-    with pytest.raises(
-        DataError, match=r"no column is plainly the label; name it with label=, one of: a, b, c"
-    ):
+    with pytest.raises(DataError, match=r"no column is plainly the label; pass label= with one of: a, b, c"):
         read(csv("a,b,c\n1,2,x\n"))
     with pytest.raises(DataError, match=r"both 'class' and 'target' could be the label"):
         read(csv("a,class,target\n1,2,x\n"))

@@ -278,7 +278,7 @@ def test_npz(tmp_path):
     assert samples.classes == (0, 2)
     assert samples.ids.tolist() == ["p", "q", "r"]
     np.savez(path, train_x=x, train_y=y, test_x=x[:1], test_y=y[:1], class_names=np.array(["u", "v", "w"]))
-    with pytest.raises(DataError, match="splits test, train; choose one with split="):
+    with pytest.raises(DataError, match="splits test, train; pass split= to choose one"):
         read(path)
     samples = read(path, split="test")
     assert samples.classes == ("u", "v", "w")
@@ -346,7 +346,7 @@ def test_hugging_face_text_keeps_the_order_of_its_labels():
     assert samples.y.tolist() == [0, 1, 0]
     chosen = read(datasets.DatasetDict(train=dataset, test=dataset.select([2])), split="test")
     assert chosen.x.tolist() == ["three"]
-    with pytest.raises(DataError, match="splits train, test; choose one"):
+    with pytest.raises(DataError, match="splits train, test; pass split= to choose one"):
         read(datasets.DatasetDict(train=dataset, test=dataset))
     with pytest.raises(DataError, match="streams its rows"):
         read(dataset.to_iterable_dataset())

@@ -37,7 +37,7 @@ def test_what_was_told_wins():
 
 
 def test_doubt_lists_the_candidates():
-    with pytest.raises(DataError, match="both 'label' and 'target' could be the label; name it with label="):
+    with pytest.raises(DataError, match="both 'label' and 'target' could be the label; pass label= with"):
         columns_of({"a": [1.5, 2.5], "label": [0, 1], "target": [0, 1]})
     many = {"weight": [i / 7 for i in range(30)], "grade": [i % 4 for i in range(30)]}
     with pytest.raises(DataError) as caught:

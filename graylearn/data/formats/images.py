@@ -22,7 +22,7 @@ from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -135,8 +135,8 @@ def _class_names(folder: Path) -> list[str]:
     )
     if not names:
         raise DataError(
-            f"{folder} holds no folders; expected one folder of images a class "
-            "(or pass labelled=False for images without labels)"
+            f"{folder} holds no folders; expected one folder of images a class",
+            Hint("labelled", False, "for images without labels"),
         )
     if set(map(str.lower, names)) <= _SPLIT_NAMES and any(
         entry.is_dir() for entry in (folder / names[0]).iterdir()

@@ -13,7 +13,7 @@ from graylearn.data.formats._base import Change, Format, Origin
 from graylearn.data.npz import read_arrays
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint
 
 _X_NAMES = ("x", "X", "data", "images", "features")
 _Y_NAMES = ("y", "Y", "labels", "label", "target", "targets")
@@ -33,7 +33,9 @@ class Npz(Format):
         prefix = _prefix(arrays, options.split, "x", _X_NAMES)
         if prefix is None:
             splits = sorted(name.removesuffix("_x") for name in arrays if name.endswith("_x"))
-            raise DataError(f"{path} holds the splits {', '.join(splits)}; choose one with split=")
+            raise DataError(
+                f"{path} holds the splits {', '.join(splits)};", Hint("split", None, "to choose one")
+            )
         x = _one_of(arrays, [prefix + name for name in _X_NAMES])
         if x is None:
             raise DataError(

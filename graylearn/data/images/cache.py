@@ -26,7 +26,7 @@ import numpy as np
 from graylearn.data.atomic import replacing
 from graylearn.data.images.decode import CHANNELS, UNREAD
 from graylearn.data.images.workers import CHUNK, decode_all
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels
 _PIXELS, _META = "pixels.bin", "meta.json"
@@ -147,8 +147,8 @@ def _open(entry: Path, files: list[Path], size: int, on_error: str) -> CachedIma
         shown = "; ".join(f"{path} ({reason})" for path, reason in failed[:20])
         more = f"; and {len(failed) - 20} more" if len(failed) > 20 else ""
         raise DataError(
-            f"{len(failed)} of {len(files)} images cannot be read: {shown}{more}. "
-            'Mend or remove them, or pass on_error="skip" to leave them out'
+            f"{len(failed)} of {len(files)} images cannot be read: {shown}{more}. Mend or remove them",
+            Hint("on_error", "skip", "to leave them out"),
         )
     if len(failed) == len(files):
         raise DataError(

@@ -1,0 +1,170 @@
+"""The audit on labels that people get wrong, against cleanlab, plain disagreement and a fixed margin.
+
+    python benchmarks/human_noise.py --data FOLDER --features FOLDER        # results/human_noise.jsonl
+    python benchmarks/human_noise.py --groups people clean --seeds 0        # a part of it
+    python benchmarks/human_noise.py --summary                              # tables in Markdown
+
+One JSON line a set and method; a run that was cut short goes on where it was. `--data` holds the tables and
+cifar-10n/; `--features` holds cifar10-features.npz and tiny-features.npz (EfficientNet-Lite0, with the `rows`
+of the training set they were made from), banking77-features.npz (MiniLM), and for raw pixels cifar10.npz and
+tiny-imagenet.npz. The audit is called as a user calls it; cleanlab reads five-fold predictions of the same
+network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import human_noise_clean as clean
+import human_noise_sets as sets
+import human_noise_tables as tables
+import numpy as np
+import record
+import torch
+from human_noise_methods import METHODS, Found, Given
+from sklearn.metrics import roc_auc_score
+
+Task = tuple[str, str, str, int, Callable[[], sets.Case]]
+"""Group, name, setting, seed and maker of a set."""
+EXPERIMENT = "human-noise"
+
+
+def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterator[Task]:
+    """Every set of the groups."""
+    if "given" in groups:
+        for labels in ("worst", "aggregate"):
+            for network in sets.NETWORKS:
+                made = partial(sets.given_networks, labels, network, folders)
+                yield "given", network, labels, 0, made
+    for seed in seeds:
+        if "people" in groups:
+            for labels in sets.PEOPLE:
+                yield "people", "cifar10", labels, seed, partial(sets.people, labels, seed, folders)
+        for group, noises in (
+            ("structured", ("pairs", "by-class", "by-feature", "by-instance")),
+            ("uniform", ("uniform",)),
+        ):
+            if group in groups:
+                for source in sets.ONE_TRUE_CLASS:
+                    for noise in noises:
+                        for rate in sets.RATES:
+                            made = partial(sets.noisy, source, noise, rate, seed, folders)
+                            yield group, source, f"{noise} {rate}", seed, made
+        if "specific" in groups:
+            for cell in sets.ONE_TRUE_CLASS:
+                yield (
+                    "specific",
+                    cell,
+                    "specific",
+                    seed,
+                    partial(sets.foreign, cell, "specific", seed, folders),
+                )
+        if "foreign" in groups:
+            for cell in sets.ONE_TRUE_CLASS:
+                for setting in ("ood10", "ood20", "mix"):
+                    made = partial(sets.foreign, cell, setting, seed, folders)
+                    yield "foreign", cell, setting, seed, made
+    if "clean" in groups:
+        for half in clean.HALVES:
+            for name, maker in clean.clean_sets(folders, half):
+                yield "clean", name, half, 0, maker
+
+
+GROUPS = ("given", "people", "structured", "uniform", "specific", "foreign", "clean")
+
+
+def judged(case: sets.Case, found: Found) -> dict[str, Any]:
+    """All measures of one method on one set."""
+    bad, foreign = case.bad, case.true_y < 0
+    flagged = np.asarray(found["flagged"], dtype=bool)
+    hit = int((flagged & bad).sum())
+    row: dict[str, Any] = {"wrong": float(bad.mean()), "flagged": float(flagged.mean())}
+    if bad.any():
+        row |= {
+            "auroc": float(roc_auc_score(bad, found["score"])),
+            "precision": hit / max(int(flagged.sum()), 1),
+            "recall": hit / int(bad.sum()),
+            "f1": 2 * hit / max(int(flagged.sum() + bad.sum()), 1),
+        }
+    if "sure" in found:
+        sure = np.asarray(found["sure"], dtype=bool)
+        row["sure"] = float(sure.mean())
+        if sure.any():
+            row["sure_precision"] = float(bad[sure].mean())
+    if "kind" in found:
+        row |= {"estimated": float(found["estimated"]), "by": found["by"]}
+        if "interval" in found:
+            row["interval"] = [round(float(end), 5) for end in found["interval"]]
+        caught = flagged & bad
+        if caught.any():
+            row["kind_right"] = float((found["kind"][caught] == np.where(foreign, 2, 1)[caught]).mean())
+        named = flagged & bad & ~foreign
+        if named.any():
+            row["suggestion"] = float((found["suggested"] == case.true_y)[named].mean())
+    return {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
+
+
+def run(args: argparse.Namespace, folders: sets.Folders) -> None:
+    """Measure what is left and append each row once it is known."""
+    known = {tuple(row[key] for key in tables.KEY) for row in tables.read(args.out)}
+    deadline = time.time() + args.time_limit
+    for group, name, setting, seed, make in tasks(args.groups, args.seeds, folders):
+        called = {m: m.replace("graylearn", args.audit_name) for m in args.methods}
+        methods = [m for m in args.methods if (group, name, setting, seed, called[m]) not in known]
+        if not methods or time.time() > deadline:
+            continue
+        try:
+            given = Given(make())
+        except FileNotFoundError as error:
+            print(f"left out: {name} ({error})", flush=True)
+            continue
+        case = given.case
+        for method in methods:
+            began = time.perf_counter()
+            try:
+                found = METHODS[method](given)
+            except Exception:  # a peer may fail on a set; the others' rows are kept
+                print(f"failed: {name} {setting} {seed} {method}\n{traceback.format_exc()}", flush=True)
+                continue
+            columns = 0 if case.x is None else case.x.shape[1]
+            row = {
+                "group": group, "name": name, "setting": setting, "seed": seed, "method": called[method],
+                "K": case.num_classes, "N": len(case.y), "D": columns,
+                "seconds": round(time.perf_counter() - began, 2), **judged(case, found),
+            }  # fmt: skip
+            record.append(record.record(EXPERIMENT, **row), args.out)
+        print(group, name, setting, seed, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    parser.add_argument("--data", type=Path, default=default, help="folder of the tables and of cifar-10n")
+    parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
+    parser.add_argument("--groups", nargs="+", default=list(GROUPS), choices=GROUPS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--audit-name", default="graylearn", help="what the audit's rows are called")
+    parser.add_argument("--out", type=Path, default=Path("results/human_noise.jsonl"))
+    parser.add_argument("--time-limit", type=float, default=float("inf"), help="seconds after which to stop")
+    parser.add_argument("--summary", action="store_true", help="print the tables of --out and stop")
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    if not args.summary:
+        run(args, sets.Folders(args.data, args.features))
+    print(tables.summary(args.out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Sets on which no label is wrong, many and of every kind: what an audit flags here, it flags for nothing.
+
+Two halves that share no draw: `design`, on which rules are set, and `aside`, which nothing is set on.
+Weak features are among them (raw pixels, few random directions of good features), and classes that overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from human_noise_sets import Case, Folders, embedded, renumbered
+from sklearn import datasets
+
+from graylearn.data import load
+
+HALVES = ("design", "aside")
+Made = Callable[[], Case]
+
+
+def _case(x: np.ndarray, y: np.ndarray, one_true_class: bool) -> Case:
+    y = renumbered(y)
+    return Case(np.asarray(x, dtype=np.float32), y, y, int(y.max()) + 1, one_true_class)
+
+
+def _some(
+    x: np.ndarray, y: np.ndarray, random: np.random.Generator, classes: int, rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """So many classes, each of at least four rows, and at most so many rows of them."""
+    chosen = random.permutation(np.unique(y))[:classes]
+    kept = random.permutation(np.flatnonzero(np.isin(y, chosen)))[:rows]
+    large = np.flatnonzero(np.bincount(y[kept], minlength=int(y.max()) + 1) >= 4)
+    kept = kept[np.isin(y[kept], large)]
+    return x[kept], y[kept]
+
+
+def _part(
+    source: str, folders: Folders, seed: list[int], classes: int, rows: int, directions: int | None = None
+) -> Made:
+    """Some classes of features or scans; with `directions`, seen through so many random directions."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        x, y, _ = embedded(source, folders)
+        x, y = _some(x, y, random, classes, rows)
+        if directions is not None:
+            x = x @ random.normal(size=(x.shape[1], directions)).astype(np.float32)
+        return _case(x, y, True)
+
+    return made
+
+
+def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list[int]) -> Made:
+    def made() -> Case:
+        x, y, _ = embedded("digits", folders)
+        kept = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, digits)))[:rows]
+        return _case(x[kept], y[kept], True)
+
+    return made
+
+
+def _pixels(name: str, folders: Folders, seed: list[int], classes: int, rows: int) -> Made:
+    """Photos as grey pixels, 16 x 16: features that say little of the class."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        with np.load(folders.features / f"{name}.npz") as file:
+            images, y = file["test_x"], file["test_y"]
+        x, y = _some(images, y, random, classes, rows)
+        grey = x.astype(np.float32).mean(axis=3).reshape(len(x), 16, 2, 16, 2).mean(axis=(2, 4))
+        return _case(grey.reshape(len(x), -1), y, True)
+
+    return made
+
+
+_TABLES = {
+    "wineqt": ("Id",), "abalone": (), "speech": (),
+    "skyserver": ("objid", "specobjid", "rerun", "run", "camcol", "field", "fiberid", "ra", "dec"),
+    "stellar": ("obj_ID", "spec_obj_ID", "rerun_ID", "run_ID", "cam_col", "field_ID", "fiber_ID", "alpha"),
+}  # fmt: skip
+
+
+def _table(name: str, folders: Folders, seed: list[int], rows: int) -> Made:
+    def made() -> Case:
+        samples = load(name, folders.data, split="all")
+        frame = samples.x.drop(columns=[c for c in _TABLES[name] if c in samples.x.columns])
+        x = frame.to_numpy(dtype=np.float64)
+        low, high = np.nanquantile(x, [0.001, 0.999], axis=0)  # sentinels such as -9999
+        random = np.random.default_rng(seed)
+        return _case(*_some(np.clip(x, low, high), samples.y, random, 10, rows), False)
+
+    return made
+
+
+def _beats(folders: Folders, seed: list[int], rows: int) -> Made:
+    def made() -> Case:
+        samples = load("arrhythmia", folders.data, split="all")
+        random = np.random.default_rng(seed)
+        kept = np.concatenate(
+            [random.permutation(np.flatnonzero(samples.y == k))[: rows // 5] for k in range(5)]
+        )
+        return _case(np.asarray(samples.x)[kept], samples.y[kept], False)
+
+    return made
+
+
+def _bundled(name: str) -> Made:
+    def made() -> Case:
+        return _case(*getattr(datasets, f"load_{name}")(return_X_y=True), False)
+
+    return made
+
+
+def _blobs(seed: list[int], classes: int, columns: int, spread: float, rows: int) -> Made:
+    """Round classes that overlap the more, the larger the spread; one class in two has two centres."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        centre = random.normal(size=(classes + classes // 2, columns))
+        group = random.integers(0, len(centre), rows)
+        x = centre[group] + spread * random.normal(size=(rows, columns))
+        return _case(x, group % classes, False)
+
+    return made
+
+
+def _corners(seed: list[int], classes: int, columns: int, apart: float, rows: int) -> Made:
+    """Clusters at corners of a cube, several a class, most columns saying nothing."""
+
+    def made() -> Case:
+        number = int(np.random.default_rng(seed).integers(1 << 30))
+        x, y = datasets.make_classification(
+            rows, columns, n_informative=min(8, columns), n_redundant=0, n_classes=classes, class_sep=apart,
+            n_clusters_per_class=2, flip_y=0.0, random_state=number,
+        )  # fmt: skip
+        return _case(x, y, False)
+
+    return made
+
+
+def _cut(seed: list[int], classes: int, columns: int, rows: int) -> Made:
+    """One column, or one direction, cut into classes: no gap anywhere, and no doubt either."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        x = random.normal(size=(rows, columns))
+        along = x[:, 0] + 0.3 * x[:, 1]
+        edges = np.quantile(along, np.linspace(0, 1, classes + 1)[1:-1])
+        return _case(x, np.searchsorted(edges, along), False)
+
+    return made
+
+
+def clean_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
+    """Name and maker of every clean set of a half."""
+    h = HALVES.index(half)
+    for i in range(4):
+        yield (
+            f"digits {half} {i}",
+            _part("digits", folders, [1, h, i], (10, 7, 5, 4)[i], (1797, 900, 500, 700)[i]),
+        )
+    alike: tuple[tuple[int, ...], ...] = (((3, 5, 8, 9), (1, 7, 4, 9)), ((3, 5, 8, 9, 1), (2, 3, 8, 9)))[h]
+    for i, group in enumerate(alike):
+        yield f"digits alike {half} {i}", _look_alike(folders, group, 720 - 100 * h, [2, h, i])
+    for i, d in enumerate((6, 10, 16, 32)):
+        yield f"digits directions {half} {i}", _part("digits", folders, [3, h, i], 10, 1500, d + h)
+    for s, source in enumerate(("cifar10", "tiny-imagenet", "banking77")):
+        many = (10, 25, 40)[s]
+        for i, (classes, rows) in enumerate(((many, 2000), (many // 2, 1200), (4, 400), (3, 300), (2, 300))):
+            yield f"{source} {half} {i}", _part(source, folders, [4, h, s, i], classes, rows)
+        for i, d in enumerate((4, 8, 16, 32, 64)):
+            yield f"{source} directions {half} {i}", _part(source, folders, [5, h, s, i], many, 1600, d + h)
+    for s, name in enumerate(("cifar10", "tiny-imagenet")):
+        for i, (classes, rows) in enumerate(((10, 1500), (5, 1000), (4, 600), (2, 600))):
+            yield f"{name} pixels {half} {i}", _pixels(name, folders, [6, h, s, i], classes, rows)
+    for i, name in enumerate(_TABLES):
+        for r, rows in enumerate((2000, 600)):
+            yield f"{name} {half} {r}", _table(name, folders, [7, h, i, r], rows)
+    yield f"arrhythmia {half}", _beats(folders, [8, h], 1500)
+    for name in (("iris", "breast_cancer"), ("wine",))[h]:
+        yield f"{name} {half}", _bundled(name)
+    for i, (classes, columns, spread, rows) in enumerate(
+        (
+            (3, 5, 1.0, 600),
+            (5, 10, 0.7, 1000),
+            (8, 20, 1.0, 1600),
+            (10, 40, 1.5, 2000),
+            (4, 64, 2.0, 1200),
+            (6, 3, 0.4, 800),
+        )
+    ):
+        yield f"blobs {half} {i}", _blobs([9, h, i], classes, columns, spread, rows)
+    for i, (classes, columns, apart, rows) in enumerate(
+        ((4, 20, 1.0, 1200), (6, 40, 0.7, 1500), (8, 64, 1.5, 1600), (2, 10, 0.5, 600))
+    ):
+        yield f"corners {half} {i}", _corners([10, h, i], classes, columns, apart, rows)
+    for i, (classes, columns, rows) in enumerate(((4, 5, 800), (5, 40, 1500), (3, 2, 600))):
+        yield f"cut {half} {i}", _cut([11, h, i], classes, columns, rows)

@@ -1,0 +1,175 @@
+"""The sets that benchmarks/human_noise.py measures on: labels wrong as people err, and foreign samples.
+
+Each set has a name, `source noise rate seed` where labels are drawn, and hangs on that name alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import audit_cells
+import numpy as np
+from scipy.special import softmax
+from sklearn.datasets import load_digits
+
+ROWS = 2400
+"""Rows of a set at most, but for the labels of CIFAR-10N."""
+RATES = (0.05, 0.1, 0.2, 0.4)
+ONE_TRUE_CLASS = ("digits", "cifar10", "tiny-imagenet", "banking77")
+"""Sources of photos, scans and sentences: each sample has one class that a person could tell."""
+PEOPLE = ("worst", "aggregate", "random1")
+"""Labels of CIFAR-10N: the worst of three annotators, their majority, the first of them."""
+NETWORKS = ("resnet18", "swin", "efficientnet")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training set, or the probabilities that networks gave it, and the truth about its labels."""
+
+    x: np.ndarray | None
+    """(N, D) features, None where there are only probabilities."""
+    y: np.ndarray
+    """(N,) given labels 0..K-1."""
+    true_y: np.ndarray
+    """(N,) the class the sample belongs to, -1 where it belongs to none."""
+    num_classes: int
+    one_true_class: bool
+    probabilities: np.ndarray | None = None
+    """(N, K) out-of-sample probabilities from elsewhere."""
+
+    @property
+    def bad(self) -> np.ndarray:
+        return np.asarray(self.y != self.true_y)
+
+
+@dataclass(frozen=True)
+class Folders:
+    data: Path
+    features: Path
+
+
+def renumbered(y: np.ndarray) -> np.ndarray:
+    return np.unique(y, return_inverse=True)[1].astype(np.int64)
+
+
+@functools.lru_cache(maxsize=8)
+def embedded(name: str, folders: Folders) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, classes and rows of the original set, of images or texts."""
+    if name == "digits":
+        x, y = load_digits(return_X_y=True)
+        return x.astype(np.float32), y.astype(np.int64), np.arange(len(y))
+    stem = {"cifar10": "cifar10", "tiny-imagenet": "tiny", "banking77": "banking77"}[name]
+    with np.load(folders.features / f"{stem}-features.npz") as file:
+        x, y = (file["x"], file["y"]) if name == "banking77" else (file["train_x"], file["train_y"])
+        rows = file["rows"] if "rows" in file else np.arange(len(y))
+    return x.astype(np.float32), y.astype(np.int64), rows
+
+
+def drawn_source(name: str, folders: Folders, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most ROWS rows of the classes that the audit's cells call their own, drawn by the seed."""
+    x, y, _ = embedded(name, folders)
+    random = np.random.default_rng(seed)
+    classes = np.random.default_rng(5).permutation(np.unique(y))
+    inside = np.isin(y, classes[: {"tiny-imagenet": 25, "banking77": 40}.get(name, 10)])
+    kept = np.flatnonzero(inside)
+    kept = random.permutation(kept)[:ROWS]
+    return x[kept], renumbered(y[kept])
+
+
+# How labels go wrong: (features, classes, rate, random) -> given labels.
+
+
+def pairs(x: np.ndarray, y: np.ndarray, rate: float, random: np.random.Generator) -> np.ndarray:
+    """Each class is taken for the next one."""
+    wrong = random.random(len(y)) < rate
+    return np.where(wrong, (y + 1) % (y.max() + 1), y)
+
+
+def by_class(x: np.ndarray, y: np.ndarray, rate: float, random: np.random.Generator) -> np.ndarray:
+    """Each class has a rate of its own, and classes of its own that it is taken for."""
+    k = int(y.max()) + 1
+    rates = random.uniform(0.4, 1.6, k)
+    rates = np.minimum(rate * rates / rates.mean(), 0.45)
+    to = random.dirichlet(np.full(k, 0.25), k)
+    np.fill_diagonal(to, 0.0)
+    to /= to.sum(axis=1, keepdims=True)
+    drawn = (to.cumsum(axis=1)[y] < random.random(len(y))[:, None]).sum(axis=1)
+    return np.where(random.random(len(y)) < rates[y], np.minimum(drawn, k - 1), y)
+
+
+def by_feature(x: np.ndarray, y: np.ndarray, rate: float, random: np.random.Generator) -> np.ndarray:
+    """The farther along a random direction of the features, the likelier taken for the class most alike.
+
+    Never more often than not: where most labels of a kind are wrong, they are what the kind is called.
+    """
+    scaled = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    along = scaled @ random.normal(size=x.shape[1])
+    rank = (along.argsort().argsort() + 0.5) / len(y)
+    slope = 2.0 * rate if rate <= 0.25 else 0.125 / (0.5 - rate)  # so that the mean is the rate
+    chance = np.minimum(slope * rank, 0.5)
+    centre = np.stack([scaled[y == k].mean(axis=0) for k in range(y.max() + 1)])
+    away = ((centre[:, None] - centre[None]) ** 2).sum(axis=2) + 1e9 * np.eye(len(centre))
+    return np.where(random.random(len(y)) < chance, away.argmin(axis=1)[y], y)
+
+
+def by_instance(x: np.ndarray, y: np.ndarray, rate: float, random: np.random.Generator) -> np.ndarray:
+    """Each sample has a rate of its own, and what it is taken for hangs on its features and its class."""
+    k = int(y.max()) + 1
+    scaled = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    rates = np.clip(random.normal(rate, 0.1, len(y)), 0.0, 1.0)
+    rates *= rate / rates.mean()
+    to = random.normal(size=(k, x.shape[1], k)) / np.sqrt(x.shape[1])
+    score = np.stack([scaled[i] @ to[y[i]] for i in range(len(y))]) * 2.0
+    score[np.arange(len(y)), y] = -np.inf
+    chance = softmax(score, axis=1)
+    drawn = (chance.cumsum(axis=1) < random.random(len(y))[:, None]).sum(axis=1)
+    return np.where(random.random(len(y)) < rates, np.minimum(drawn, k - 1), y)
+
+
+def uniform(x: np.ndarray, y: np.ndarray, rate: float, random: np.random.Generator) -> np.ndarray:
+    """Any other class, each as likely."""
+    other = random.integers(0, y.max(), len(y))
+    return np.where(random.random(len(y)) < rate, other + (other >= y), y)
+
+
+NOISES: dict[str, Callable[[np.ndarray, np.ndarray, float, np.random.Generator], np.ndarray]] = {
+    "pairs": pairs, "by-class": by_class, "by-feature": by_feature, "by-instance": by_instance,
+    "uniform": uniform,
+}  # fmt: skip
+
+
+def noisy(name: str, noise: str, rate: float, seed: int, folders: Folders) -> Case:
+    """A source whose labels were made wrong."""
+    x, y = drawn_source(name, folders, seed)
+    random = np.random.default_rng([seed, round(1000 * rate), list(NOISES).index(noise)])
+    given = NOISES[noise](x, y, rate, random)
+    return Case(x, given.astype(np.int64), y, int(y.max()) + 1, name in ONE_TRUE_CLASS)
+
+
+def people(labels: str, seed: int, folders: Folders, rows: int = 4000) -> Case:
+    """CIFAR-10 images as EfficientNet sees them, with the labels that people gave."""
+    x, y, source = embedded("cifar10", folders)
+    kept = np.random.default_rng(seed).permutation(len(y))[:rows]
+    with np.load(folders.data / "cifar-10n" / "labels.npz") as file:
+        given, clean = file[labels][source[kept]], file["clean"][source[kept]]
+    if not np.array_equal(clean, y[kept]):
+        raise ValueError("the CIFAR-10 features are not in the order of CIFAR-10's training set")
+    return Case(x[kept], given.astype(np.int64), clean.astype(np.int64), 10, True)
+
+
+def given_networks(labels: str, network: str, folders: Folders) -> Case:
+    """Out-of-sample probabilities of a network trained on people's labels; no features."""
+    with np.load(folders.data / "cifar-10n" / f"probabilities-{labels}-{network}.npz") as file:
+        p = file["p"].astype(np.float64)
+        given, clean = file["label"].astype(np.int64), file["clean"].astype(np.int64)
+    return Case(None, given, clean, 10, True, p / p.sum(axis=1, keepdims=True))
+
+
+def foreign(cell: str, setting: str, seed: int, folders: Folders) -> Case:
+    """A cell of benchmarks/audit.py: foreign samples, and flips with `mix`."""
+    made = audit_cells.make(cell, setting, seed, folders.data, folders.features)
+    x = np.asarray(made.x)
+    return Case(x, made.y, made.true_y, len(made.classes), cell in ONE_TRUE_CLASS)

@@ -1,0 +1,105 @@
+"""The tables of results/human_noise.jsonl, in Markdown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from audit_tables import markdown, number
+
+Row = dict[str, Any]
+KEY = ("group", "name", "setting", "seed", "method")
+TITLES = {
+    "given": "CIFAR-10N, probabilities of given networks: F1",
+    "people": "CIFAR-10N, 4,000 images with EfficientNet features: F1",
+    "structured": "Pairs, class-, feature- and instance-dependent noise: F1",
+    "uniform": "Labels flipped to any class: F1",
+    "foreign": "Foreign samples with random labels, and flips: F1",
+    "specific": "Foreign samples, each kind on one label: F1",
+}
+
+
+def read(path: Path) -> list[Row]:
+    """Rows of the experiment; a line that was cut short is passed over, the last of equal rows counts."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        found[tuple(row[key] for key in KEY)] = row
+    return list(found.values())
+
+
+def average(rows: list[Row], name: str) -> float | None:
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return mean(values) if values else None
+
+
+def shown(method: str) -> str:
+    return {"cleanlab prune_by_noise_rate": "cleanlab"}.get(method, method)
+
+
+def by_setting(rows: list[Row]) -> str:
+    """F1 of each set, mean over seeds, and of cleanlab's filters the best in hindsight."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    filters = [m for m in methods if m.startswith("cleanlab")]
+    plain = [m for m in methods if m not in filters[1:]]
+    body = []
+    for name, setting in dict.fromkeys((row["name"], row["setting"]) for row in rows):
+        own = [row for row in rows if (row["name"], row["setting"]) == (name, setting)]
+        by = {m: average([r for r in own if r["method"] == m], "f1") for m in methods}
+        best = max((value for m in filters if (value := by[m]) is not None), default=None)
+        wrong = average(own, "wrong")
+        body.append([f"{name}, {setting}", number(wrong), *(number(by[m]) for m in plain), number(best)])
+    return markdown(["set", "wrong", *map(shown, plain), "cleanlab, best filter"], body)
+
+
+def clean(rows: list[Row]) -> str:
+    """What is flagged where nothing is wrong."""
+    body = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        for half in ("design", "aside"):
+            shares = [100 * r["flagged"] for r in rows if r["method"] == method and r["setting"] == half]
+            if shares:
+                some = f"{sum(share > 0 for share in shares)} of {len(shares)}"
+                body.append([shown(method), half, f"{mean(shares):.2f}", f"{max(shares):.2f}", some])
+    return markdown(["method", "half", "flagged, mean %", "largest %", "sets with any flag"], body)
+
+
+def verdicts(rows: list[Row]) -> str:
+    """Kinds, suggestions, levels and shares of our own method."""
+    body = []
+    for method in ("graylearn", "graylearn history"):
+        for group in TITLES:
+            own = [r for r in rows if r["method"] == method and r["group"] == group and r["flagged"] > 0]
+            if not own:
+                continue
+            inside = [
+                row["interval"][0] <= row["wrong"] <= row["interval"][1] for row in own if "interval" in row
+            ]
+            covered = sum(inside) / len(inside) if inside else None
+            names = ("wrong", "estimated", "kind_right", "suggestion", "auroc", "sure_precision")
+            line = [f"{method}, {group}", str(len(own)), *(number(average(own, name)) for name in names)]
+            body.append([*line, number(covered)])
+    head = ["method, group", "sets with flags", "wrong", "estimated", "kinds right", "suggestion right"]
+    return markdown([*head, "AUROC", "sure: precision", "interval covers"], body)
+
+
+def summary(path: Path) -> str:
+    """All tables of a file of results."""
+    rows = read(path)
+    if not rows:
+        return f"There is no {path.name} yet: run benchmarks/human_noise.py."
+    parts = []
+    for group, title in TITLES.items():
+        own = [row for row in rows if row["group"] == group]
+        if own:
+            parts.append(f"**{title}**\n\n{by_setting(own)}")
+    nothing = [row for row in rows if row["group"] == "clean"]
+    if nothing:
+        parts.append(f"**Sets on which no label is wrong: share flagged**\n\n{clean(nothing)}")
+    parts.append(f"**Kinds, levels and shares**\n\n{verdicts(rows)}")
+    return "\n\n".join(parts)

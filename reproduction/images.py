@@ -1,36 +1,54 @@
 """Fitting cells of images: one network at a time, the same compiled module for all cells of one shape.
 
 Every cell is trained as its preset says (`paper`: SGD .1, x0.1 at half and at three quarters of the epochs,
-random crops and flips), on CUDA in bfloat16. gl+refine is the gl fit, the audit of the training set from the
-confidences of that very fit, and a fresh network trained on what the audit believes; where that
-does not pay the first fit stays. A unit of work that has both cells trains the gl network once.
+random crops and flips), on CUDA in bfloat16. gl+refine goes the way of GrayClassifier: the gl fit, the audit
+of the training set from the confidences of that very fit, and a fresh network trained on what the audit
+believes; where that does not pay the first fit stays. A unit of work that has both cells trains the gl
+network once.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
-from graylearn.audit import Audit
 from graylearn.data import Contaminated, Samples
 from graylearn.errors import CheckpointError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.refine import SoftTargets, pays, soft_targets
+from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
+from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method, make_method
 from graylearn.nets import make
-from graylearn.training import Result, train
+from graylearn.training import Result, Settings
 from graylearn.training.devices import choose
+from graylearn.training.settings import resolve
 from reproduction.cells import Cell
 from reproduction.measure import audited, tested, trained
 from reproduction.progress import Progress
 from reproduction.sets import Folder, cell_samples
 from reproduction.traces import NONE, Traces
+
+
+@dataclass(frozen=True)
+class TracedStages(Stages):
+    """Stages whose trainings keep checkpoints and tell how far they are."""
+
+    cell: Cell
+    """Whose they are."""
+    traces: Traces
+    """Where they go."""
+    progress: Progress
+    """Who is told."""
+
+    def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
+        """Train from the checkpoint where there is one."""
+        return run(replace(settings, **self.traces.checkpointing(self.cell)), self.progress)
 
 
 def run_images(
@@ -41,58 +59,51 @@ def run_images(
     refining = [cell for cell in cells if cell.method == "gl+refine"]
     for cell in cells:
         if cell not in refining:
-            result, measured = _fit(cell, train_set, test, device, traces)
+            pipeline = pipeline_of(cell, train_set, test, device)
+            result, measured = _measured(pipeline, pipeline.first_fit(), cell, train_set, test, traces)
             yield cell, measured
     for cell in refining:
         if len(refining) == len(cells):
-            result, measured = _fit(cell.but(method="gl"), train_set, test, device, traces)
-        yield cell, _refined(cell, result, measured, train_set, test, device, traces)
+            first = cell.but(method="gl")
+            pipeline = pipeline_of(first, train_set, test, device)
+            result, measured = _measured(pipeline, pipeline.first_fit(), first, train_set, test, traces)
+        yield cell, _refined(pipeline, result, measured, cell, train_set, test, traces)
 
 
-def _fit(
-    cell: Cell,
-    train_set: Contaminated,
-    test: Samples,
-    device: str | None,
-    traces: Traces,
-    method: Method | None = None,
-    weight: np.ndarray | None = None,
-) -> tuple[Result, dict[str, Any]]:
-    """Train the network of a cell, with its own method or another, and measure it."""
+def pipeline_of(cell: Cell, train_set: Contaminated, test: Samples, device: str | None) -> Pipeline:
+    """The way of a cell's samples, as its preset says; judged by the history of its first fit."""
     clean = cell.method == "oracle"
-    if method is None:
-        method = make_method("standard" if clean else cell.method)
-    samples = train_set.clean() if clean else train_set
+    method = make_method("standard" if clean else cell.method)
+    settings = resolve(
+        cell.preset,
+        None,
+        epochs=cell.epochs,
+        batch_size=cell.batch_size,
+        seed=cell.seed,
+        device=device,
+        compile=_compile(method, device),
+        log="none",
+    )
+    samples = plain_training_set(train_set.clean() if clean else train_set)
+    return Pipeline(samples, lambda seed: _module(cell, test, seed), method, settings, audit="history")
+
+
+def _measured(
+    pipeline: Pipeline, fit: PlannedFit, cell: Cell, train_set: Contaminated, test: Samples, traces: Traces
+) -> tuple[Result, dict[str, Any]]:
+    """Train the network of a fit and measure it."""
     progress = traces.progressing(cell)
-
-    def fit() -> Result:
-        return train(
-            _module(cell, test),
-            (samples.x, samples.y),
-            method=method,
-            preset=cell.preset,
-            epochs=cell.epochs,
-            batch_size=cell.batch_size,
-            seed=cell.seed,
-            device=device,
-            compile=_compile(method, device),
-            sample_weight=weight,
-            log="none",
-            callbacks=progress,
-            **traces.checkpointing(cell),
-        )
-
+    pipeline = replace(pipeline, stages=TracedStages(cell, traces, progress))
     began = time.perf_counter()
     try:
-        result = fit()
+        result, _ = pipeline.train(fit)
     except CheckpointError:  # damaged, or of other data or code than now: begin anew
         traces.clear(cell)
-        result = fit()
+        result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
     seconds = time.perf_counter() - began + _before(result, progress)
-    result.raise_if_interrupted()
     traces.keep(cell, result, train_set)
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
-    measured |= trained(train_set, result.history, clean=clean)
+    measured |= trained(train_set, result.history, clean=cell.method == "oracle")
     measured["train_accuracy"] = result.log[-1]["accuracy"]
     measured["seconds"] = seconds
     measured["images_per_second"] = float(np.median([row["samples_per_second"] for row in result.log]))
@@ -106,37 +117,36 @@ def _before(result: Result, progress: Progress) -> float:
 
 
 def _refined(
-    cell: Cell,
+    pipeline: Pipeline,
     first: Result,
     first_measured: dict[str, Any],
+    cell: Cell,
     train_set: Contaminated,
     test: Samples,
-    device: str | None,
     traces: Traces,
 ) -> dict[str, Any]:
     """The second fit, on what the audit of the first one's history believes."""
     began = time.perf_counter()
-    found = Audit.from_history(first.history, classes=range(train_set.num_classes))
+    found = pipeline.judge(first.history)
+    second = pipeline.second_fit(found)
     seconds = first_measured["seconds"] + time.perf_counter() - began
     measured = dict(first_measured)
-    if pays(found):
-        targets, weight = soft_targets(found)
-        method = SoftTargets(torch.from_numpy(targets))
-        _, measured = _fit(cell, train_set, test, device, traces, method, weight)
-        measured["seconds"] += seconds
-    else:
+    if second is None:
         measured["seconds"] = seconds
+    else:
+        _, measured = _measured(pipeline, second, cell, train_set, test, traces)
+        measured["seconds"] += seconds
     # who belongs was told by the first fit: the second is trained on its answer
     told = {name: first_measured[name] for name in ("ood_auroc", "ood_ap") if name in first_measured}
     return measured | told | audited(found, train_set)
 
 
-def _module(cell: Cell, test: Samples) -> nn.Module:
-    """The network of a cell, its weights drawn for its seed."""
+def _module(cell: Cell, test: Samples, seed: int) -> nn.Module:
+    """The network of a cell, its weights drawn for the seed."""
     pixels = test.x.shape[1:] if test.x.ndim == 4 else (*test.x.shape[1:], 1)
     shape = (pixels[2], pixels[0], pixels[1])
     module = _kept(cell.net, test.num_classes, shape)
-    drawn = build_network(*_named(cell.net), test.num_classes, shape, cell.seed)
+    drawn = build_network(*_named(cell.net), test.num_classes, shape, seed)
     module.load_state_dict(drawn.state_dict())
     return module
 

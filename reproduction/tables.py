@@ -10,10 +10,10 @@ What each protocol does:
   a fifth of the training set, with the labels given there, that a first fit does not learn from; the second
   fit, on all of it, is the one that counts.
 
-gl+refine is the gl fit of the same seed, the audit of the training set by held-out networks on encoded
-features (what GrayClassifier does by default), and a second fit from the same start on what the audit
-believes. Where that does not pay, by the rule of GrayClassifier, the first fit stays. It is one network, as
-that of every other method, where GrayClassifier answers with a committee.
+gl+refine goes the way of GrayClassifier: the gl fit of the same seed, the audit of the training set by
+held-out networks on encoded features, and a second fit from the same start on what the audit believes; where
+that does not pay the first fit stays. It is one network, as that of every other method, where GrayClassifier
+answers with a committee.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from graylearn.audit import Audit, audit
+from graylearn.audit import Audit
 from graylearn.data import Contaminated, TableEncoder
 from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import SettingsError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets, pays, soft_targets
-from graylearn.methods import Method, make_method
+from graylearn.estimator.pipeline import Pipeline
+from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets
+from graylearn.estimator.trainset import plain_training_set
+from graylearn.methods import Method, as_method, make_method
 from graylearn.training import PRESETS, Result, train, train_stack
+from graylearn.training.settings import resolve
 from reproduction.cells import Cell
 from reproduction.measure import audited, tested, trained
 from reproduction.released import SoftmaxFirst, released_method
@@ -146,27 +148,46 @@ def _method(cell: Cell) -> Method:
     return released_method(name) if cell.protocol == "released" else make_method(name)
 
 
+def pipeline_of(fit: Fit) -> Pipeline:
+    """The way of a cell's samples: judged on encoded features, learned by one network."""
+    train_set, cell = fit.rows.train, fit.cell
+    features = fit.rows.x if cell.protocol == "tuned" else _encoder(train_set).transform(train_set.x)
+    return Pipeline(
+        replace(plain_training_set(train_set, features), x=fit.rows.x),
+        lambda seed: _network(fit, seed),
+        fit.method,
+        resolve(
+            cell.preset,
+            None,
+            epochs=fit.epochs,
+            batch_size=cell.batch_size,
+            seed=cell.seed,
+            device="cpu",
+            log="none",
+        ),
+        side_by_side=False,
+        teach=(lambda targets: SoftmaxFirst(SoftTargets(targets)))
+        if cell.protocol == "released"
+        else SoftTargets,
+    )
+
+
 def _second(first: Fit, cell: Cell) -> Fit:
-    """The refined fit of a cell; finished already where the audit found nothing."""
+    """The refined fit of a cell; finished already where the first stays."""
     began = time.perf_counter()
-    enough = first.rows.train.num_classes >= LEAST_CLASSES
-    found = _audit(first) if enough else None  # with fewer no audit is asked: no refined fit would follow
-    second = Fit(cell, first.rows, first.method, epochs=first.epochs, audit=found)
+    second = Fit(cell, first.rows, first.method, epochs=first.epochs)
+    taught = None
+    if first.rows.train.num_classes >= LEAST_CLASSES:  # with fewer no audit is asked: no second fit follows
+        assert first.result is not None
+        pipeline = pipeline_of(first)
+        second.audit = pipeline.judge(first.result.history)
+        taught = pipeline.second_fit(second.audit)
     second.seconds = first.seconds + time.perf_counter() - began
-    if found is None or not pays(found):
+    if taught is None:
         second.result = first.result
-        return second
-    targets, second.weight = soft_targets(found)
-    soft = SoftTargets(torch.from_numpy(targets))
-    second.method = SoftmaxFirst(soft) if cell.protocol == "released" else soft
+    else:
+        second.method, second.weight = as_method(taught.method), taught.weight
     return second
-
-
-def _audit(first: Fit) -> Audit:
-    train_set = first.rows.train
-    features = first.rows.x if first.cell.protocol == "tuned" else _encoder(train_set).transform(train_set.x)
-    classes = range(train_set.num_classes)
-    return audit(features, train_set.y, classes=classes, seed=first.cell.seed, ids=train_set.ids)
 
 
 def _fit_all(fits: Iterable[Fit], *, chosen: bool = False) -> None:
@@ -214,7 +235,7 @@ def _fit(fits: Sequence[Fit]) -> None:
         began = time.perf_counter()
         cell = fit.cell
         fit.result = train(
-            _network(fit),
+            _network(fit, cell.seed),
             (fit.x, fit.y),
             method=fit.method,
             preset=cell.preset,
@@ -233,7 +254,7 @@ def _fit_stack(fits: Sequence[Fit]) -> None:
     began = time.perf_counter()
     weights = [fit.weight for fit in fits if fit.weight is not None]
     results = train_stack(
-        [_network(fit) for fit in fits],
+        [_network(fit, fit.cell.seed) for fit in fits],
         (np.stack([fit.x for fit in fits]), np.stack([fit.y for fit in fits])),
         methods=[fit.method for fit in fits],
         seeds=[fit.cell.seed for fit in fits],
@@ -250,10 +271,10 @@ def _fit_stack(fits: Sequence[Fit]) -> None:
         fit.result, fit.seconds = result, fit.seconds + share
 
 
-def _network(fit: Fit) -> nn.Module:
-    """The network of a cell, its weights drawn for its seed."""
+def _network(fit: Fit, seed: int) -> nn.Module:
+    """The network of a cell, its weights drawn for the seed."""
     options = {"hidden": hidden_widths(fit.cell.net), "dropout": 0.0}
-    return build_network("mlp", options, fit.rows.train.num_classes, (fit.x.shape[1],), fit.cell.seed)
+    return build_network("mlp", options, fit.rows.train.num_classes, (fit.x.shape[1],), seed)
 
 
 @lru_cache

@@ -8,6 +8,7 @@ about four points of AUROC over the last epoch alone: early epochs have not yet 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
 from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.mlp_passes import add_multiply
+from graylearn.training.schedules import batch_size_for, epochs_for
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,10 +43,23 @@ def stratified_folds(label: Ints, folds: int, repeats: int, seed: int) -> Ints:
     return fold
 
 
+def held_out_rows(fold: Ints, folds: int) -> list[Ints]:
+    """The samples that each of repeats x folds networks must not learn from; fold: (repeats, N)."""
+    return [np.flatnonzero(row == f) for row in fold for f in range(folds)]
+
+
+def sum_by_sample(held: Sequence[Ints], said: Sequence[Floats], n: int) -> Floats:
+    """(N, K) what the networks said of the samples held out from them, (n, K) each, summed over repeats."""
+    total = np.zeros((n, said[0].shape[1]))
+    for rows, probability in zip(held, said, strict=True):
+        total[rows] += probability[: len(rows)]
+    return total
+
+
 def schedule_for(num_samples: int, epochs: int) -> tuple[int, float, int]:
-    """Batch size, learning rate and epochs for so many samples; at least 160 steps in all."""
-    batch = int(np.clip(2 ** round(math.log2(max(num_samples, 1) / 10)), 16, 128))
-    return batch, 1e-3 * math.sqrt(batch / 32), max(epochs, math.ceil(160 / math.ceil(num_samples / batch)))
+    """Batch size, learning rate and epochs of a network for so many samples."""
+    batch = batch_size_for(num_samples)
+    return batch, 1e-3 * math.sqrt(batch / 32), epochs_for(num_samples, batch, epochs)
 
 
 def _padded(members: list[Ints], device: torch.device) -> Tensor:
@@ -74,7 +89,7 @@ def held_out_probabilities(
     x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=where)
     y = torch.as_tensor(label, device=where)
     fold = stratified_folds(label, folds, repeats, seed)
-    held = [np.flatnonzero(row == f) for row in fold for f in range(folds)]
+    held = held_out_rows(fold, folds)
     seen = [np.flatnonzero(row != f) for row in fold for f in range(folds)]
     train_rows, held_rows = _padded(seen, where), _padded(held, where)
     n = train_rows.shape[1]
@@ -101,10 +116,8 @@ def held_out_probabilities(
                         part = slice(start, start + _CHUNK)
                         total[:, part] += _probabilities(learner, x[held_rows[:, part]])
 
-    mean = np.zeros((len(label), num_classes))
-    for rows_held, probability in zip(held, total.double().cpu().numpy(), strict=True):
-        mean[rows_held] += probability[: len(rows_held)]
-    return np.asarray(mean / (taken * repeats))
+    summed = sum_by_sample(held, list(total.double().cpu().numpy()), len(label))
+    return summed / (taken * repeats)
 
 
 @torch.no_grad()

@@ -59,7 +59,7 @@ def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[.
             help=documented(RunSettings).get("data", "") + " May also come from --settings.",
             show_default=False,
         )
-        types = {"data": Annotated[Path | None, data]}
+        types: dict[str, Any] = {"data": Annotated[Path | None, data]}
         for name in FIELDS:
             if name not in ("data", "command", *leave_out):
                 types[name] = Annotated[_type_of(name), flag(name)]

@@ -45,7 +45,7 @@ class InputEncoder:
         self.table = table
         """The encoder of rows; None for images."""
         self.names = names
-        """The columns as the encoder knows them; new rows take them by place, once names were compared."""
+        """The columns as the encoder knows them; new rows have them in this order, as was checked."""
 
     @classmethod
     def fitted(cls, given: Any) -> InputEncoder:
@@ -98,7 +98,7 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """(classes, places): the classes in order, and the place of each label among them."""
+    """(classes, labels): the classes in order, and the index of each label among them."""
     if y is None and isinstance(samples, Samples) and samples.num_classes:
         return np.unique(np.asarray(samples.classes)[samples.y], return_inverse=True)
     if y is None:
@@ -124,8 +124,8 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
         raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
     check_classification_targets(labels)
-    classes, places = np.unique(labels, return_inverse=True)
-    return classes, places.astype(np.int64)
+    classes, index = np.unique(labels, return_inverse=True)
+    return classes, index.astype(np.int64)
 
 
 def take(given: Any, index: NDArray[np.int64]) -> Any:
@@ -230,7 +230,7 @@ def _check_same_kind(estimator: Any, kind: str, reset: bool) -> None:
 
 
 def _frame(given: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """Rows as a frame with these columns, by default its own, or their places where they have no names."""
+    """Rows as a frame with these columns, by default its own, or numbers where they have no names."""
     given = as_dense(given)
     if isinstance(given, pd.DataFrame):
         return given.set_axis([str(name) for name in names or given.columns], axis=1)

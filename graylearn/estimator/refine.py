@@ -32,7 +32,7 @@ class SoftTargets(Method):
     """Cross entropy with a distribution over the classes as the target of each training sample."""
 
     distributions: Tensor = field(repr=False)
-    """(num_samples, K), by place in the training set."""
+    """(num_samples, K), by index in the training set."""
 
     per_sample = False
 

@@ -32,7 +32,7 @@ _SMALLEST_SPREAD = 1e-3
 def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.int64]) -> dict[str, Floats]:
     """What `unfamiliarity` compares with, from training samples that belong.
 
-    logits (N, K), features (N, D), label (N,): their network's, and the places of their labels.
+    logits (N, K), features (N, D), label (N,): their network's, and the index of each label.
     """
     reference: dict[str, Floats] = {"entropy": _middle_and_spread(_entropy(logits))}
     if features is not None:

@@ -16,7 +16,7 @@ import json
 import shutil
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import safetensors
@@ -35,11 +35,11 @@ from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.committee import joined
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import build_network
+from graylearn.estimator.state import ClassifierState
 from graylearn.nets import MLP
 from graylearn.training import History
 
-if TYPE_CHECKING:
-    from graylearn.estimator.classifier import GrayClassifier
+Kind = TypeVar("Kind", bound=ClassifierState)
 
 _FORMAT, _VERSION = "graylearn.GrayClassifier", 1
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
@@ -47,7 +47,7 @@ _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
-def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
+def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
     """Write the fitted classifier to the folder `path`; other files in it stay."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
@@ -74,7 +74,7 @@ def save_classifier(classifier: GrayClassifier, path: str | Path) -> None:
         partial.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _content(classifier: GrayClassifier, folder: Path) -> dict[str, Any]:
+def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
     saved, unsaved = parameters_json.to_json(classifier.get_params(deep=False))
     encoder, scale = classifier.encoder_, classifier.preparation_.scale
     names = getattr(classifier, "feature_names_in_", None)
@@ -101,7 +101,7 @@ def _content(classifier: GrayClassifier, folder: Path) -> dict[str, Any]:
     }
 
 
-def load_classifier(kind: type[GrayClassifier], path: str | Path, given: dict[str, Any]) -> GrayClassifier:
+def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
     """Read what `save_classifier` wrote. `given` are parameters to take the place of the saved ones."""
     folder = Path(path)
     manifest = _read_manifest(folder)
@@ -122,9 +122,7 @@ def load_classifier(kind: type[GrayClassifier], path: str | Path, given: dict[st
         ) from error
 
 
-def _restored(
-    kind: type[GrayClassifier], folder: Path, manifest: dict[str, Any], given: dict[str, Any]
-) -> GrayClassifier:
+def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Kind:
     unsaved = [name for name in manifest["unsaved"] if name not in given]
     if "network" in unsaved:
         raise CheckpointError(
@@ -137,7 +135,8 @@ def _restored(
             UserWarning,
             stacklevel=4,
         )
-    classifier = kind(**{**parameters_json.from_json(manifest["parameters"]), **given})
+    parameters = parameters_json.from_json(manifest["parameters"]) | given
+    classifier: Kind = cast("Any", kind)(**parameters)
     for name, signature in manifest["files"].items():
         if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != signature:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")

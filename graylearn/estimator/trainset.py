@@ -2,48 +2,97 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from torch import Tensor
 
+from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator.inputs import InputEncoder, canonical_order, spread_weights, take
+from graylearn.training import History
+
+Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainingSet:
     """M rows to train on, made of the user's N samples."""
 
     x: NDArray[Any]
     """(M, ...) encoded samples."""
-    y: NDArray[np.int64]
-    """(M,) places of their labels among the classes."""
+    y: Ints
+    """(M,) index of each label in `classes`."""
     weight: NDArray[np.float64]
     """(M,) what the loss of each counts."""
-    rows: NDArray[np.int64]
+    rows: Ints
     """(M,) which of the user's samples each is."""
-    given: Any
-    """The user's N samples, as `read_inputs` gave them."""
-    given_y: NDArray[np.int64]
-    """(N,) places of their labels."""
+    features: NDArray[np.float32] | None
+    """(N, D) all of the user's samples, encoded; None of images."""
+    labels: Ints
+    """(N,) index of each label in `classes`."""
+    ids: NDArray[Any]
+    """(N,) what the user calls each sample."""
+    classes: NDArray[Any]
+    """(K,) the classes in order."""
+
+    def by_sample(self, history: History) -> History:
+        """The history of a training on these M rows, by the user's N samples.
+
+        A sample that was trained on several times has the history of its first copy; one that was left out
+        has none (NaN). On the CPU, so that it can be kept, saved and read anywhere.
+        """
+        first = np.full(len(self.labels), -1)
+        first[self.rows[::-1]] = np.arange(len(self.rows))[::-1]
+        unseen = torch.from_numpy(first < 0)
+        index = torch.from_numpy(np.maximum(first, 0))
+
+        def taken(values: Tensor) -> Tensor:
+            found = values.cpu()[..., index]
+            if bool(unseen.any()):
+                found[..., unseen] = torch.nan if values.ndim == 2 and values.is_floating_point() else 0
+            return found
+
+        other = copy.copy(history)
+        for name, value in vars(history).items():
+            if isinstance(value, Tensor):
+                setattr(other, name, taken(value))
+            elif isinstance(value, dict):
+                setattr(other, name, {key: taken(part) for key, part in value.items()})
+        other.targets = torch.from_numpy(self.labels)
+        other.ids = self.ids
+        return other
+
+
+def plain_training_set(samples: Samples, features: NDArray[np.float32] | None = None) -> TrainingSet:
+    """Samples as they are and in their order, each once; `features` (N, D) are what an audit reads."""
+    n = len(samples.y)
+    classes = np.arange(samples.num_classes)
+    return TrainingSet(
+        samples.x, samples.y, np.ones(n), np.arange(n), features, samples.y, samples.ids, classes
+    )
 
 
 def make_training_set(
     given: Any,
-    y: NDArray[np.int64],
+    labels: Ints,
     *,
     classes: NDArray[Any],
     sample_weight: Any,
     class_weight: Any,
     encoder: InputEncoder | None,
+    ids: NDArray[Any] | None = None,
 ) -> tuple[TrainingSet, InputEncoder]:
     """The set, and the encoder that was fitted on it where none was given."""
-    check_consistent_length(given, y)
-    rows, weight = np.arange(len(y)), np.ones(len(y))
+    check_consistent_length(given, labels)
+    n = len(labels)
+    rows, weight = np.arange(n), np.ones(n)
     if sample_weight is not None:
         checked = _check_sample_weight(sample_weight, given, dtype=np.float64)
         if (checked < 0).any() or not np.isfinite(checked).all():
@@ -52,22 +101,31 @@ def make_training_set(
             raise DataError("Sample weights must contain at least one non-zero number")
         rows, losses = spread_weights(checked)
         weight = np.ones(len(rows)) if losses is None else losses
-    kept = given if len(rows) == len(y) and (rows == np.arange(len(y))).all() else take(given, rows)
+    all_once = len(rows) == n and bool((rows == np.arange(n)).all())
+    kept = given if all_once else take(given, rows)
     if encoder is None:
         encoder = InputEncoder.fitted(kept)
-    x, labels = encoder.transform(kept), y[rows]
+    x, y = encoder.transform(kept), labels[rows]
+    features = None
+    if encoder.kind == "rows":
+        features = x if all_once else encoder.transform(given)
     if class_weight is not None:
-        present = np.unique(labels)
-        # a class without samples has no weight to balance, and none is asked of it
-        asked = class_weight
-        if isinstance(asked, dict):
-            asked = {
-                label: value for label, value in asked.items() if label in set(classes[present].tolist())
-            }
-        factor = np.ones(len(classes))
-        factor[present] = compute_class_weight(asked, classes=classes[present], y=classes[labels])
-        weight = weight * factor[labels]
+        weight = weight * _class_factors(class_weight, classes, y)[y]
         if not weight.any() or (weight < 0).any():
             raise DataError("class_weight must be positive for some class, and negative for none")
-    order = canonical_order(x, labels)
-    return TrainingSet(x[order], labels[order], weight[order], rows[order], given, y), encoder
+    order = canonical_order(x, y)
+    names = np.arange(n) if ids is None else ids
+    return TrainingSet(
+        x[order], y[order], weight[order], rows[order], features, labels, names, classes
+    ), encoder
+
+
+def _class_factors(class_weight: Any, classes: NDArray[Any], y: Ints) -> NDArray[np.float64]:
+    """(K,) the factor of each class; one without samples has none to balance, and none is asked of it."""
+    present = np.unique(y)
+    if isinstance(class_weight, dict):
+        known = set(classes[present].tolist())
+        class_weight = {label: value for label, value in class_weight.items() if label in known}
+    factors = np.ones(len(classes))
+    factors[present] = compute_class_weight(class_weight, classes=classes[present], y=classes[y])
+    return factors

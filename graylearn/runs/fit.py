@@ -6,23 +6,26 @@ stopped: single networks from their last checkpoint, the audit and the finished 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.trainset import TrainingSet
+from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
@@ -32,8 +35,7 @@ from graylearn.training import Result, Settings
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
-Phase = Literal["first", "audit", "refined", "standard"]
-_TITLES: dict[Phase, str] = {
+_TITLES: dict[str, str] = {
     "first": "first fit",
     "audit": "audit of the training set",
     "refined": "refined fit",
@@ -42,83 +44,53 @@ _TITLES: dict[Phase, str] = {
 
 
 @dataclass
-class Stages:
-    """Where the stages of one classifier keep their results, and what they leave for the log."""
+class FolderStages(Stages):
+    """Stages that keep what they have finished in a folder, go on from it, and tell of it."""
 
     folder: Path
     """The stages of the run folder."""
     progress: RunProgress
     """Who is told."""
-    phase: Phase
-    """The stage at work."""
-    after_first: Callable[[GrayClassifier], None] = lambda _: None
-    """Called with the classifier between its first fit and its refined one."""
+    first: str = "first"
+    """What the first fit is called."""
     logs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """One row an epoch, by stage."""
-    trainings: int = 0
-    """Of the stage at work, so far."""
-    checkpoint: Path | None = None
-    """Of the training at work; None where it cannot keep any."""
+    first_network: nn.Module | None = None
+    """Of the first fit, once it is trained."""
+    trainings: Counter[str] = field(default_factory=Counter)
+    """So far, by stage."""
 
-    def start(self, phase: Phase) -> None:
-        """Go on to another stage."""
-        self.phase, self.trainings = phase, 0
-
-
-class StagedClassifier(GrayClassifier):
-    """A GrayClassifier whose `fit` keeps what it has finished, and goes on from it."""
-
-    stages: Stages
-
-    def _settings(self, *given: Any, **options: Any) -> Settings:
-        """How to train, with checkpoints where one network is trained alone."""
-        stages, settings = self.stages, super()._settings(*given, **options)
-        settings = dataclasses.replace(settings, log=stages.progress.engine_log)
-        if stages.checkpoint is None:
-            return settings
-        every = math.ceil(settings.epochs / CHECKPOINTS)
-        return dataclasses.replace(
-            settings, checkpoint=stages.checkpoint, checkpoint_epochs=every, resume=True
-        )
-
-    def _run(self, *given: Any, **options: Any) -> tuple[Result, int]:
+    def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
         """One network, from its checkpoint where there is one."""
-        stages = self.stages
-        stages.checkpoint = stages.folder / f"{stages.phase}-{stages.trainings}"
-        stages.trainings += 1
-        try:
-            with stages.progress.training(_TITLES[stages.phase]) as done:
-                result, epochs = super()._run(*given, **options)
-                done(result.log)
-        finally:
-            stages.checkpoint = None
-        if stages.phase != "audit":
-            stages.logs[stages.phase] = result.log
-        return result, epochs
+        name = self.first if stage == "first" else stage
+        checkpoint = self.folder / f"{name}-{self.trainings[name]}"
+        self.trainings[name] += 1
+        settings = dataclasses.replace(
+            settings,
+            log=self.progress.engine_log,
+            checkpoint=checkpoint,
+            checkpoint_epochs=math.ceil(settings.epochs / CHECKPOINTS),
+            resume=True,
+        )
+        with self.progress.training(_TITLES[name]) as done:
+            result = run(settings)
+            done(result.log)
+        if stage != "audit":
+            self.logs[name] = result.log
+        if stage == "first":
+            self.first_network = result.model
+        return result
 
-    def _audited(self, training_set: TrainingSet, ids: NDArray[Any], seed: int) -> Audit | None:
-        """The audit, from its file where it was made before."""
-        stages = self.stages
-        stages.after_first(self)
-        if self.audit is None:
-            return None
-        stages.start("audit")
-        folder = stages.folder / "audit"
-        if (folder / "audit.json").exists():
-            audit = Audit.load(folder)
-        else:
-            with stages.progress.working(_TITLES["audit"]):
-                found = super()._audited(training_set, ids, seed)
-            assert found is not None
-            audit = found
-            audit.save(folder)
-        stages.start("refined")
-        return audit
-
-    def _fit_again(self, *given: Any, **options: Any) -> None:
-        """The second fit."""
-        with self.stages.progress.working(_TITLES["refined"]):
-            super()._fit_again(*given, **options)
+    def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
+        """The audit, from its file where it was made before; the refined fit."""
+        folder = self.folder / "audit"
+        if stage == "audit" and (folder / "audit.json").exists():
+            return cast("Made", Audit.load(folder))
+        with self.progress.working(_TITLES[stage]):
+            made = make()
+        if isinstance(made, Audit):
+            made.save(folder)
+        return made
 
 
 @dataclass(frozen=True)
@@ -131,8 +103,8 @@ class Fitted:
     """The verdict on the training set."""
     test_probabilities: dict[str, NDArray[np.float64]]
     """(N, K) of the test set by way of learning, in the order of the classifier's classes; the model last."""
-    test_places: NDArray[np.int64] | None
-    """(N,) labels of the test set, places in the classifier's classes."""
+    test_labels: NDArray[np.int64] | None
+    """(N,) labels of the test set, as indices into the classifier's classes."""
     logs: dict[str, list[dict[str, Any]]]
     """One row an epoch, by stage."""
 
@@ -144,18 +116,18 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
     audit = classifier.audit_
     assert audit is not None
     said: dict[str, NDArray[np.float64]] = {}
-    places = None
+    labels = None
     if test is not None:
-        places = places_of(test, classifier)
+        labels = labels_of(test, classifier)
         if settings.method != "standard":
             standard = make_classifier(settings, method="standard", audit=None, refine=False)
-            standard.stages = Stages(folder, progress, "standard", logs=logs)
-            said["standard"] = standard.fit(prepared.train).predict_proba(test)
+            standard.fit(prepared.train, stages=FolderStages(folder, progress, "standard", logs))
+            said["standard"] = standard.predict_proba(test)
         said["gray" if settings.method in ("auto", "gl") else settings.method] = first_said
         if classifier.refined_ or classifier.members_ > 1:
             way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
             said[way] = classifier.predict_proba(test)
-    return Fitted(classifier, audit, said, places, logs)
+    return Fitted(classifier, audit, said, labels, logs)
 
 
 def _fitted(
@@ -166,23 +138,21 @@ def _fitted(
     if (finished / "model.json").exists():
         logs: dict[str, list[dict[str, Any]]] = json.loads(log_file.read_text(encoding="utf-8"))
         return GrayClassifier.load(finished), np.load(said_file), logs
-    said: list[NDArray[np.float64]] = []
-
-    def after_first(fitted: GrayClassifier) -> None:
-        if prepared.test is not None:
-            said.append(fitted.predict_proba(prepared.test))
-
-    classifier = make_classifier(prepared.settings)
-    classifier.stages = Stages(folder, progress, "first", after_first)
-    classifier.fit(prepared.train)
+    stages = FolderStages(folder, progress)
+    classifier = make_classifier(prepared.settings).fit(prepared.train, stages=stages)
+    said = np.empty((0, len(classifier.classes_)))
+    if prepared.test is not None:
+        first = copy.copy(classifier)
+        first.network_ = cast("nn.Module", stages.first_network)
+        said = first.predict_proba(prepared.test)
     with replacing(said_file) as partial, partial.open("wb") as file:
-        np.save(file, said[0] if said else np.empty((0, len(classifier.classes_))))
-    write_json(log_file, classifier.stages.logs)
+        np.save(file, said)
+    write_json(log_file, stages.logs)
     classifier.save(finished)  # last: a folder that has it has the others
-    return classifier, np.load(said_file), classifier.stages.logs
+    return classifier, said, stages.logs
 
 
-def make_classifier(settings: RunSettings, **others: Any) -> StagedClassifier:
+def make_classifier(settings: RunSettings, **others: Any) -> GrayClassifier:
     """The classifier that the settings ask for."""
     parameters: dict[str, Any] = {
         "method": settings.method,
@@ -197,13 +167,13 @@ def make_classifier(settings: RunSettings, **others: Any) -> StagedClassifier:
         "device": settings.device,
         "random_state": settings.seed,
     }
-    return StagedClassifier(**(parameters | others))
+    return GrayClassifier(**(parameters | others))
 
 
-def places_of(test: Samples, classifier: GrayClassifier) -> NDArray[np.int64]:
-    """The labels of the test set as places in the classes of the classifier."""
-    place = {label: position for position, label in enumerate(classifier.classes_.tolist())}
-    strange = [test.classes[k] for k in np.unique(test.y) if test.classes[k] not in place]
+def labels_of(test: Samples, classifier: GrayClassifier) -> NDArray[np.int64]:
+    """The labels of the test set as indices into the classes of the classifier."""
+    index = {label: number for number, label in enumerate(classifier.classes_.tolist())}
+    strange = [test.classes[k] for k in np.unique(test.y) if test.classes[k] not in index]
     if strange:
         raise DataError(f"the test set has the label {strange[0]!r}, which no training sample bears")
-    return np.array([place[test.classes[k]] for k in test.y], dtype=np.int64)
+    return np.array([index[test.classes[k]] for k in test.y], dtype=np.int64)

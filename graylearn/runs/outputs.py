@@ -95,11 +95,11 @@ def write_log(folder: RunFolder, logs: dict[str, list[dict[str, Any]]]) -> None:
 
 def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
     """Accuracy and calibration error on the test set, by way of learning."""
-    places = fitted.test_places
-    if places is None:
+    labels = fitted.test_labels
+    if labels is None:
         return {}
     return {
-        way: {"accuracy": metrics.accuracy(said, places), "ece": metrics.ece(said, places)}
+        way: {"accuracy": metrics.accuracy(said, labels), "ece": metrics.ece(said, labels)}
         for way, said in fitted.test_probabilities.items()
     }
 
@@ -107,10 +107,10 @@ def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
 def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: float) -> dict[str, Any]:
     """What was found and measured, for people and programs."""
     audit, settings = fitted.audit, prepared.settings
-    kinds = {kind: int((audit.kind == place).sum()) for place, kind in enumerate(KINDS)}
+    kinds = {kind: int((audit.kind == k).sum()) for k, kind in enumerate(KINDS)}
     per_class = {}
-    for place, label in enumerate(audit.classes):
-        members = audit.label == place
+    for index, label in enumerate(audit.classes):
+        members = audit.label == index
         per_class[str(label)] = {
             "samples": int(members.sum()),
             **{kind: int((members & (audit.kind == k)).sum()) for k, kind in enumerate(KINDS)},
@@ -217,10 +217,10 @@ def make_report(
     if prepared.source.columns.label is None and prepared.source.form != "folder":
         del facts["Label"]
     reliability = confusion = None
-    if fitted.test_places is not None:
+    if fitted.test_labels is not None:
         said = list(fitted.test_probabilities.values())[-1]  # of the model that was kept
-        reliability = metrics.reliability(said, fitted.test_places)
-        confusion = confusion_of(said, fitted.test_places, len(audit.classes))
+        reliability = metrics.reliability(said, fitted.test_labels)
+        confusion = confusion_of(said, fitted.test_labels, len(audit.classes))
     shown = ReportData(
         title=Path(settings.data).name,
         table=table,
@@ -249,8 +249,8 @@ def threshold_of(audit: Audit) -> float | None:
     return float(flagged.min())
 
 
-def confusion_of(probabilities: Any, places: Any, num_classes: int) -> np.ndarray:
+def confusion_of(probabilities: Any, labels: Any, num_classes: int) -> np.ndarray:
     """(K, K) counts: row = given label, column = predicted class."""
     counts = np.zeros((num_classes, num_classes), dtype=np.int64)
-    np.add.at(counts, (places, probabilities.argmax(axis=1)), 1)
+    np.add.at(counts, (labels, probabilities.argmax(axis=1)), 1)
     return counts

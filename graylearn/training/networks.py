@@ -102,6 +102,28 @@ def network_for(model: nn.Module, *, networks: int, needs_features: bool) -> nn.
     return FeatureTap(model) if needs_features else model
 
 
+def count_logits(model: nn.Module, example: Tensor, bfloat16: bool = False) -> int:
+    """How many logits the network gives, from a pass over two samples that leaves no trace."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), torch.autocast(example.device.type, torch.bfloat16, enabled=bfloat16):
+            logits = model(example)
+    except (RuntimeError, TypeError, ValueError) as error:
+        own = {value.dtype for value in model.parameters() if value.is_floating_point()} - {torch.float32}
+        mend = "call model.float() first" if own else "give one made for them"
+        raise SettingsError(
+            f"the network cannot read {example.dtype} samples of shape {tuple(example.shape[1:])}"
+            f" ({(str(error) or type(error).__name__).splitlines()[0]}): {mend}"
+        ) from error
+    finally:
+        model.train(was_training)
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
+        shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise SettingsError(f"the network gave {shown} for {len(example)} samples, expected logits (N, K)")
+    return logits.shape[1]
+
+
 def batch_norms(model: nn.Module) -> list[nn.Module]:
     """The layers that measure each batch in training."""
     return [module for module in model.modules() if isinstance(module, _BatchNorm)]

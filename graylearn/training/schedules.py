@@ -8,6 +8,9 @@ from typing import Literal
 
 from graylearn.errors import SettingsError
 
+MIN_STEPS = 160
+"""Steps that small sets are trained for at least, by more epochs."""
+
 ScheduleName = Literal["constant", "step", "one-cycle", "cosine"]
 
 
@@ -64,3 +67,14 @@ def schedule_factor(schedule: ScheduleSettings, epoch: int, step: int, steps: in
 
 def _milestone_epoch(milestone: float, epochs: int) -> float:
     return round(milestone * epochs, 9) if milestone < 1 else milestone
+
+
+def batch_size_for(num_samples: int) -> int:
+    """Samples a step: from 16 to 128, so that an epoch has at least some ten steps."""
+    power = round(math.log2(max(num_samples, 1) / 10))
+    return 1 << min(max(power, 4), 7)
+
+
+def epochs_for(num_samples: int, batch_size: int, least: int) -> int:
+    """Passes over the training set: `least`, or more where a small set would take too few steps."""
+    return max(least, math.ceil(MIN_STEPS / math.ceil(max(num_samples, 1) / batch_size)))

@@ -24,7 +24,7 @@ from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner, mlp_layers
-from graylearn.training.networks import batch_norms, network_for
+from graylearn.training.networks import batch_norms, count_logits, network_for
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
@@ -118,7 +118,7 @@ def _train(
     training = make_training(data, settings, device, dtype, even_tail=bool(batch_norms(model)))
     source = training.source
     model.to(device)
-    num_classes = _probe(model, training.example, bfloat16)
+    num_classes = count_logits(model, training.example, bfloat16)
     largest = int(source.targets.max())
     if largest >= num_classes:
         raise DataError(
@@ -205,28 +205,6 @@ def _learner(
     optimizer = make_optimizer(settings.optimizer, network, device)
     learner = ModuleLearner(network, optimizer, device=device, bfloat16=bfloat16)
     return learner, learner.base_rate
-
-
-def _probe(model: nn.Module, example: Tensor, bfloat16: bool) -> int:
-    """How many logits the network gives, from a pass over two samples that leaves no trace."""
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad(), torch.autocast(example.device.type, torch.bfloat16, enabled=bfloat16):
-            logits = model(example)
-    except (RuntimeError, TypeError, ValueError) as error:
-        own = {value.dtype for value in model.parameters() if value.is_floating_point()} - {torch.float32}
-        mend = "call model.float() first" if own else "give one made for them"
-        raise SettingsError(
-            f"the network cannot read {example.dtype} samples of shape {tuple(example.shape[1:])}"
-            f" ({(str(error) or type(error).__name__).splitlines()[0]}): {mend}"
-        ) from error
-    finally:
-        model.train(was_training)
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
-        shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        raise SettingsError(f"the network gave {shown} for {len(example)} samples, expected logits (N, K)")
-    return logits.shape[1]
 
 
 def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:

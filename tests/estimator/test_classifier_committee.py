@@ -6,7 +6,8 @@ import torch
 
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.committee import FOLDS, fold_probabilities, joined, member_seeds
+from graylearn.estimator.committee import joined, member_seeds
+from graylearn.estimator.folds import STACKED, stacked_probabilities
 from graylearn.estimator.networks import build_network, training_settings
 from graylearn.estimator.trainset import make_training_set
 from graylearn.nets import MLP
@@ -47,7 +48,7 @@ def test_no_network_is_asked_about_what_it_learned():
     def network(seed):
         return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
 
-    said = fold_probabilities(network, lambda: "standard", training_set, encoder.transform(x), settings, 0)
+    said = stacked_probabilities(training_set, network, lambda: "standard", settings, 0)
     np.testing.assert_allclose(said.sum(axis=1), 1.0, rtol=1e-6)
     right = (said.argmax(axis=1) == y).mean()
     assert 0.3 < right < 0.7  # a network that saw the label would say it
@@ -68,10 +69,10 @@ def test_copies_of_a_sample_are_held_out_together():
     def network(seed):
         return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
 
-    said = fold_probabilities(network, lambda: "standard", training_set, encoder.transform(x), settings, 0)
+    said = stacked_probabilities(training_set, network, lambda: "standard", settings, 0)
     assert (said.argmax(axis=1) == y)[:50].mean() < 0.75
     assert (said.sum(axis=1) > 0.99).all()  # also of those that were left out of training
-    assert FOLDS == 4
+    assert STACKED == 4
 
 
 def test_the_committee_survives_saving_and_pickle(dirty, digits, tmp_path):

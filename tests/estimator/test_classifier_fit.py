@@ -151,7 +151,7 @@ def test_each_call_of_partial_fit_goes_through_the_samples_in_an_order_of_its_ow
         seeds.append(settings.seed)
         return train(*given, settings=settings, **options)
 
-    monkeypatch.setattr("graylearn.estimator.classifier.train", spy)
+    monkeypatch.setattr("graylearn.estimator.pipeline.train", spy)
     for _ in range(2):
         classifier = quick()
         for _ in range(3):
@@ -203,7 +203,7 @@ def test_networks_by_module_and_by_function(iris):
     ("parameters", "words"),
     [
         ({"network": nn.Linear(4, 7)}, "one logit a class"),
-        ({"network": nn.Linear(9, 3)}, "cannot read samples"),
+        ({"network": nn.Linear(9, 3)}, "cannot read torch.float32 samples"),
         ({"network": "perceptron"}, "there is no net"),
         ({"network": 3}, "expected a name"),
         ({"network": nn.Linear(4, 3), "network_options": {"hidden": (8,)}}, "network_options"),

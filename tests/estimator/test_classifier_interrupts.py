@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from graylearn.audit import audit
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.committee import fold_probabilities
+from graylearn.estimator.folds import stacked_probabilities
 from graylearn.estimator.networks import build_network, training_settings
 from graylearn.estimator.trainset import make_training_set
 from graylearn.training.loop import Loop
@@ -129,11 +129,10 @@ def test_folds_that_are_interrupted_say_nothing(ctrl_c):
     )  # fmt: skip
     came = ctrl_c(1, networks=4)
     with pytest.raises(KeyboardInterrupt):
-        fold_probabilities(
+        stacked_probabilities(
+            training_set,
             lambda seed: build_network("mlp", None, 2, encoder.shape, seed),
             lambda: "standard",
-            training_set,
-            encoder.transform(x),
             settings,
             0,
         )

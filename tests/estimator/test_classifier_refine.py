@@ -54,7 +54,7 @@ def test_a_refined_fit_is_better_and_keeps_the_verdicts(fitted, refined, digits)
 
 
 def test_where_the_views_know_no_more_the_labels_stay(dirty, refined, monkeypatch):
-    monkeypatch.setattr("graylearn.estimator.classifier.know_more", lambda *_: False)
+    monkeypatch.setattr("graylearn.estimator.pipeline.know_more", lambda *_: False)
     classifier = GrayClassifier(random_state=0, device="cpu", refine=True).fit(dirty.x, dirty.y)
     assert not classifier.refined_
     assert classifier.members_ == 5

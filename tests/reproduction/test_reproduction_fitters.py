@@ -6,9 +6,10 @@ import torch
 from torch.nn import functional as F
 
 from graylearn.errors import SettingsError
+from graylearn.estimator import pipeline
 from graylearn.methods import METHODS, make_method
 from graylearn.methods.base import Output, Step
-from reproduction import images, measure, tables
+from reproduction import measure, tables
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
@@ -85,13 +86,13 @@ def test_refining_a_table_begins_with_its_gl_fit_and_needs_four_classes():
 
 def test_gl_and_its_refined_cell_share_one_training(monkeypatch):
     trained = []
-    train = images.train
+    train = pipeline.train
 
     def counted(*arguments, **options):
         trained.append(type(options["method"]).__name__)
         return train(*arguments, **options)
 
-    monkeypatch.setattr(images, "train", counted)
+    monkeypatch.setattr(pipeline, "train", counted)
     gl = next(c for c in EXPERIMENTS["table1"].cells(Options(quick=True, epochs=1)) if c.method == "gl")
     pair = (gl, gl.but(method="gl+refine"))
     found = list(run_images(pair, None, "cpu"))

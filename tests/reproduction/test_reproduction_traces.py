@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import torch
 
+from graylearn.estimator import pipeline
 from graylearn.losses.reference import gray_gradient
 from graylearn.training import History
-from reproduction import images, progress, sweep
+from reproduction import progress, sweep
 from reproduction.cells import Cell
 from reproduction.diagnostics import gradients
 from reproduction.experiments import EXPERIMENTS
@@ -85,14 +86,14 @@ def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_pat
     begun = list(folder.glob("*/checkpoint.json"))
     assert len(begun) == 2
     first = []
-    train = images.train
+    train = pipeline.train
 
     def seen(*arguments, **settings):
         result = train(*arguments, **settings)
-        first.append(settings["callbacks"].first)
+        first.append(settings["callbacks"][0].first)
         return result
 
-    monkeypatch.setattr(images, "train", seen)
+    monkeypatch.setattr(pipeline, "train", seen)
     done = sweep.sweep(table1, replace(options, store=store))
     assert [0 if epoch == 0 else 1 for epoch in first[:2]] == [1, 1]  # both went on from a checkpoint
     of = lambda outcome: {row["key"]: numbers(row["measured"]) for row in outcome.rows()}  # noqa: E731

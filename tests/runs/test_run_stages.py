@@ -14,7 +14,6 @@ from graylearn.audit import Audit
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, run, settings_from
-from graylearn.runs.fit import StagedClassifier
 from graylearn.runs.folder import FolderTakenError
 from graylearn.training.loop import Loop
 
@@ -93,7 +92,7 @@ def test_what_was_held_out_is_told_where_people_look(made):
     ],
 )
 def test_why_a_fit_was_not_refined_is_told(tmp_path, monkeypatch, classes, words):
-    monkeypatch.setattr("graylearn.estimator.classifier.know_more", lambda *_: False)
+    monkeypatch.setattr("graylearn.estimator.pipeline.know_more", lambda *_: False)
     random, n = np.random.default_rng(0), 80 * classes
     y = np.arange(n) % classes
     x = np.eye(classes)[y] * 6 + random.normal(size=(n, classes))
@@ -165,7 +164,7 @@ def test_finished_stages_are_not_repeated(made, tmp_path, monkeypatch):
     data, _, _ = made
     settings = settings_for(data, test_share=None)
     run_and_cut(settings, tmp_path / "cut", monkeypatch, outputs, "write_audit")
-    monkeypatch.setattr(StagedClassifier, "fit", cut)
+    monkeypatch.setattr(GrayClassifier, "fit", cut)
     summary = quiet(settings, tmp_path / "cut")
     assert summary == json.loads((tmp_path / "cut" / "summary.json").read_text(encoding="utf-8"))
     assert len(pd.read_csv(tmp_path / "cut" / "audit.csv")) == summary["samples"]

@@ -1,0 +1,80 @@
+"""Held-out probabilities by networks of the classifier's own kind, trained on the rest of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from torch import nn
+
+from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
+from graylearn.audit.history import history_probabilities
+from graylearn.estimator.trainset import TrainingSet
+from graylearn.methods import Method
+from graylearn.training import Result, Settings, seeding, train_stack
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+STACKED = 4
+"""Folds where networks are trained as one stack: each learns from three quarters of the samples."""
+SINGLE = 2
+"""Folds where each network is a training of its own."""
+
+
+def dealt(samples: TrainingSet, folds: int, seed: int) -> list[Ints]:
+    """The samples that each network is asked about and does not learn from.
+
+    Dealt in the canonical order, so that the user's order of samples does not matter. Copies of a sample
+    share its fold; samples of no weight, which no network saw, are asked of the first.
+    """
+    distinct, first = np.unique(samples.rows, return_index=True)
+    distinct, first = distinct[np.argsort(first)], np.sort(first)
+    fold = np.zeros((1, len(samples.labels)), dtype=np.int64)
+    fold[:, distinct] = stratified_folds(samples.y[first], folds, 1, seed)
+    return held_out_rows(fold, folds)
+
+
+def stacked_probabilities(
+    samples: TrainingSet,
+    new_network: Callable[[int], nn.Module],
+    new_method: Callable[[], str | Method],
+    settings: Settings,
+    seed: int,
+) -> Floats:
+    """(N, K) what networks say of samples that they did not learn from, trained as one stack."""
+    features = samples.features
+    assert features is not None  # networks that can be stacked read rows
+    held = dealt(samples, STACKED, seed)
+    seeds = [seeding.derive(seed, "fold", index) for index in range(STACKED)]
+    results = train_stack(
+        [new_network(each) for each in seeds],
+        (samples.x, samples.y),
+        methods=[new_method() for _ in seeds],
+        seeds=seeds,
+        settings=settings,
+        sample_weight=np.stack([_weight_without(samples, rows) for rows in held]),
+    )
+    trained = [result.raise_if_interrupted() for result in results]
+    asked = [(rows, result) for rows, result in zip(held, trained, strict=True) if len(rows)]
+    said: list[Floats] = [softmax(result.predict_logits(features[rows]), axis=1) for rows, result in asked]
+    return sum_by_sample([rows for rows, _ in asked], said, len(features))
+
+
+def single_probabilities(samples: TrainingSet, train: Callable[[Floats], Result], seed: int) -> Floats:
+    """(N, K) what any network says of samples that it did not learn from, over the epochs of its training.
+
+    `train` trains a network on the samples with these weights (M,); one of weight 0 is not learned from, yet
+    its confidence is in the history.
+    """
+    held = dealt(samples, SINGLE, seed)
+    histories = [samples.by_sample(train(_weight_without(samples, rows)).history) for rows in held]
+    said = [history_probabilities(history)[rows] for rows, history in zip(held, histories, strict=True)]
+    return sum_by_sample(held, said, len(samples.labels))
+
+
+def _weight_without(samples: TrainingSet, held: Ints) -> Floats:
+    """(M,) the weights of the rows to train on, 0 where their sample is held out."""
+    return np.where(np.isin(samples.rows, held), 0.0, samples.weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +40,7 @@ def datasets(
     rows = datasets_table(data)
     if as_json:
         for row in rows:
-            typer.echo(json.dumps(dataclasses.asdict(row)))
+            typer.echo(json.dumps(row.to_json()))
         return
     table = Table("name", "what", "samples", "classes", "size", "here", "licence", "comes from", "needs")
     for row in rows:

@@ -76,7 +76,7 @@ def contaminate(
 
     Args:
         x: the in-distribution samples: array, DataFrame, list of texts, or Samples (then leave out `y`).
-        y: their true labels, any that `encode_labels` takes; `.y` of the result holds places in `.classes`.
+        y: their true labels, any that `encode_labels` takes; `.y` of the result holds indices of `.classes`.
         ood_x: samples that belong to no class, of the same kind and shape as x, or Samples.
         alpha: the share of OOD samples in the result, met to the nearest sample: all n samples of x are
             kept and round(alpha / (1 - alpha) * n) of ood_x are drawn without replacement.
@@ -89,14 +89,14 @@ def contaminate(
             all of them give, or "subsample" x (stratified) until alpha is met.
         seed: the same seed gives the same result.
 
-    OOD samples are put at random places; the in-distribution samples keep their order, so
+    OOD samples are put at random positions; the in-distribution samples keep their order, so
     `result.x[~result.is_ood]` is x. Ids are those of the two Samples where no two are equal, else 0..N-1.
     """
     _check_settings(alpha, labels, flip, on_shortage)
     inside = _as_samples(x, y)
     ood_rows, ood_ids, ood_classes = _as_ood(ood_x, inside)
     streams = np.random.SeedSequence(seed).spawn(5)
-    choose, label, flips, places, subsample = (np.random.default_rng(stream) for stream in streams)
+    choose, label, flips, positions, subsample = (np.random.default_rng(stream) for stream in streams)
 
     n_in, n_ood = _counts(len(inside), len(ood_rows), alpha, on_shortage)
     kept = np.arange(len(inside))
@@ -116,7 +116,7 @@ def contaminate(
         ood_y = _spread(groups_of_chosen, K, label)
 
     is_ood = np.zeros(n_in + n_ood, dtype=bool)
-    is_ood[places.choice(n_in + n_ood, n_ood, replace=False)] = True
+    is_ood[positions.choice(n_in + n_ood, n_ood, replace=False)] = True
     source = np.empty(len(is_ood), dtype=np.int64)
     source[~is_ood], source[is_ood] = kept, chosen
     true_y = np.full(len(is_ood), -1, dtype=np.int64)
@@ -175,8 +175,8 @@ def _as_samples(x: Any, y: Any) -> Samples:
         if y is None:
             raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
         rows = _as_rows(x, "x")
-        places, classes = encode_labels(y)
-        samples = Samples(rows, places, classes, np.arange(len(places)), _kind(rows))
+        codes, classes = encode_labels(y)
+        samples = Samples(rows, codes, classes, np.arange(len(codes)), _kind(rows))
     if samples.num_classes == 0:
         raise DataError("x has no labelled samples; contaminate needs at least one class")
     return samples

@@ -1,4 +1,4 @@
-"""`Samples`: what every reader returns, and how raw labels become places in a list of classes.
+"""`Samples`: what every reader returns, and how raw labels become indices in a list of classes.
 
 Labels are kept as Python values (text, whole numbers, numbers or bools) in one stable order, so that a
 model saved today and its predictions next year speak of the same classes.
@@ -30,7 +30,7 @@ class Samples:
     x: Any
     """np.ndarray (N, ...), pandas.DataFrame of N rows, or a 1-d object array of N str."""
     y: np.ndarray
-    """(N,) int64, places in `classes`; -1 throughout where there are no labels and `classes` is empty."""
+    """(N,) int64, indices in `classes`; -1 throughout where there are no labels and `classes` is empty."""
     classes: tuple[Label, ...]
     """The labels in stable order; may name classes that no sample has."""
     ids: np.ndarray
@@ -69,7 +69,7 @@ class Samples:
         return np.bincount(self.y[self.y >= 0], minlength=self.num_classes)
 
     def take(self, index: Any) -> Samples:
-        """The samples at `index` (places, a mask of N bools, or a slice) in that order, with all classes."""
+        """The samples at `index` (indices, a mask of N bools, or a slice) in that order, with all classes."""
         index = checked_index(index, len(self))
         return replace(self, x=take_rows(self.x, index), y=self.y[index], ids=self.ids[index])
 
@@ -80,7 +80,7 @@ def take_rows(x: Any, index: Any) -> Any:
 
 
 def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.ndarray, tuple[Label, ...]]:
-    """Turn N raw labels into (y, classes): int64 places, and the labels in their natural order.
+    """Turn N raw labels into (y, classes): int64 indices, and the labels in their natural order.
 
     Numbers are ordered by size, text by code point, bools False before True. With `classes` given (those
     of a saved model) their order is kept and a label outside them is an error. A missing label (None, NaN,
@@ -97,20 +97,20 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     codes, uniques = pd.factorize(values)
     labels = [_as_label(value) for value in uniques]
     if classes is None:
-        order = sorted(range(len(labels)), key=lambda place: labels[place])
-        place_of = np.empty(len(labels), dtype=np.int64)
-        place_of[order] = np.arange(len(labels))
-        return place_of[codes], tuple(labels[place] for place in order)
+        order = sorted(range(len(labels)), key=lambda index: labels[index])
+        index_of = np.empty(len(labels), dtype=np.int64)
+        index_of[order] = np.arange(len(labels))
+        return index_of[codes], tuple(labels[index] for index in order)
     known = _checked_classes(classes)
-    places = {(isinstance(label, str), label): place for place, label in enumerate(known)}
-    strange = [label for label in labels if (isinstance(label, str), label) not in places]
+    indices = {(isinstance(label, str), label): index for index, label in enumerate(known)}
+    strange = [label for label in labels if (isinstance(label, str), label) not in indices]
     if strange:
         raise DataError(
             f"labels {_some(strange)} are not among the {len(known)} known classes ({_some(known)}); "
             "correct them or leave those rows out"
         )
-    place_of = np.array([places[isinstance(label, str), label] for label in labels], dtype=np.int64)
-    return place_of[codes], known
+    index_of = np.array([indices[isinstance(label, str), label] for label in labels], dtype=np.int64)
+    return index_of[codes], known
 
 
 def classes_to_json(classes: Iterable[Label]) -> list[Label]:
@@ -136,9 +136,9 @@ def _checked_length(x: Any, kind: str) -> int:
     if kind == "text":
         if x.ndim != 1 or x.dtype != object:
             raise DataError(f"text must be a 1-d object array of str, not {x.dtype} of shape {x.shape}")
-        for place, text in enumerate(x):
+        for index, text in enumerate(x):
             if not isinstance(text, str):
-                raise DataError(f"text {place} is {type(text).__name__}, not str")
+                raise DataError(f"text {index} is {type(text).__name__}, not str")
     elif x.ndim == 0:
         raise DataError("x is a single value; expected an array whose first axis counts the samples")
     elif kind == "table" and x.ndim != 2:
@@ -166,7 +166,7 @@ def _checked_y(given: Any, classes: tuple[Label, ...]) -> np.ndarray:
     """y as (N,) int64 within the classes, or -1 throughout where there are none."""
     y: np.ndarray = np.asarray(given)
     if y.ndim != 1 or (y.dtype.kind not in "iu" and y.size):
-        raise DataError(f"y must be (N,) whole numbers, places in classes, not {y.dtype} of shape {y.shape}")
+        raise DataError(f"y must be (N,) whole numbers, indices in classes, not {y.dtype} of shape {y.shape}")
     y = y.astype(np.int64, copy=False)
     if not classes:
         if (y != -1).any():
@@ -196,7 +196,7 @@ def _checked_ids(given: Any) -> np.ndarray:
 
 
 def checked_index(index: Any, n: int) -> Any:
-    """An index of n samples as something to index arrays with: a slice as it is, a mask as places."""
+    """An index of n samples as something to index arrays with: a slice as it is, a mask as indices."""
     if isinstance(index, slice):
         return index
     index = np.asarray(index)

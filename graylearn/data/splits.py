@@ -38,7 +38,7 @@ def hold_out_classes(
                 f"choose between 1 and {samples.num_classes - 1}"
             )
         drawn = np.random.default_rng(seed).choice(samples.num_classes, ood_classes, replace=False)
-        ood_classes = [samples.classes[place] for place in sorted(drawn)]
+        ood_classes = [samples.classes[index] for index in sorted(drawn)]
     held_out = set(ood_classes)
     inside = [label for label in samples.classes if label not in held_out]
     if not inside:
@@ -73,17 +73,17 @@ def split_sources(samples: Samples, sources: int = 10) -> tuple[Samples, ...]:
 
 def keep_classes(samples: Samples, labels: Sequence[Label]) -> Samples:
     """The samples of some classes only, in the order of the data; classes are numbered as in `labels`."""
-    places = [_place(samples, label) for label in labels]
-    if len(set(places)) < len(places):
+    indices = [_index_of(samples, label) for label in labels]
+    if len(set(indices)) < len(indices):
         raise DataError(f"a class is named twice in {list(labels)}")
-    new_place = np.full(samples.num_classes, -1)
-    new_place[places] = np.arange(len(places))
-    kept = samples.take(np.isin(samples.y, places))
-    return replace(kept, y=new_place[kept.y], classes=tuple(samples.classes[place] for place in places))
+    new_index = np.full(samples.num_classes, -1)
+    new_index[indices] = np.arange(len(indices))
+    kept = samples.take(np.isin(samples.y, indices))
+    return replace(kept, y=new_index[kept.y], classes=tuple(samples.classes[index] for index in indices))
 
 
 def stratified_choice(y: np.ndarray, count: int, seed: int, *, leave_one: bool = False) -> np.ndarray:
-    """Exactly `count` places of y, every class in proportion to the nearest sample, sorted.
+    """Exactly `count` indices of y, every class in proportion to the nearest sample, sorted.
 
     The rounding is by largest remainder, ties drawn at random. With `leave_one` no class that has samples
     is taken whole, and `count` shrinks where that makes it impossible.
@@ -94,12 +94,12 @@ def stratified_choice(y: np.ndarray, count: int, seed: int, *, leave_one: bool =
         return np.empty(0, dtype=np.int64)
     rng = np.random.default_rng(seed)
     _, group, sizes = np.unique(y, return_inverse=True, return_counts=True)
-    room = sizes - leave_one
+    most = sizes - leave_one
     share = sizes * (count / len(y))
-    take = np.minimum(np.floor(share).astype(np.int64), room)
+    take = np.minimum(np.floor(share).astype(np.int64), most)
     by_remainder = np.lexsort((rng.random(len(sizes)), take - share))
-    while take.sum() < min(count, room.sum()):
-        open_groups = [place for place in by_remainder if take[place] < room[place]]
+    while take.sum() < min(count, most.sum()):
+        open_groups = [index for index in by_remainder if take[index] < most[index]]
         take[open_groups[: count - take.sum()]] += 1
     shuffled = rng.permutation(len(y))
     by_group = shuffled[np.argsort(group[shuffled], kind="stable")]
@@ -107,7 +107,7 @@ def stratified_choice(y: np.ndarray, count: int, seed: int, *, leave_one: bool =
     return np.sort(by_group[rank < np.repeat(take, sizes)])
 
 
-def _place(samples: Samples, label: Label) -> int:
+def _index_of(samples: Samples, label: Label) -> int:
     """Where a label stands among the classes."""
     if label not in samples.classes:
         known = ", ".join(str(other) for other in samples.classes[:10])

@@ -47,7 +47,7 @@ def apply_decisions(
     """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
 
     `decisions` is the CSV that the report downloads; None decides nothing, so that `suspects` rules alone.
-    `link` makes hard links in the place of copied images.
+    `link` makes hard links instead of copied images.
     """
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
@@ -71,8 +71,8 @@ def apply_decisions(
         "kept": kept,
         "dropped": len(change.keep) - kept,
         "relabelled": sum(
-            keep and row != place
-            for place, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
+            keep and row != index
+            for index, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
         ),
         "decisions": len(found),
         "suspects": suspects,
@@ -129,29 +129,29 @@ def _bare(name: str) -> str:
 
 def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> Change:
     """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
-    place_of = {name: place for place, name in enumerate(recorded.ids)}
+    index_of = {name: index for index, name in enumerate(recorded.ids)}
     bearer: dict[str, int] = {}
-    for place, label in enumerate(recorded.labels):
-        bearer.setdefault(label, place)
+    for index, label in enumerate(recorded.labels):
+        bearer.setdefault(label, index)
     keep = [True] * len(recorded.ids)
     label_of = list(range(len(recorded.ids)))
 
     def relabel(name: str, label: str) -> None:
-        place = place_of[name]
-        if recorded.labels[place] != label:
-            label_of[place] = bearer[label]
+        index = index_of[name]
+        if recorded.labels[index] != label:
+            label_of[index] = bearer[label]
 
     decided = {decision.id for decision in decisions}
     for name, suggested in recorded.suspects.items():
         if name in decided or suspects == "keep":
             continue
         if suspects == "drop" or suggested is None:
-            keep[place_of[name]] = False
+            keep[index_of[name]] = False
         else:
             relabel(name, suggested)
     for decision in decisions:
         if decision.decision == "drop":
-            keep[place_of[decision.id]] = False
+            keep[index_of[decision.id]] = False
         elif decision.decision == "relabel":
             label = str(decision.label)
             if label not in bearer:
@@ -177,7 +177,7 @@ def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> 
             f"{target} is the data itself, which is never written over; name another with --out"
         )
     if data.is_dir() and target.absolute().is_relative_to(data.absolute()):
-        raise SettingsError(f"{target} lies inside the data, {data}; name a place outside with --out")
+        raise SettingsError(f"{target} lies inside the data, {data}; name one outside with --out")
     if target.exists() and not overwrite:
         raise SettingsError(
             f"{target} exists already; name another with --out, or replace it with --overwrite"

@@ -128,9 +128,9 @@ def augment_rows(
     return images[rows[:, None, None], _reflect(row, height)[:, :, None], _reflect(column, width)[:, None, :]]
 
 
-def _reflect(place: Tensor, size: int) -> Tensor:
+def _reflect(position: Tensor, size: int) -> Tensor:
     """Places outside 0 .. size - 1 mirrored back in, the edge itself not repeated."""
-    return size - 1 - (size - 1 - place.abs()).abs()
+    return size - 1 - (size - 1 - position.abs()).abs()
 
 
 def check_image_shape(shape: Sequence[int]) -> None:

@@ -38,7 +38,7 @@ class Batch:
     target: Tensor
     """(N,) given labels."""
     index: Tensor
-    """(N,) places in the training set."""
+    """(N,) indices in the training set."""
 
 
 class BatchSource(Protocol):
@@ -176,7 +176,7 @@ class ArrayBatches:
 
 
 class StackBatches:
-    """Batches for several models side by side: inputs (models, N, D), labels and places laid end to end.
+    """Batches for several models side by side: inputs (models, N, D), labels and indices laid end to end.
 
     For one model alone inputs are (N, D), as they are for any network.
     Places run through models x num_samples: sample i of model g is g * num_samples + i.
@@ -228,14 +228,16 @@ class StackBatches:
             for begin, end, size in ((0, whole, self.batch_size), (whole, count, count - whole)):
                 if begin == end:
                     continue
-                places = index[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1, models * size)
+                indices = (
+                    index[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1, models * size)
+                )
                 taken = rows[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1)
-                inputs = self.x.index_select(0, taken if self.shared else places.reshape(-1))
-                target = self.targets.index_select(0, places.reshape(-1))
+                inputs = self.x.index_select(0, taken if self.shared else indices.reshape(-1))
+                target = self.targets.index_select(0, indices.reshape(-1))
                 shape = (models, size) if models > 1 else (size,)
                 yield from map(
                     Batch,
                     inputs.view(-1, *shape, self.x.shape[1]).unbind(0),
                     target.view(-1, models * size).unbind(0),
-                    places.unbind(0),
+                    indices.unbind(0),
                 )

@@ -25,7 +25,7 @@ _LABELS_READ = 64
 """Items read at most to see whether a dataset's list of labels can be believed."""
 
 
-class _Rows(Dataset[Any]):
+class _RowDataset(Dataset[Any]):
     """Samples of an array, a batch at a time."""
 
     def __init__(self, x: Any, y: Tensor) -> None:
@@ -41,7 +41,7 @@ class _Rows(Dataset[Any]):
 
 
 class _Indexed(Dataset[Any]):
-    """Another dataset whose items come with their place."""
+    """Another dataset whose items come with their index."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -49,12 +49,12 @@ class _Indexed(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, place: int) -> tuple[int, Any]:
-        return int(place), self.dataset[place]
+    def __getitem__(self, index: int) -> tuple[int, Any]:
+        return int(index), self.dataset[index]
 
 
 class _IndexedCollate:
-    """Collates the items as the user's loader would, and adds their places."""
+    """Collates the items as the user's loader would, and adds their indices."""
 
     def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
         self.collate = collate
@@ -63,7 +63,7 @@ class _IndexedCollate:
         batch = self.collate([item for _, item in items])
         x, y, index = split_item(batch)
         if index is None:
-            index = torch.tensor([place for place, _ in items])
+            index = torch.tensor([index for index, _ in items])
         return x, y, index
 
 
@@ -118,14 +118,14 @@ class _Streamed:
     def _to_device(self, x: Any, y: Any, index: Any, epoch: int) -> Batch:
         x, y, index = torch.as_tensor(x), torch.as_tensor(y), torch.as_tensor(index)
         inputs = x.to(self.device, non_blocking=True)
-        place = index.to(self.device, non_blocking=True)
+        index = index.to(self.device, non_blocking=True)
         target = y.to(self.device, non_blocking=True).long()
         if self.preparation.images:
             rows = torch.arange(len(inputs), device=self.device)
-            inputs = self.preparation.train(as_nhwc(inputs), rows, place, epoch)
+            inputs = self.preparation.train(as_nhwc(inputs), rows, index, epoch)
         elif inputs.is_floating_point() or inputs.dtype == torch.uint8:
             inputs = self.preparation.finish(inputs)
-        return Batch(inputs, target, place)
+        return Batch(inputs, target, index)
 
 
 class StreamBatches(_Streamed):
@@ -152,7 +152,7 @@ class StreamBatches(_Streamed):
     def from_arrays(cls, x: Any, y: Tensor, **options: Any) -> StreamBatches:
         """Stream the rows of an array (also a memory map) that stays on the host."""
         check_lengths(x, y)
-        return cls(_Rows(x, y), targets=y, **options)
+        return cls(_RowDataset(x, y), targets=y, **options)
 
     @property
     def steps(self) -> int:
@@ -161,7 +161,7 @@ class StreamBatches(_Streamed):
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on; samples before it are not read."""
-        direct = isinstance(self.dataset, _Rows)
+        direct = isinstance(self.dataset, _RowDataset)
         loader: DataLoader[Any] = DataLoader(
             self.dataset if direct else _Indexed(self.dataset),
             batch_sampler=_OrderedBatches(self.order(epoch), self.ends, start),
@@ -214,7 +214,7 @@ class LoaderBatches(_Streamed):
         self.targets = targets.to(device)
 
     def _indexed(self, loader: Iterable[Any]) -> Iterable[Any]:
-        """The same loader with places added, where its dataset is map-style."""
+        """The same loader with indices added, where its dataset is map-style."""
         if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
             return loader
         if loader.batch_sampler is None:
@@ -233,7 +233,7 @@ class LoaderBatches(_Streamed):
 
     def _first_pass(self) -> tuple[Tensor, list[int]]:
         """The labels, which methods must know before they start, and the sizes of the batches."""
-        places, labels, sizes = [], [], []
+        indices, labels, sizes = [], [], []
         count = 0
         self._seed()
         for item in self.loader:
@@ -242,7 +242,7 @@ class LoaderBatches(_Streamed):
             if index is None:
                 self.counted = True
                 index = torch.arange(count, count + len(y))
-            places.append(torch.as_tensor(index).long())
+            indices.append(torch.as_tensor(index).long())
             labels.append(y)
             sizes.append(len(y))
             count += len(y)
@@ -254,7 +254,7 @@ class LoaderBatches(_Streamed):
                 " the history is right only if every epoch gives them in the same order",
                 stacklevel=5,
             )
-        index = torch.cat(places)
+        index = torch.cat(indices)
         targets = torch.zeros(int(index.max()) + 1, dtype=torch.int64)
         seen = torch.zeros(len(targets), dtype=torch.bool)
         targets[index], seen[index] = torch.cat(labels), True
@@ -330,7 +330,7 @@ def _borne(dataset: Any, listed: Tensor) -> bool:
     """
     _, first = np.unique(listed.numpy(), return_index=True)
     some = first[:: -(-len(first) // _LABELS_READ)] if len(first) else first
-    return all(int(split_item(dataset[int(place)])[1]) == int(listed[place]) for place in some)
+    return all(int(split_item(dataset[int(index)])[1]) == int(listed[index]) for index in some)
 
 
 class _LabelsOnly(Dataset[Any]):
@@ -342,5 +342,5 @@ class _LabelsOnly(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, place: int) -> Any:
-        return split_item(self.dataset[place])[1]
+    def __getitem__(self, index: int) -> Any:
+        return split_item(self.dataset[index])[1]

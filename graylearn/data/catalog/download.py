@@ -224,7 +224,7 @@ class _Transfer:
 
 def unpack(archive: Path, member: str) -> Path:
     """Unpack a tar archive that holds the folder `member` beside it, whole or not at all."""
-    place = archive.parent / member
+    target = archive.parent / member
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".unpack-") as temporary:
         try:
             with tarfile.open(archive) as tar:
@@ -234,9 +234,9 @@ def unpack(archive: Path, member: str) -> Path:
         inside = Path(temporary) / member
         if not inside.is_dir():
             raise DataError(f"{archive} does not hold the folder {member}")
-        shutil.rmtree(place, ignore_errors=True)
-        inside.rename(place)
-    return place
+        shutil.rmtree(target, ignore_errors=True)
+        inside.rename(target)
+    return target
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
@@ -245,15 +245,15 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
     `TarFile.extractall` has a filter for that only since Python 3.11.4.
     """
     for member in tar:
-        place = (folder / member.name).resolve()
+        target = (folder / member.name).resolve()
         content = tar.extractfile(member) if member.isfile() else None
-        if not place.is_relative_to(folder) or not (content or member.isdir()):
+        if not target.is_relative_to(folder) or not (content or member.isdir()):
             raise tarfile.ExtractError(f"{member.name} is no file or folder inside it")
         if content is None:
-            place.mkdir(parents=True, exist_ok=True)
+            target.mkdir(parents=True, exist_ok=True)
             continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with content, place.open("wb") as file:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with content, target.open("wb") as file:
             shutil.copyfileobj(content, file)
 
 

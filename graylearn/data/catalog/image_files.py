@@ -55,7 +55,7 @@ def _read_mini(folder: Path, size: int, part: Part) -> Samples:
     in_test = np.zeros(len(y), dtype=bool)
     in_test[stratified_choice(y, round(len(y) / 6), seed=0)] = True
     chosen = np.flatnonzero(in_test == (part == "test"))
-    return _samples(folder, [pictures[place][0] for place in chosen], y[chosen], classes, size)
+    return _samples(folder, [pictures[index][0] for index in chosen], y[chosen], classes, size)
 
 
 def _listed(folder: Path) -> Labelled:
@@ -90,7 +90,7 @@ def _read_tiny(folder: Path, size: int, part: Part) -> Samples:
     words = _tabbed(folder / "words.txt")
     names = {row[0]: row[1] for row in words if len(row) > 1}
     wnids = tuple(sorted(row[0] for row in _tabbed(folder / "wnids.txt") if row[0]))
-    place = {wnid: number for number, wnid in enumerate(wnids)}
+    index_of = {wnid: number for number, wnid in enumerate(wnids)}
     if part == "train":
         pictures = [(p, wnid) for wnid in wnids for p in _pictures(folder / "train" / wnid / "images")]
     else:
@@ -98,7 +98,7 @@ def _read_tiny(folder: Path, size: int, part: Part) -> Samples:
         pictures = [(folder / "val" / "images" / row[0], row[1]) for row in annotations if len(row) > 1]
     if strange := {wnid for _, wnid in pictures} - set(wnids):
         raise DataError(f"{folder} has pictures of {min(strange)}, which wnids.txt does not list")
-    y = np.array([place[wnid] for _, wnid in pictures], dtype=np.int64)
+    y = np.array([index_of[wnid] for _, wnid in pictures], dtype=np.int64)
     classes = tuple(names.get(wnid, wnid) for wnid in wnids)
     if len(set(classes)) < len(classes):  # two classes of one name: tell them apart
         classes = tuple(f"{names.get(wnid, '')} ({wnid})" for wnid in wnids)

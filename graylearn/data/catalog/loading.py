@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -23,35 +23,26 @@ PICTURE_SIZE = 32
 
 
 @dataclass(frozen=True)
-class DatasetStatus:
+class DatasetStatus(Entry):
     """One row of the list of datasets: what it is, and whether it is here."""
 
-    name: str
-    """What `load` calls it."""
-    title: str
-    """What people call it."""
-    kind: str
-    """"image" or "table"."""
-    n: int
-    """Samples in the published files."""
-    classes: int
-    """Classes in the published files."""
-    present: bool
+    present: bool = False
     """Whether `load` finds it."""
-    form: str | None
+    form: str | None = None
     """"published", "npz" or "scikit-learn"; None where it is missing."""
-    where: str | None
+    where: str | None = None
     """The file or folder it is read from; None where it is missing or inside scikit-learn."""
-    size: int | None
-    """Bytes of the published files, about; None where copies differ."""
-    licence: str
-    """On what terms it may be used."""
-    source: str
-    """Where it comes from."""
-    downloadable: bool
-    """Whether `download` can fetch it."""
-    needs: str
-    """The files to put into the data folder."""
+
+    @property
+    def needs(self) -> str:
+        """The files to put into the data folder."""
+        files = ", ".join(self.files)
+        return f"{files} or {self.name}.npz" if self.kind == "image" else files
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as `graylearn datasets --json` prints it."""
+        names = "name title kind n classes present form where size licence source downloadable needs"
+        return {name: getattr(self, name) for name in names.split()}
 
 
 @overload
@@ -145,34 +136,18 @@ def _find(entry: Entry, finder: Finder, size: int) -> ImageFiles | TableFiles | 
     )
 
 
-def _needs(entry: Entry) -> str:
-    files = ", ".join(entry.files)
-    return f"{files} or {entry.name}.npz" if entry.kind == "image" else files
-
-
 def _missing(entry: Entry, root: Path | None) -> str:
     if root is None:
         return f"{entry.title} is not found: {NO_FOLDER}"
     how = "download it" if entry.downloadable else f"get it at {entry.source}"
-    return f"{entry.title} is not in {root}: it needs {_needs(entry)}; {how}"
+    return f"{entry.title} is not in {root}: it needs {_status(entry, None).needs}; {how}"
 
 
 def _status(entry: Entry, found: ImageFiles | TableFiles | None) -> DatasetStatus:
-    return DatasetStatus(
-        name=entry.name,
-        title=entry.title,
-        kind=entry.kind,
-        n=entry.n,
-        classes=entry.classes,
-        present=found is not None,
-        form=found.form if found else None,
-        where=str(found.where) if found and found.where else None,
-        size=entry.size,
-        licence=entry.licence,
-        source=entry.source,
-        downloadable=entry.downloadable,
-        needs=_needs(entry),
-    )
+    if found is None:
+        return DatasetStatus(**vars(entry))
+    where = str(found.where) if found.where else None
+    return DatasetStatus(**vars(entry), present=True, form=found.form, where=where)
 
 
 def _join(train: Samples, test: Samples) -> Samples:

@@ -98,8 +98,8 @@ class EfficientNetLite0(nn.Module):
         self._bn0 = _norm(channels)
         blocks = []
         for stage in _STAGES:
-            for place in range(stage.repeats):
-                stride = stage.stride if place == 0 else 1
+            for index in range(stage.repeats):
+                stride = stage.stride if index == 0 else 1
                 blocks.append(_Block(channels, stage.out_channels, stage.kernel, stride, stage.expand))
                 channels = stage.out_channels
         self._blocks = nn.ModuleList(blocks)

@@ -88,13 +88,13 @@ def embed_text(
     def compute() -> np.ndarray:
         encode = _text_encoder(model, _device(device))
         # Texts of like length share a batch, so that little of it is padding.
-        order = sorted(range(len(lines)), key=lambda place: len(lines[place]))
+        order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
         parts = []
         with progress_bar(f"Embedding texts with {model}", len(lines)) as advance:
             for start in range(0, len(lines), batch_size):
-                places = order[start : start + batch_size]
-                parts.append(encode([lines[place] for place in places]))
-                advance(len(places))
+                indices = order[start : start + batch_size]
+                parts.append(encode([lines[index] for index in indices]))
+                advance(len(indices))
         return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
 
     chunks = (len(raw).to_bytes(8, "little") + raw for raw in (line.encode("utf-8") for line in lines))
@@ -216,9 +216,9 @@ def _checked_texts(texts: Any) -> list[str]:
     lines = list(texts)
     if not lines:
         raise DataError("texts is empty; there is nothing to embed")
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if not isinstance(line, str):
-            raise DataError(f"text {place} is {type(line).__name__}; expected str")
+            raise DataError(f"text {index} is {type(line).__name__}; expected str")
     return lines
 
 

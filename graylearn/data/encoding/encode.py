@@ -131,7 +131,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         for name, plan in self.categories_.items():
             names += [f"{name}={value}" for value in plan["values"]]
             names += [f"{name} is other"] * plan["other"] + [f"{name} is missing"] * plan["missing"]
-            names += [f"{name} letters {place}" for place in range(_HASHED)] * plan["hashed"]
+            names += [f"{name} letters {index}" for index in range(_HASHED)] * plan["hashed"]
         return np.array(names, dtype=object)
 
     def to_json(self) -> dict[str, Any]:
@@ -212,11 +212,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             scaler = RobustScaler(unit_variance=True).fit(matrix[:, scaled])
             center[scaled] = scaler.center_
             scale[scaled] = scaler.scale_
-        for place in np.flatnonzero(scaled):
-            column = matrix[~missing[:, place], place]
-            away = np.abs(column - center[place])
+        for index in np.flatnonzero(scaled):
+            column = matrix[~missing[:, index], index]
+            away = np.abs(column - center[index])
             if 2 * np.count_nonzero(away) <= len(away):  # half are the median: the spread is that of the rest
-                scale[place] = np.median(away[away > 0])
+                scale[index] = np.median(away[away > 0])
         some_missing = missing.any(axis=0) & ~missing.all(axis=0)
         numbers = {"center": center, "scale": scale, "kept": kept, "missing": some_missing}
         # Columns that are constant throughout are forgotten, so that new data need not have them.
@@ -255,11 +255,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if len(plain) == len(self.kinds_):
             matrix = numbers
         else:
-            place_of = {name: place for place, name in enumerate(plain)}
+            index_of = {name: index for index, name in enumerate(plain)}
             parts = []
             for name, (kind, writing) in split.items():
                 if kind == "number":
-                    parts.append(numbers[:, [place_of[name]]])
+                    parts.append(numbers[:, [index_of[name]]])
                 elif kind == "bool":
                     parts.append(as_bools(frame[name], name)[:, None])
                 elif kind == "date":
@@ -284,11 +284,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _with_indicator(self) -> list[tuple[str, bool]]:
         """(name, whether a feature says it is missing) of each column of the matrix; a date says so once."""
-        result, place = [], 0
+        result, index = [], 0
         for name, width in zip(self.kinds_, self._widths(), strict=True):
             for part in range(width):
-                result.append((name, bool(self.numbers_["missing"][place]) and part == 0))
-                place += 1
+                result.append((name, bool(self.numbers_["missing"][index]) and part == 0))
+                index += 1
         return result
 
     def _fit_category(self, name: str, words: np.ndarray) -> None:
@@ -342,7 +342,7 @@ def _as_frame(X: Any) -> pd.DataFrame:
     X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(f"expected a table of rows and columns, not an array of shape {X.shape}")
-    return pd.DataFrame(X, columns=[str(place) for place in range(X.shape[1])])
+    return pd.DataFrame(X, columns=[str(index) for index in range(X.shape[1])])
 
 
 def _checksum(content: Any) -> str:

@@ -124,7 +124,7 @@ def date_writing(values: pd.Series) -> str | None:
     if np.bincount(codes)[fits].sum() < MOSTLY * len(values):
         return None
     marks = {match[2] for match in matches if match}
-    first, second = (np.array([int(match[place]) for match in matches if match]) for place in (1, 3))
+    first, second = (np.array([int(match[part]) for match in matches if match]) for part in (1, 3))
     if marks == {"."}:
         return "d.m.y" if (second <= 12).mean() >= MOSTLY else None
     if marks != {"/"} or (first > 12).any() == (second > 12).any():

@@ -39,7 +39,7 @@ class CachedImages:
     images: np.ndarray
     """(M, size, size, 3) uint8, memory-mapped and read-only."""
     kept: np.ndarray
-    """(M,) int64: the place of each image among the given paths."""
+    """(M,) int64: the index of each image among the given paths."""
     failed: tuple[tuple[Path, str], ...]
     """(path, reason) of each file that could not be read."""
 
@@ -118,8 +118,8 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
         with pixels.open("wb") as file:
             file.truncate(len(files) * size * size * CHANNELS)
         results = decode_all(files, size, pixels, workers, "Decoding images")
-        failed = [(place, reason) for place, (_, reason) in enumerate(results) if reason is not None]
-        _close_gaps(pixels, [place for place, _ in failed], len(files), size)
+        failed = [(index, reason) for index, (_, reason) in enumerate(results) if reason is not None]
+        _close_gaps(pixels, [index for index, _ in failed], len(files), size)
         meta = {"format": _FORMAT, "size": size, "count": len(files), "failed": failed}
         (partial / _META).write_text(json.dumps(meta))
         for path in (pixels, partial / _META):
@@ -141,8 +141,8 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
 
 
 def _open(entry: Path, files: list[Path], size: int, on_error: str) -> CachedImages:
-    failed_places = json.loads((entry / _META).read_text())["failed"]
-    failed = tuple((files[place], reason) for place, reason in failed_places)
+    failed_indices = json.loads((entry / _META).read_text())["failed"]
+    failed = tuple((files[index], reason) for index, reason in failed_indices)
     if failed and on_error == "stop":
         shown = "; ".join(f"{path} ({reason})" for path, reason in failed[:20])
         more = f"; and {len(failed) - 20} more" if len(failed) > 20 else ""
@@ -154,7 +154,7 @@ def _open(entry: Path, files: list[Path], size: int, on_error: str) -> CachedIma
         raise DataError(
             f"none of the {len(files)} images can be read; the first is {failed[0][0]} ({failed[0][1]})"
         )
-    kept = np.setdiff1d(np.arange(len(files)), [place for place, _ in failed_places]).astype(np.int64)
+    kept = np.setdiff1d(np.arange(len(files)), [index for index, _ in failed_indices]).astype(np.int64)
     shape = (len(kept), size, size, CHANNELS)
     return CachedImages(np.memmap(entry / _PIXELS, np.uint8, "r", shape=shape), kept, failed)
 
@@ -208,11 +208,11 @@ def _close_gaps(pixels: Path, gaps: list[int], count: int, size: int) -> None:
     nbytes, missing = size * size * CHANNELS, set(gaps)
     with pixels.open("r+b") as file:
         target = 0
-        for place in range(count):
-            if place in missing:
+        for index in range(count):
+            if index in missing:
                 continue
-            if place != target:
-                file.seek(place * nbytes)
+            if index != target:
+                file.seek(index * nbytes)
                 image = file.read(nbytes)
                 file.seek(target * nbytes)
                 file.write(image)

@@ -18,11 +18,12 @@ MAY_IMPORT = {
     "lazy": set(),
     "options": {"errors"},
     "extras": {"errors"},
+    "paths": {"errors"},
     "losses": {"errors"},
     "nets": {"errors"},
     "metrics": {"errors", "losses"},
     "theory": {"errors", "losses"},
-    "data": {"errors", "extras"},
+    "data": {"errors", "extras", "paths"},
     "methods": {"errors", "losses"},
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
@@ -32,7 +33,7 @@ MAY_IMPORT["audit"].add("options")
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator"}
 MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report", "lazy"}
-MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs"}
+MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs", "paths"}
 
 
 def room(path: Path) -> str:

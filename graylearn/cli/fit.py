@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.errors import DataError
+from graylearn.paths import existing
 from graylearn.runs.settings import Measuring, read_settings, settings_from
 
 
@@ -80,8 +80,8 @@ def _run(
     }
     chosen = settings_from(values | flags_given | {"command": command}, "the command line")
     for named in (chosen.data, chosen.test):
-        if named and not Path(named).exists():  # said before the seconds that torch takes to import
-            raise DataError(f"{named} does not exist")
+        if named:
+            existing(named)  # said before the seconds that torch takes to import
     from graylearn.cli.show import show_run
     from graylearn.runs import RunProgress, run
 

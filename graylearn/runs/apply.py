@@ -168,9 +168,11 @@ def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> C
 
 
 def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> None:
-    if not FORMATS[source.form].may_become(data, target):
+    form = FORMATS[source.form]
+    if not form.may_become(data, target):
+        ending = suffix_of(data) or form.suffixes[0]
         raise SettingsError(
-            f"{target} would be of the form of {data.name}: let its name end in {suffix_of(data)!r} too"
+            f"{target} would be of the form of {data.name}: let its name end in {ending!r} too"
         )
     if same_file(target, data) or target.absolute() == data.absolute():
         raise SettingsError(

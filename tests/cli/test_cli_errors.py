@@ -20,6 +20,10 @@ def folder(tmp_path):
     (tmp_path / "nested.jsonl").write_text('{"a": [1, 2], "b": 1, "label": "x"}\n' * 3)
     (tmp_path / "bad.toml").write_text("epocs = 3\n")
     (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "renamed.csv").write_bytes(b"PK\x03\x04")
+    (tmp_path / "cp1252.csv").write_bytes(b"a,label\n\x93b\x94,x\n")
+    (tmp_path / "some.csv").write_text("a,label\n1,x\n2,\n3,y\n")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
     return tmp_path
@@ -30,6 +34,12 @@ def test_errors_usage_and_help(folder):
     cases = [
         (["fit", "absent.csv", *out], 1, "absent.csv does not exist"),
         (["fit", "data.xlsx", *out], 1, "data.xlsx does not exist"),
+        (["fit", "-", *out], 1, "standard input is not read: save the data to a file"),
+        (["fit", "https://a.org/b.csv", *out], 1, "an address, is not read"),
+        (["fit", "list.json", *out], 1, "list.json is empty"),
+        (["fit", "renamed.csv", *out], 1, "is not text but a spreadsheet"),
+        (["fit", "cp1252.csv", *out], 1, "pass --encoding cp1252"),
+        (["fit", "some.csv", *out], 1, "pass --missing-labels skip to leave those rows out"),
         (["fit", "sheet.xlsx", *out], 1, "sheet.xlsx is a spreadsheet, which is not read: save it as CSV"),
         (["fit", "data.csv", "--label", "colour", *out], 1, "no column 'colour'"),
         (["audit", "both.csv", *out], 1, "both 'label' and 'target' could be the label"),

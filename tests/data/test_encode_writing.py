@@ -156,6 +156,8 @@ DAYS = pd.Series(pd.date_range("2020-01-01", periods=60, freq="41h"))
         ("%d.%m.%Y %H:%M", "date d.m.y"),
         ("%d/%m/%Y", "date d/m/y"),
         ("%m/%d/%Y", "date m/d/y"),
+        ("%Y/%m/%d", "date y/m/d"),
+        ("%Y.%m.%d %H:%M", "date y.m.d"),
     ],
 )
 def test_dates_in_text(form, kind):
@@ -200,3 +202,11 @@ def test_numbers_and_dates_that_cannot_be_read_are_no_ids_all_the_same(text):
     with warnings.catch_warnings():
         warnings.simplefilter("error", IdLikeColumnWarning)
         assert TableEncoder().fit(pd.DataFrame({"a": text})).kinds_ == {"a": "category"}
+
+
+def test_decimal_commas_are_numbers_where_they_cannot_be_two():
+    texts = [f"{n},{n % 90 + 10}" for n in range(30, 60)]
+    assert fitted([*texts, "-", "-"]).kinds_ == {"a": "number 1.234,5"}
+    numbers = [float(text.replace(",", ".")) for text in texts]
+    np.testing.assert_array_equal(*features(texts, numbers))
+    assert fitted(["0,125", "1,250", "12,375"]).kinds_ == {"a": "number 1.234,5"}

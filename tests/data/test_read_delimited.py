@@ -397,3 +397,59 @@ def test_unknown_files(csv, tmp_path):
         read(csv("a", "a.doc"))
     with pytest.raises(DataError, match="a spreadsheet, which is not read: save it as CSV"):
         read(csv("a", "a.xlsx"))
+
+
+@pytest.mark.parametrize("sign", ["37,2", "37,22"])
+def test_the_decimal_mark_is_found_in_all_of_a_column(csv, sign):
+    text = f"a;b;label\n3;1;x\n-;2;y\n{sign};3;x\n;4;y\n1,5e1;5;x\n"
+    samples = read(csv(text))
+    expected = [3.0, np.nan, float(sign.replace(",", ".")), np.nan, 15.0]
+    np.testing.assert_array_equal(samples.x["a"], expected)
+    assert read(csv("a;label\n0;x\n1;y\n0,5;x\n")).x["a"].tolist() == [0.0, 1.0, 0.5]
+    assert read(csv("a;label\n0;x\n1;y\n"), decimal=",").x["a"].tolist() == [0, 1]
+    told = read(csv("a;label\n1,234;x\n2;y\n"), decimal=".")
+    assert told.x["a"].tolist() == ["1,234", "2"], "what was told is not looked for"
+
+
+def test_bytes_of_windows_are_told_from_those_of_latin1(csv):
+    with pytest.raises(DataError, match="byte 0x93 is not utf-8; pass encoding='cp1252' or whichever"):
+        read(csv(b"a,label\n\x93quoted\x94,x\n2,y\n"))
+    with pytest.raises(DataError, match="byte 0x81 is not utf-8; pass encoding='latin-1'"):
+        read(csv(b"a,label\n\x81,x\n2,y\n"))
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        (b"PK\x03\x04", "is not text but a spreadsheet or a zip archive: save it as CSV"),
+        (b"\xd0\xcf\x11\xe0", "is not text but an old spreadsheet"),
+        (b"PAR1", r"is not text but a Parquet file: let its name end in \.parquet"),
+        (b"\x1f\x8b", r"compressed by gzip: let its name end in \.gz"),
+    ],
+)
+def test_files_that_only_bear_the_name_say_what_they_are(csv, start, told):
+    with pytest.raises(DataError, match=told):
+        read(csv(start + b"\x14\x00\x06\x00,\n"))
+
+
+def test_what_is_no_file(tmp_path):
+    with pytest.raises(DataError, match="standard input is not read: save the data to a file"):
+        read("-")
+    with pytest.raises(DataError, match=r"https://example\.org/a\.csv, an address, is not read"):
+        read("https://example.org/a.csv")
+
+
+def test_rows_without_a_label_can_be_skipped(csv):
+    path = csv("a,b,label\n1,red,x\n2,blue,\n3,red,y\n4,blue,  \n5,red,x\n")
+    with pytest.raises(
+        DataError, match="fill them in, or pass missing_labels='skip' to leave those rows out"
+    ):
+        read(path)
+    samples = read(path, missing_labels="skip")
+    assert samples.ids.tolist() == [2, 4, 6]
+    assert samples.x["a"].tolist() == [1, 3, 5]
+    assert samples.y.tolist() == [0, 1, 0]
+    numbers = csv("a,label\n1,007\n2,\n3,8\n", "numbers.csv")
+    assert read(numbers, missing_labels="skip").classes == ("007", "8")
+    with pytest.raises(DataError, match="every label is missing"):
+        read(csv("a,label\n1,\n2,\n"), missing_labels="skip")

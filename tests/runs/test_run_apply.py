@@ -334,3 +334,26 @@ def test_nothing_is_written_inside_the_images(tmp_path, finished, photos):
     run = finished(photos, features="pixels", size=8)
     with pytest.raises(SettingsError, match="lies inside the data"):
         apply_decisions(run, None, photos / "clean", suspects="drop")
+
+
+def test_rows_without_a_label_shift_nobody_and_go(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,\n3,y\n4,x\n")
+    run = finished(data, missing_labels="skip")
+    apply_decisions(run, decide(tmp_path, "4,relabel,x"), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "a,label\n1,x\n3,x\n4,x\n"
+
+
+def test_a_folder_of_parquet_files_becomes_one_file(tmp_path, finished):
+    data = tmp_path / "parts"
+    data.mkdir()
+    for part in range(2):
+        pd.DataFrame({"a": [part, part + 5], "label": ["x", "y"]}).to_parquet(data / f"{part}.parquet")
+    run = finished(data)
+    with pytest.raises(SettingsError, match=r"let its name end in '\.parquet' too"):
+        apply_decisions(run, None, tmp_path / "clean", suspects="drop")
+    apply_decisions(run, decide(tmp_path, "2,drop,"), tmp_path / "c.parquet")
+    assert pd.read_parquet(tmp_path / "c.parquet")["a"].tolist() == [0, 5, 6]
+    (data / "1.parquet").unlink()
+    with pytest.raises(DataError, match="has changed since it was audited"):
+        apply_decisions(run, None, tmp_path / "d.parquet", suspects="drop")

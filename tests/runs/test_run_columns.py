@@ -1,13 +1,16 @@
 """Which column means what: as told, or as the names leave no doubt; and labels that leave some."""
 
+import json
+
 import pandas as pd
 import pytest
 
 from graylearn.data.columns import find_columns
+from graylearn.data.formats import Origin
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
-from graylearn.runs.prepare import prepare
+from graylearn.runs.prepare import prepare, read_new
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -84,3 +87,29 @@ def test_a_column_of_sentences_alone_is_told(tmp_path, capsys, kind, told):
     path.write_text("review,label\n" + rows)
     prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
     assert ("--text review would learn from what they say" in capsys.readouterr().err) == told
+
+
+def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
+    path, new = tmp_path / "a.csv", tmp_path / "new.csv"
+    path.write_text("a;label\n" + "".join(f"{row};{'xy'[row % 2]}\n" for row in range(9)) + "1,5;x\n")
+    new.write_text("a;label\n0;x\n1;y\n")
+    prepared = prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
+    saved = Origin.from_json(json.loads(json.dumps(prepared.source.to_json())))
+    assert saved == prepared.source
+    assert (saved.decimal, saved.separator) == (",", ";")
+    samples, _ = read_new(new, saved, prepared.encoding, prepared.settings)
+    assert samples.x["a"].tolist() == [0.0, 1.0]
+    new.write_text("a;label\n0;x\n1;y\n-;x\n2,25;y\n")
+    samples, _ = read_new(new, saved, prepared.encoding, prepared.settings)
+    assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
+
+
+def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,label\n" + "".join(f"{row},{('x', 'y', '')[row % 3]}\n" for row in range(30)))
+    with pytest.raises(DataError, match="10 of 30 labels are missing"):
+        prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
+    chosen = RunSettings(data=str(path), missing_labels="skip")
+    prepared = prepare(chosen, tmp_path, RunProgress(quiet=True))
+    assert len(prepared.everything) == 20
+    assert prepared.source.left_out == tuple(range(2, 30, 3))

@@ -195,7 +195,7 @@ def looks_like_id(values: pd.Series, name: str, kind: ColumnKind) -> bool:
 def _date_kind(present: pd.Series, name: str, writing: str) -> ColumnKind:
     """The kind of a column of text that is dates, once that was told."""
     if writing:
-        first = "day" if writing[0] == "d" else "month"
+        first = {"d": "day", "m": "month", "y": "year"}[writing[0]]
         shown = str(present.iloc[0])
         _note(f"column {name!r} is text, read as dates with the {first} first, as in {shown!r}")
         return f"date {writing}"

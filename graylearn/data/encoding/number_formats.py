@@ -1,7 +1,8 @@
 """Numbers and dates that are text because of how people write them: 1,234.56, 1 234 €, 12.5%, 31.12.2024.
 
 A column is read only where one way of writing fits it and no other: 1,234 alone may be a thousand or one and
-a bit, and 03/04/2024 March or April. Codes with leading zeros, versions and addresses fit none.
+a bit, 1,3 one and a bit or two answers, and 03/04/2024 March or April. Codes with leading zeros, versions and
+addresses fit none.
 
 What was found is a short text, which the encoder keeps: "1.234,5 €" or "d.m.y".
 """
@@ -44,15 +45,15 @@ _NUMBER = {".": _number(".", ",' "), ",": _number(",", ".' ")}
 _UNITS = re.compile(_UNIT, re.IGNORECASE)
 _WRITING = re.compile(rf"1([,.])234(?!\1)([,.])5(?: ({_UNIT}))?", re.IGNORECASE)
 _NUMBER_LIKE = re.compile(r"[\d.,' +()/:-]*\d[\d.,' +()/:-]*", re.ASCII)
-_DATE = re.compile(
-    r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?", re.ASCII
-)
+_TIME = r"(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?"
+_DATE = re.compile(rf"(\d{{1,2}})([./])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.ASCII)
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([./])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?", re.ASCII)
 _DATE_LIKE = re.compile(
     r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./](?:\d{1,2}|[a-z]{3,9})[-./](?:\d{4}|\d{2}))(?:[ T,].*)?",
     re.IGNORECASE | re.ASCII,
 )
-DATE_WRITINGS = ("d.m.y", "d/m/y", "m/d/y")
+DATE_WRITINGS = ("d.m.y", "d/m/y", "m/d/y", "y/m/d", "y.m.d")
 
 
 class _Cell(NamedTuple):
@@ -63,7 +64,8 @@ class _Cell(NamedTuple):
     mark: str
     """What parts its thousands; empty where nothing does."""
     groups: int
-    has_fraction: bool
+    decimals: int
+    """Digits behind its decimal mark."""
     has_plus: bool
 
 
@@ -93,7 +95,12 @@ def number_writing(values: pd.Series) -> str | None:
         return None  # 5% and 0.05 may be the same
     has_unit = unit != "" and with_unit >= MOSTLY * fitting
     decimal = _decimal(ways, unit if has_unit else "")
-    if decimal is None or not (has_unit or _is_grouped([cell for cell in ways[decimal] if cell])):
+    if decimal is None:
+        return None
+    read = [cell for cell in ways[decimal] if cell]
+    # 37,22 is a number where 3,2 may be two; with points both are read as any program writes numbers
+    has_decimals = decimal == "," and any(cell.decimals > 1 for cell in read)
+    if not (has_unit or has_decimals or _is_grouped(read)):
         return None
     return ("1,234.5" if decimal == "." else "1.234,5") + (f" {unit}" if unit else "")
 
@@ -116,15 +123,19 @@ def date_writing(values: pd.Series) -> str | None:
     """How a column of text without missing values writes dates: "" for ISO, None where it is no dates."""
     if _worth_a_look(values, _ISO.fullmatch):
         return "" if _share(values, _ISO) >= MOSTLY else None
-    if not _worth_a_look(values, _DATE.fullmatch):
+    pattern = _YEAR_FIRST if _worth_a_look(values, _YEAR_FIRST.fullmatch) else _DATE
+    if not _worth_a_look(values, pattern.fullmatch):
         return None
     codes, texts = pd.factorize(values)
-    matches = [_DATE.fullmatch(text.strip()) for text in texts]
+    matches = [pattern.fullmatch(text.strip()) for text in texts]
     fits = np.array([match is not None for match in matches])
     if np.bincount(codes)[fits].sum() < MOSTLY * len(values):
         return None
     marks = {match[2] for match in matches if match}
     first, second = (np.array([int(match[part]) for match in matches if match]) for part in (1, 3))
+    if pattern is _YEAR_FIRST:  # second is the month
+        mark = marks.pop()
+        return f"y{mark}m{mark}d" if not marks and (second <= 12).mean() >= MOSTLY else None
     if marks == {"."}:
         return "d.m.y" if (second <= 12).mean() >= MOSTLY else None
     if marks != {"/"} or (first > 12).any() == (second > 12).any():
@@ -134,14 +145,15 @@ def date_writing(values: pd.Series) -> str | None:
 
 def as_iso(values: pd.Series, writing: str) -> pd.Series:
     """The dates of a column rewritten as ISO text; what is written otherwise stays as it is."""
+    pattern = _YEAR_FIRST if writing[0] == "y" else _DATE
 
     def rewritten(value: Any) -> Any:
-        match = _DATE.fullmatch(value.strip()) if isinstance(value, str) else None
+        match = pattern.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None or match[2] != writing[1]:
             return value
-        day, month = (match[1], match[3]) if writing[0] == "d" else (match[3], match[1])
+        date = dict(zip(writing[::2], match.group(1, 3, 4), strict=True))
         hour, colon, rest = (match[5] or "00:00").partition(":")
-        return f"{match[4]}-{month:0>2}-{day:0>2}T{hour:0>2}{colon}{rest}"
+        return f"{date['y']}-{date['m']:0>2}-{date['d']:0>2}T{hour:0>2}{colon}{rest}"
 
     return values.astype(object).map(rewritten, na_action="ignore")
 
@@ -188,7 +200,7 @@ def _cell(text: str, decimal: str) -> _Cell | None:
         (before or after or "").upper(),
         mark or "",
         digits.count(mark) if mark else 0,
-        bool(fraction),
+        len(fraction or ".") - 1,
         "+" in (sign, inner),
     )
 
@@ -210,7 +222,7 @@ def _decimal(ways: dict[str, list[_Cell | None]], unit: str) -> str | None:
     read = {decimal: [cell and cell.value for cell in cells] for decimal, cells in ways.items()}
     if len(ways) == 1 or read["."] == read[","]:
         return next(iter(ways))
-    whole = [mark for mark, cells in ways.items() if not any(cell and cell.has_fraction for cell in cells)]
+    whole = [mark for mark, cells in ways.items() if not any(cell and cell.decimals for cell in cells)]
     if unit == "%":
         return "." if whole == [","] else None  # 12.345%, as without the sign
     return whole[0] if unit and len(whole) == 1 else None  # money has no three decimals
@@ -219,7 +231,7 @@ def _decimal(ways: dict[str, list[_Cell | None]], unit: str) -> str | None:
 def _is_grouped(cells: list[_Cell]) -> bool:
     """Whether parted thousands, and not only something like them, show that these are numbers."""
     marks = {cell.mark for cell in cells} - {""}
-    if any(cell.has_fraction for cell in cells) or not marks & {".", " "}:
+    if any(cell.decimals for cell in cells) or not marks & {".", " "}:
         return bool(marks)
     # Telephone numbers and addresses come in groups of three too, but each in as many as the others.
     is_phone = " " in marks and any(cell.has_plus for cell in cells)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graylearn.data.formats._base import COMPRESSIONS, Change, Format, Origin, file_fingerprint, suffix_of
 from graylearn.errors import DataError
+from graylearn.paths import existing
 
 __all__ = [
     "FORMATS",
@@ -41,12 +42,7 @@ def format_by_name(path: Path) -> Format | None:
 
 def format_of(given: str | os.PathLike[str]) -> Format:
     """The format of a file or folder that is there."""
-    path, text = Path(given), str(given)
-    if text == "-" or "://" in text:
-        what = "standard input" if text == "-" else f"{text}, an address,"
-        raise DataError(f"{what} is not read: save the data to a file and give that")
-    if not path.exists():
-        raise DataError(f"{path} does not exist")
+    path = existing(given)
     found = format_by_name(path)
     if found is not None:
         return found

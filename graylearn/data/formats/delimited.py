@@ -216,7 +216,9 @@ def _parse(
                 # Looking for newlines inside quotes costs time, which a file without quotes need not spend.
                 parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=quoted),
                 convert_options=pa.csv.ConvertOptions(
-                    null_values=sorted(MISSING_WORDS),
+                    # a lone dash among numbers is read as missing once they are known to be numbers; with
+                    # points, the encoder finds that out and tells it
+                    null_values=[*MISSING_WORDS, *("-" if decimal == "," else "")],
                     decimal_point=decimal,
                     include_columns=None if column is None else [column],
                     column_types=None if column is None else {column: pa.string()},
@@ -236,7 +238,7 @@ def _writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
         return False
     for column in arrow.columns:
         if pa.types.is_string(column.type):
-            present = pc.filter(column, pc.invert(pc.is_in(column, pa.array(sorted(MISSING_WORDS)))))
+            present = pc.filter(column, pc.invert(pc.is_in(column, pa.array([*MISSING_WORDS, "-"]))))
             with_comma = pc.match_substring_regex(present, r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$")
             number = pc.or_(with_comma, pc.match_substring_regex(present, r"^\s*[+-]?\d+\s*$"))
             if len(present) and pc.any(with_comma).as_py() and pc.all(number).as_py():

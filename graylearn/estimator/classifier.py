@@ -207,6 +207,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train one epoch on these samples; the first call names all `classes` and fixes the encoding.
 
+        A column that holds one value there is kept, at a guess of its spread: begin with rows that differ.
         There is no audit. `history_`, and what `ood_score` compares with, are those of the last call: give it
         samples of every class if you ask for scores.
         """
@@ -228,6 +229,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
             class_weight=self.class_weight,
             encoder=None if first else self.encoder_,
             ids=ids_of(X, len(labels)),
+            constant="keep",
         )
         if first:
             self.encoder_, self.n_iter_, self.members_, self._lasting = encoder, 0, 1, None
@@ -356,7 +358,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
     def load(cls, path: str | Path, **parameters: Any) -> Self:
         """Read what `save` wrote, onto the CPU; nothing in the folder is executed.
 
-        `parameters` take the place of saved ones. Code of yours is not saved: a network that is no name in
+        `parameters` are taken instead of saved ones. Code of yours is not saved: a network that is no name in
         NETS must be given again, and a method or optimizer of your own to fit again.
         """
         return load_classifier(cls, path, parameters)

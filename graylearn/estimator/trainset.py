@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -88,8 +88,9 @@ def make_training_set(
     class_weight: Any,
     encoder: InputEncoder | None,
     ids: NDArray[Any] | None = None,
+    constant: Literal["keep", "drop"] = "drop",
 ) -> tuple[TrainingSet, InputEncoder]:
-    """The set, and the encoder that was fitted on it where none was given."""
+    """The set, and the encoder that was fitted on it where none was given, see `InputEncoder.fitted`."""
     check_consistent_length(given, labels)
     n = len(labels)
     rows, weight = np.arange(n), np.ones(n)
@@ -104,7 +105,7 @@ def make_training_set(
     all_once = len(rows) == n and bool((rows == np.arange(n)).all())
     kept = given if all_once else take(given, rows)
     if encoder is None:
-        encoder = InputEncoder.fitted(kept)
+        encoder = InputEncoder.fitted(kept, constant)
     x, y = encoder.transform(kept), labels[rows]
     features = None
     if encoder.kind == "rows":
@@ -124,6 +125,13 @@ def _class_factors(class_weight: Any, classes: NDArray[Any], y: Ints) -> NDArray
     """(K,) the factor of each class; one without samples has none to balance, and none is asked of it."""
     present = np.unique(y)
     if isinstance(class_weight, dict):
+        names = classes.tolist()
+        unknown = [label for label in class_weight if label not in names]
+        if unknown:
+            raise DataError(
+                f"class_weight has a weight for {unknown[0]!r}, which is no class: the classes are "
+                f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
+            )
         known = set(classes[present].tolist())
         class_weight = {label: value for label, value in class_weight.items() if label in known}
     factors = np.ones(len(classes))

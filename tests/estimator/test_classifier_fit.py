@@ -1,6 +1,7 @@
 """Fitting: what it learns, weights, validation, going on, and its place among scikit-learn's tools."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -253,3 +254,41 @@ def test_among_the_tools_of_scikit_learn():
     copy = clone(search.best_estimator_)
     assert copy.get_params()["method"] == search.best_params_["method"]
     assert not hasattr(copy, "network_")
+
+
+def test_a_weight_for_what_is_no_class_is_refused(iris):
+    x, _, y, _ = iris
+    with pytest.raises(DataError, match=r"a weight for '0', which is no class: the classes are 0, 1, 2"):
+        GrayClassifier(class_weight={"0": 50, 1: 1.0}, epochs=1, audit=None).fit(x, y)
+
+
+def test_units_do_not_matter(iris):
+    x, x_test, y, y_test = iris
+    said = [
+        GrayClassifier(epochs=5, audit=None, random_state=0).fit(x * unit, y).predict_proba(x_test * unit)
+        for unit in (1.0, 2.0**-60, 2.0**-300, 2.0**300)  # powers of two change no digit
+    ]
+    for other in said[1:]:
+        np.testing.assert_array_equal(other, said[0])
+    assert (said[0].argmax(axis=1) == y_test).mean() > 0.7
+
+
+def test_partial_fit_learns_from_a_column_that_was_constant_at_first():
+    random = np.random.default_rng(0)
+    x = pd.DataFrame({"a": random.normal(50, 10, 400), "b": "red"})
+    x.loc[100:250, "b"] = "blue"
+    y = np.where(x["b"] == "blue", 2, (x["a"] > 50).astype(int))
+    first = x.iloc[:40].assign(a=50.0)
+    model = GrayClassifier(random_state=0).partial_fit(first, y[:40], classes=[0, 1, 2])
+    for _ in range(60):
+        model.partial_fit(x, y)
+    assert model.score(x, y) > 0.9
+
+
+def test_partial_fit_begins_with_a_single_row():
+    x, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    x[:, 0] += 4 * y
+    model = GrayClassifier(random_state=0).partial_fit(x[:1], y[:1], classes=[0, 1])
+    for _ in range(40):
+        model.partial_fit(x, y)
+    assert model.score(x, y) > 0.9

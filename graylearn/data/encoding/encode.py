@@ -20,10 +20,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.preprocessing import RobustScaler
 
 from graylearn.data.atomic import replacing
 from graylearn.data.encoding.column_kinds import (
@@ -56,7 +56,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
       the text looks like is added as hashed letter groups.
-    - Constant columns are dropped; columns that seem to be ids are warned about.
+    - Constant columns are dropped unless asked for; columns that seem to be ids are warned about.
 
     At predict time columns are found by name; more of them are passed over, and a missing one is an error.
     """
@@ -66,6 +66,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         limit: float = 10.0,
         max_categories: int = 30,
         id_like: Literal["keep", "drop"] = "keep",
+        constant: Literal["keep", "drop"] = "drop",
     ) -> None:
         """Store the settings.
 
@@ -73,10 +74,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             limit: the largest absolute value of an encoded number.
             max_categories: how many values of a column get a feature of their own, the frequent first.
             id_like: whether columns that seem to be ids are kept or dropped, both with a warning.
+            constant: whether columns that hold one value are kept, because later rows may hold others.
         """
         self.limit = limit
         self.max_categories = max_categories
         self.id_like = id_like
+        self.constant = constant
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn columns, medians, spreads and categories from a DataFrame or a 2-d array; `y` is not used."""
@@ -195,8 +198,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise SettingsError(f"limit is {self.limit!r}; it must be a positive number")
         if not (isinstance(self.max_categories, int) and self.max_categories >= 1):
             raise SettingsError(f"max_categories is {self.max_categories!r}; it must be at least 1")
-        if self.id_like not in ("keep", "drop"):
-            raise SettingsError(f'id_like is {self.id_like!r}; it must be "keep" or "drop"')
+        for name in ("id_like", "constant"):
+            if getattr(self, name) not in ("keep", "drop"):
+                raise SettingsError(f'{name} is {getattr(self, name)!r}; it must be "keep" or "drop"')
 
     def _fit_numbers(self, frame: pd.DataFrame) -> None:
         matrix = self._matrix(frame)  # (N, M)
@@ -208,15 +212,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         center, scale = np.zeros(matrix.shape[1]), np.ones(matrix.shape[1])
         scaled = kept & ~is_bool
         if scaled.any():
-            # unit_variance: the spread of a normal column is then its standard deviation.
-            scaler = RobustScaler(unit_variance=True).fit(matrix[:, scaled])
-            center[scaled] = scaler.center_
-            scale[scaled] = scaler.scale_
+            # What scikit-learn's RobustScaler does, but for columns of a spread of 1e-18, which it takes for
+            # constant ones. The spread of a normal column is then its standard deviation.
+            center[scaled] = np.nanmedian(matrix[:, scaled], axis=0)
+            low_quarter, high_quarter = np.nanpercentile(matrix[:, scaled], (25, 75), axis=0)
+            spread = (high_quarter - low_quarter) / (norm.ppf(0.75) - norm.ppf(0.25))
+            scale[scaled] = np.where(spread > 0, spread, 1.0)
         for index in np.flatnonzero(scaled):
             column = matrix[~missing[:, index], index]
             away = np.abs(column - center[index])
             if 2 * np.count_nonzero(away) <= len(away):  # half are the median: the spread is that of the rest
                 scale[index] = np.median(away[away > 0])
+        if self.constant == "keep":
+            known = ~kept & ~is_bool & np.isfinite(low)
+            center[known] = low[known]
+            scale[known] = np.where(low[known] == 0, 1.0, np.abs(low[known]))  # for want of a spread
+            kept[:] = True
         some_missing = missing.any(axis=0) & ~missing.all(axis=0)
         numbers = {"center": center, "scale": scale, "kept": kept, "missing": some_missing}
         # Columns that are constant throughout are forgotten, so that new data need not have them.
@@ -298,14 +309,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         ordered = sorted(counts, key=lambda word: (-counts[word], word))
         frequent = [word for word in ordered if counts[word] >= least][: self.max_categories]
         num_missing = len(words) - sum(counts.values())
-        if len(counts) == 1 and not num_missing:
+        is_constant = len(counts) == 1 and not num_missing
+        if is_constant and self.constant == "drop":
             self.kinds_ = {column: kind for column, kind in self.kinds_.items() if column != name}
-            return  # constant
+            return
         self.categories_[name] = {
             "values": sorted(frequent),
-            "other": len(frequent) < len(counts),
+            "other": len(frequent) < len(counts) or is_constant,
             "missing": 0 < num_missing < len(words),
-            "hashed": len(counts) > self.max_categories,
+            "hashed": len(counts) > self.max_categories or is_constant,  # so that new values are told apart
         }
 
     def _check_fitted(self) -> None:

@@ -30,17 +30,22 @@ def can_share_a_stack(method: str | Method) -> bool:
     return made.networks == 1 and not made.needs_features
 
 
+def wide(one: MLP, count: int) -> MLP:
+    """A network of the shape that so many of this one have together, with weights of its own."""
+    dropout = next((part.p for part in one.body if isinstance(part, nn.Dropout)), 0.0)
+    hidden = [count * part.out_features for part in one.body if isinstance(part, nn.Linear)]
+    return MLP(one.num_classes, one.in_shape, hidden=hidden, dropout=dropout)
+
+
 @torch.no_grad()
 def joined(members: Sequence[MLP]) -> MLP:
     """One network that says the mean of the members' logits, exactly; they are of one shape."""
     first, count = members[0], len(members)
     layers = [[part for part in member.body if isinstance(part, nn.Linear)] for member in members]
-    dropout = next((part.p for part in first.body if isinstance(part, nn.Dropout)), 0.0)
-    hidden = [count * part.out_features for part in layers[0]]
-    together = MLP(first.num_classes, first.in_shape, hidden=hidden, dropout=dropout)
+    together = wide(first, count)
     together.to(first.head.weight.device, first.head.weight.dtype)
-    wide = [part for part in together.body if isinstance(part, nn.Linear)]
-    for depth, layer in enumerate(wide):
+    deep = [part for part in together.body if isinstance(part, nn.Linear)]
+    for depth, layer in enumerate(deep):
         own = [parts[depth] for parts in layers]
         weights = [part.weight for part in own]
         # all read the same inputs; from then on each reads its own
@@ -48,7 +53,7 @@ def joined(members: Sequence[MLP]) -> MLP:
         layer.weight.copy_(blocks)
         layer.bias.copy_(torch.cat([part.bias for part in own]))
     heads = [member.head.weight / count for member in members]
-    together.head.weight.copy_(torch.cat(heads, dim=1) if wide else torch.stack(heads).sum(0))
+    together.head.weight.copy_(torch.cat(heads, dim=1) if deep else torch.stack(heads).sum(0))
     together.head.bias.copy_(torch.stack([member.head.bias for member in members]).mean(0))
     return together.eval()
 

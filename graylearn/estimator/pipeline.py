@@ -54,7 +54,7 @@ class Stages:
         return run(settings)
 
     def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """What `make` makes: an Audit at the stage "audit", a Outcome at the stage "refined"."""
+        """What `make` makes: an Audit at the stage "audit", a PipelineResult at the stage "refined"."""
         return make()
 
 
@@ -77,7 +77,7 @@ class PlannedFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class PipelineResult:
     """What a pipeline gives."""
 
     network: nn.Module
@@ -126,11 +126,11 @@ class Pipeline:
     stages: Stages = field(default_factory=Stages)
     """What is done around the stages."""
 
-    def run(self, network: nn.Module | None = None, members: int = 1) -> Outcome:
+    def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
         """All stages; the first fit goes on from `network` where one is given, as which `members` answer."""
         first, epochs = self.train(self.first_fit(network))
         history = self.samples.by_sample(first.history)
-        fitted = Outcome(first.model, first.preparation, epochs, history, members=members)
+        fitted = PipelineResult(first.model, first.preparation, epochs, history, members=members)
         if self.audit is None:
             return fitted
         found = self.stages.keep("audit", lambda: self.judge(history))
@@ -232,7 +232,7 @@ class Pipeline:
             return False
         return can_stand_side_by_side(self.new_network(self.settings.seed), self.settings)
 
-    def _fit_again(self, first: Outcome, audit: Audit, *, goes_on: bool) -> Outcome:
+    def _fit_again(self, first: PipelineResult, audit: Audit, *, goes_on: bool) -> PipelineResult:
         fit = self.second_fit(audit, goes_on=goes_on)
         if fit is None:
             return first

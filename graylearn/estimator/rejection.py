@@ -2,9 +2,9 @@
 
 Two signs are added, each in units of its spread over the training samples that belong: the entropy of the
 class probabilities, and the cosine distance of the penultimate features to the nearest class centre. They
-fail in different places. The entropy is blind where strangers lie beyond a class, far from all others
+fail in different ways. The entropy is blind where OOD samples lie beyond a class, far from all others
 (sky surveys trained on clean data: AUROC below .1), the centres are blurred where the training set is
-dirty. AUROC of test samples that belong against strangers, on the cells of benchmarks/audit_cells.py: mean
+dirty. AUROC of test samples that belong against OOD samples, on the cells of benchmarks/audit_cells.py: mean
 over 10 networks trained on clean sets, over 11 trained on 20 % OOD, and over all 62 measured, with other
 settings and refined ones among them:
 
@@ -43,6 +43,18 @@ def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.i
         reference["centres"] = _unit(np.stack(centres))
         reference["distance"] = _middle_and_spread(_distance(features, reference))
     return reference
+
+
+def check_reference(reference: dict[str, Floats]) -> None:
+    """ValueError where what was read from a file is no such reference."""
+    features = reference["mean"].shape if "mean" in reference else (0,)
+    expected = {"entropy": (2,), "quantiles": _GRID.shape}
+    if "centres" in reference:
+        expected |= {"mean": features, "spread": features, "distance": (2,)}
+        expected["centres"] = (len(reference["centres"]), *features)
+    for name, shape in expected.items():
+        if reference[name].shape != shape or len(shape) > 2:
+            raise ValueError(f"reference {name} has shape {reference[name].shape}, expected {shape}")
 
 
 def unfamiliarity(logits: Floats, features: Floats | None, reference: dict[str, Floats]) -> Floats:

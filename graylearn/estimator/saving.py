@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,6 +23,7 @@ import safetensors
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data.atomic import replacing
@@ -32,9 +33,10 @@ from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError
 from graylearn.estimator import parameters as parameters_json
-from graylearn.estimator.committee import joined
+from graylearn.estimator.committee import wide
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import build_network
+from graylearn.estimator.rejection import check_reference
 from graylearn.estimator.state import ClassifierState
 from graylearn.nets import MLP
 from graylearn.training import History
@@ -48,12 +50,13 @@ _NETWORK, _REFERENCE = "network.", "reference."
 
 
 def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
-    """Write the fitted classifier to the folder `path`; other files in it stay."""
+    """Write the fitted classifier to the folder `path`; other files in it, and in its audit/, stay."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"{folder} is a file: name a folder to save the classifier in")
+    had_audit = False
     if (folder / _MANIFEST).exists():
-        _read_manifest(folder)  # refuses to write over what is not ours
+        had_audit = bool(_read_manifest(folder).get("audited"))  # refuses to write over what is not ours
         (folder / _MANIFEST).unlink()
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
@@ -64,10 +67,13 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
         partial.write_bytes(safetensors.torch.save(plain))
     with replacing(folder / _HISTORY) as partial:
         classifier.history_.save(partial)
-    if (folder / _AUDIT).exists():
-        shutil.rmtree(folder / _AUDIT)
     if classifier.audit_ is not None:
         classifier.audit_.save(folder / _AUDIT)
+    elif had_audit:
+        for name in (*_AUDITED, f"{_AUDIT}/table.csv"):
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # there is more in it, which is not ours
+            (folder / _AUDIT).rmdir()
     with replacing(folder / _MANIFEST) as partial:
         content = _content(classifier, folder)
         manifest = {"format": _FORMAT, "version": _VERSION, "sha256": _checksum(content), "model": content}
@@ -102,7 +108,7 @@ def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
 
 
 def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
-    """Read what `save_classifier` wrote. `given` are parameters to take the place of the saved ones."""
+    """Read what `save_classifier` wrote. `given` are parameters instead of the saved ones."""
     folder = Path(path)
     manifest = _read_manifest(folder)
     try:
@@ -114,7 +120,10 @@ def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -
         TypeError,
         ValueError,
         AttributeError,
+        ArithmeticError,
         OSError,
+        MemoryError,
+        RecursionError,
         safetensors.SafetensorError,
     ) as error:
         raise CheckpointError(
@@ -157,17 +166,12 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
     classifier.members_ = int(manifest.get("members", 1))  # older folders hold one network
     tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
-    network = build_network(
-        classifier.network,
-        classifier.network_options,
-        len(classifier.classes_),
-        classifier.encoder_.shape,
-        seed=0,
-    )
-    if classifier.members_ > 1 and isinstance(network, MLP):
-        network = joined([network] * classifier.members_)
+    weights = _part(tensors, _NETWORK)
+    if isinstance(classifier.network, str):
+        _check_weights(classifier, weights, folder)
+    network = _new_network(classifier)
     try:
-        network.load_state_dict(_part(tensors, _NETWORK))
+        network.load_state_dict(weights)
     except RuntimeError as error:
         raise CheckpointError(
             f"the weights in {folder} do not fit the network ({str(error).splitlines()[-1].strip()}): "
@@ -176,9 +180,36 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     classifier.network_ = network.eval()
     reference = _part(tensors, _REFERENCE) or _part(tensors, "familiar.")  # its name in version 0.1.0
     classifier.reference_ = {name: value.numpy() for name, value in reference.items()}
+    check_reference(classifier.reference_)
     classifier.history_ = History.load(folder / _HISTORY)
     classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None
     return classifier
+
+
+def _new_network(classifier: ClassifierState) -> nn.Module:
+    """A network of the shape of the saved one."""
+    shape, num_classes = classifier.encoder_.shape, len(classifier.classes_)
+    network = build_network(classifier.network, classifier.network_options, num_classes, shape, seed=0)
+    return wide(network, classifier.members_) if isinstance(network, MLP) else network
+
+
+def _check_weights(classifier: ClassifierState, weights: dict[str, torch.Tensor], folder: Path) -> None:
+    """Refuse, before memory is asked for, a description of another network than the weights are of."""
+    options = (classifier.network_options or {}).values()
+    if any(isinstance(each, list | tuple) and len(each) > len(weights) for each in options):
+        raise CheckpointError(f"the network described in {folder} has more layers than there are weights")
+    try:
+        with torch.device("meta"):  # shapes alone
+            described = {name: value.shape for name, value in _new_network(classifier).state_dict().items()}
+    except (RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise CheckpointError(f"the network described in {folder} cannot be ({reason})") from error
+    for name, shape in described.items():
+        if name not in weights or weights[name].shape != shape:
+            found = tuple(weights[name].shape) if name in weights else "missing"
+            raise CheckpointError(
+                f"the weights in {folder} do not fit the network: {name} is {found}, expected {tuple(shape)}"
+            )
 
 
 def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
@@ -196,7 +227,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / _MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"there is no saved classifier in {folder} ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise CheckpointError(f"{path} is not of a saved classifier: expected format {_FORMAT!r}")

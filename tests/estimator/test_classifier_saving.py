@@ -3,6 +3,8 @@
 import hashlib
 import json
 import pickle
+import time
+import zipfile
 
 import joblib
 import numpy as np
@@ -120,6 +122,22 @@ def test_saving_again_replaces_and_leaves_other_files_alone(fitted, iris, tmp_pa
     assert (tmp_path / "report.html").read_text() == "mine"
 
 
+def test_saving_leaves_a_folder_called_audit_alone(fitted, iris, tmp_path):
+    x, _, y, _ = iris
+    (tmp_path / "audit").mkdir()
+    (tmp_path / "audit" / "notes.txt").write_text("mine")
+    plain = GrayClassifier(epochs=1, audit=None, device="cpu").fit(x, y)
+    for classifier in (plain, fitted, plain):
+        classifier.save(tmp_path)
+        assert (GrayClassifier.load(tmp_path).audit_ is None) == (classifier is plain)
+        assert (tmp_path / "audit" / "notes.txt").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "audit").iterdir()] == ["notes.txt"]
+    (tmp_path / "model.json").unlink()
+    fitted.audit_.save(tmp_path / "audit")  # by hand, beside a model without one
+    plain.save(tmp_path)
+    assert (tmp_path / "audit" / "audit.json").exists()
+
+
 def test_what_is_not_ours_is_neither_written_over_nor_read(fitted, tmp_path):
     (tmp_path / "model.json").write_text('{"format": "another"}')
     with pytest.raises(CheckpointError, match="not of a saved classifier"):
@@ -159,16 +177,21 @@ def signed(folder, **changes):
     (folder / "model.json").write_text(json.dumps(whole | {"model": content, "sha256": digest}))
 
 
+def resign(folder, name):
+    """Make the manifest agree with a file that was changed."""
+    content = (folder / name).read_bytes()
+    files = json.loads((folder / "model.json").read_text())["model"]["files"]
+    files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    signed(folder, files=files)
+
+
 def test_a_model_of_version_0_1_0_is_read(fitted, flowers, tmp_path):
     fitted.save(tmp_path)
     file = tmp_path / "weights.safetensors"
     named = {name.replace("reference.", "familiar."): value for name, value in load_file(file).items()}
     assert any(name.startswith("familiar.") for name in named)
     save_file(named, file)
-    content = file.read_bytes()
-    files = json.loads((tmp_path / "model.json").read_text())["model"]["files"]
-    signature = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    signed(tmp_path, files=files | {file.name: signature})
+    resign(tmp_path, file.name)
     x, _ = flowers
     np.testing.assert_array_equal(GrayClassifier.load(tmp_path).ood_score(x), fitted.ood_score(x))
 
@@ -180,6 +203,65 @@ def test_a_manifest_written_by_another_hand_is_an_error_and_nothing_worse(fitted
             signed(tmp_path, **{name: value})
             with pytest.raises(CheckpointError):
                 GrayClassifier.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"members": 10**9}, "do not fit the network"),
+        ({"members": 10**30}, "network described"),
+        ({"n_iter": float("inf")}, "cannot be used"),
+        ({"encoder": {"shape": [10**12]}}, "do not fit the network"),
+        ({"parameters": {"network_options": {"is": "dict", "items": [["hidden", [10**9]]]}}}, "do not fit"),
+        ({"parameters": {"network_options": {"is": "dict", "items": [["hidden", [1] * 10**6]]}}}, "layers"),
+    ],
+)
+def test_what_a_manifest_describes_is_compared_before_memory_is_asked_for(changes, words, fitted, tmp_path):
+    fitted.save(tmp_path)
+    content = json.loads((tmp_path / "model.json").read_text())["model"]
+    merged = {
+        name: content[name] | value if isinstance(value, dict) else value for name, value in changes.items()
+    }
+    signed(tmp_path, **merged)
+    began = time.monotonic()
+    with pytest.raises(CheckpointError, match=words):
+        GrayClassifier.load(tmp_path)
+    assert time.monotonic() - began < 20
+
+
+def test_a_manifest_nested_without_end_is_refused(fitted, tmp_path):
+    fitted.save(tmp_path)
+    (tmp_path / "model.json").write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(CheckpointError, match="no saved classifier"):
+        GrayClassifier.load(tmp_path)
+
+
+def test_a_history_that_unpacks_to_a_thousand_times_its_size_is_refused(fitted, tmp_path):
+    fitted.save(tmp_path)
+    np.savez_compressed(tmp_path / "history.npz", label=np.zeros(100_000_000, dtype=np.uint8))
+    resign(tmp_path, "history.npz")
+    with pytest.raises(CheckpointError, match="would unpack to 100 MB"):
+        GrayClassifier.load(tmp_path)
+
+
+def test_arrays_that_promise_more_than_they_hold_are_refused(fitted, tmp_path):
+    fitted.save(tmp_path)
+    with zipfile.ZipFile(tmp_path / "history.npz", "w") as archive, archive.open("label.npy", "w") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
+        np.lib.format.write_array_header_1_0(file, header)
+    resign(tmp_path, "history.npz")
+    with pytest.raises(CheckpointError, match="more than there are"):
+        GrayClassifier.load(tmp_path)
+
+
+def test_a_reference_of_another_shape_is_refused(fitted, tmp_path):
+    fitted.save(tmp_path)
+    tensors = load_file(tmp_path / "weights.safetensors")
+    for name in ("entropy", "mean", "centres", "quantiles"):
+        save_file(tensors | {f"reference.{name}": torch.zeros(3, 3)}, tmp_path / "weights.safetensors")
+        resign(tmp_path, "weights.safetensors")
+        with pytest.raises(CheckpointError, match="reference"):
+            GrayClassifier.load(tmp_path)
 
 
 def test_pickle_and_joblib(fitted, flowers, tmp_path):

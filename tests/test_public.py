@@ -43,7 +43,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
 
 
 def test_type_checkers_see_the_names_that_are_there():
-    """What the package imports for type checkers is the public list, from the rooms it truly comes from."""
+    """What the package imports for type checkers is the public list, from where it truly comes from."""
     tree = ast.parse(Path(gl.__file__).read_text(encoding="utf-8"))
     block = next(
         node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"

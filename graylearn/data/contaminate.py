@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.groups import find_groups
+from graylearn.data.inputs import as_plain
 from graylearn.data.mixing import mix_ids, mix_rows
 from graylearn.data.samples import Kind, Samples, checked_index, encode_labels, take_rows
 from graylearn.data.splits import stratified_choice
@@ -210,19 +211,14 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
 
 
 def _as_rows(x: Any, name: str) -> Any:
-    """A DataFrame or an array as it is (memory maps are not read); lists and tensors as an array."""
-    if isinstance(x, pd.DataFrame | np.ndarray):
-        rows = x
-    elif isinstance(x, list | tuple) and all(isinstance(text, str) for text in x):
-        rows = np.array(x, dtype=object)
-    else:
-        rows = np.asarray(x)
-    if isinstance(rows, np.ndarray):
-        if rows.dtype.kind == "U":
-            rows = rows.astype(object)
-        if rows.ndim == 0:
-            raise DataError(f"{name} is a single {type(x).__name__}; expected rows of samples")
-    return rows
+    """A DataFrame or an array as it is (memory maps are not read); lists, tensors and others as an array."""
+    rows = as_plain(x)
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    rows = np.asarray(rows)
+    if rows.ndim == 0:
+        raise DataError(f"{name} is a single {type(x).__name__}; expected rows of samples")
+    return rows.astype(object) if rows.dtype.kind == "U" else rows
 
 
 def _kind(rows: Any) -> Kind:

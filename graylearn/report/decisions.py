@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from graylearn.data.cells import separator_line
+from graylearn.data.cells import any_field_size, guessed_separator, separator_line
 from graylearn.errors import DataError
 
 Verdict = Literal["keep", "drop", "relabel"]
@@ -68,7 +68,7 @@ def read_decisions(path: str | Path) -> list[Decision]:
             continue
         if len(row) <= max(where):
             raise DataError(f"{path}, row {number} has {len(row)} fields: expected {len(header)}")
-        fields = [_unguarded(row[place]) for place in where]
+        fields = [_unguarded(row[column]) for column in where]
         if not fields[1].strip() and not fields[2].strip():
             continue
         decision = _decision(fields, path, number)
@@ -86,15 +86,12 @@ def _rows(text: str, path: Path) -> list[list[str]]:
     text = text.removeprefix(line)
     if not text.strip():
         raise DataError(f"{path} is empty: expected a CSV of {', '.join(COLUMNS)}")
-    first = text.splitlines()[0]
-    delimiter = told or max(",;\t", key=first.count)
-    limit = csv.field_size_limit(2**31 - 1)
+    delimiter = told or guessed_separator(text)
     try:
-        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        with any_field_size():
+            return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise DataError(f"{path} is not a CSV of decisions ({error}): download it again") from error
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _decision(fields: list[str], path: Path, number: int) -> Decision:

@@ -1,4 +1,4 @@
-"""The data room's public names are there, are documented, and come from the catalog's package too."""
+"""The public names of the data package are there and documented, those of its catalog among them."""
 
 import graylearn.data as data
 from graylearn.data import catalog
@@ -12,7 +12,7 @@ def test_every_public_name_is_there_and_documented():
             assert not callable(thing) or thing.__doc__, f"{name} has no docstring"
 
 
-def test_the_catalog_is_reached_from_the_room_itself():
+def test_the_catalog_is_reached_from_the_package_itself():
     assert set(catalog.__all__) <= set(data.__all__)
 
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from graylearn.audit.inputs import as_features, as_labels
+from graylearn.data.contaminate import contaminate
 from graylearn.data.inputs import as_dense, as_plain, ids_of
 from graylearn.data.read import read
 from graylearn.errors import DataError
@@ -88,3 +89,10 @@ def test_ids():
     assert ids_of(pd.concat([FRAME[:3], FRAME[:3]]), 6).tolist() == list(range(6)), "an index that repeats"
     assert ids_of(read((named, list("xyxyxy"))), 6).tolist() == list("uvwxyz")
     assert ids_of(NUMBERS, 6).tolist() == list(range(6))
+
+
+def test_half_precision_can_be_contaminated():
+    x = torch.from_numpy(NUMBERS).bfloat16()
+    mixed = contaminate(x, list("xyxyxy"), x.requires_grad_() + 100, alpha=0.5)
+    np.testing.assert_array_equal(mixed.x[~mixed.is_ood], NUMBERS)
+    assert (mixed.x[mixed.is_ood] >= 100).all()

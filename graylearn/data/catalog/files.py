@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from graylearn.data.formats import COMPRESSIONS
 from graylearn.errors import DataError
 
 DEPTH = 3
 """How many levels of folders are looked into, the data folder being the first."""
-PACKED = ("", ".gz", ".zst")
+PACKED = ("", *COMPRESSIONS)
 """Endings under which a CSV may be compressed."""
-
-
 NO_FOLDER = "no data folder: pass one (--data FOLDER) or set the environment variable GRAYLEARN_DATA"
 
 
@@ -21,9 +20,7 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     """The folder given, else the one the environment variable GRAYLEARN_DATA names."""
     chosen = os.fspath(folder) if folder is not None else os.environ.get("GRAYLEARN_DATA", "")
     if not chosen:
-        raise DataError(
-            "no data folder: pass one (--data FOLDER) or set the environment variable GRAYLEARN_DATA"
-        )
+        raise DataError(NO_FOLDER)
     return Path(chosen).expanduser()
 
 

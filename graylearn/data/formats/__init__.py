@@ -12,6 +12,7 @@ from graylearn.errors import DataError
 from graylearn.paths import existing
 
 __all__ = [
+    "COMPRESSIONS",
     "FORMATS",
     "Change",
     "Format",

@@ -135,7 +135,8 @@ def _class_names(folder: Path) -> list[str]:
     )
     if not names:
         raise DataError(
-            f"{folder} holds no folders; expected one folder of images a class",
+            f"{folder} holds no folders; expected one folder of images a class, or Parquet files; of other "
+            "tables give the file",
             Hint("labelled", False, "for images without labels"),
         )
     if set(map(str.lower, names)) <= _SPLIT_NAMES and any(

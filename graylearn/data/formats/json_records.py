@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import itertools
 import json
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from graylearn.data.cells import codec_of
 from graylearn.data.formats._base import (
     Change,
     Format,
@@ -35,7 +35,8 @@ class Json(Format):
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The records as rows."""
         name = str(path)
-        body = read_text_bytes(path).removeprefix(codecs.BOM_UTF8)
+        raw = read_text_bytes(path)
+        body = raw.removeprefix(codec_of(raw, "utf-8")[1])
         if _is_list(body):
             records = _checked(_list_of(body, name), name, "item", itertools.count())
             return table_from_pandas(pd.DataFrame.from_records(records), name)
@@ -61,7 +62,7 @@ class Json(Format):
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Lines, untouched but for dropped and relabelled ones, or one list of objects."""
         raw = read_text_bytes(path)
-        mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
+        mark = codec_of(raw, "utf-8")[1]
         body = raw.removeprefix(mark)
         is_list = _is_list(body)
         lines = [] if is_list else [line for _, line in _lines(body)]

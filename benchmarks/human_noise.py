@@ -67,6 +67,19 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
                     seed,
                     partial(sets.foreign, cell, "specific", seed, folders),
                 )
+            made = partial(sets.foreign_photos, "specific", seed, folders)
+            yield "specific", "photos", "specific", seed, made
+        if "few" in groups:
+            for source in ("digits", "cifar10"):
+                for classes in (2, 3):
+                    for noise, rate in (
+                        ("pairs", 0.1),
+                        ("pairs", 0.3),
+                        ("by-class", 0.15),
+                        ("by-feature", 0.15),
+                    ):
+                        made = partial(sets.few_classes, source, classes, noise, rate, seed, folders)
+                        yield "few", f"{source} {classes}", f"{noise} {rate}", seed, made
         if "foreign" in groups:
             for cell in sets.ONE_TRUE_CLASS:
                 for setting in ("ood10", "ood20", "mix"):
@@ -78,7 +91,7 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
                 yield "clean", name, half, 0, maker
 
 
-GROUPS = ("given", "people", "structured", "uniform", "specific", "foreign", "clean")
+GROUPS = ("given", "people", "structured", "few", "uniform", "specific", "foreign", "clean")
 
 
 def judged(case: sets.Case, found: Found) -> dict[str, Any]:

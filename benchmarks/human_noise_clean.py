@@ -176,7 +176,8 @@ def clean_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
     for i, name in enumerate(_TABLES):
         for r, rows in enumerate((2000, 600)):
             yield f"{name} {half} {r}", _table(name, folders, [7, h, i, r], rows)
-    yield f"arrhythmia {half}", _beats(folders, [8, h], 1500)
+    for i, rows in enumerate((1500, 500)):
+        yield f"arrhythmia {half} {i}", _beats(folders, [8, h, i], rows)
     for name in (("iris", "breast_cancer"), ("wine",))[h]:
         yield f"{name} {half}", _bundled(name)
     for i, (classes, columns, spread, rows) in enumerate(
@@ -194,5 +195,5 @@ def clean_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
         ((4, 20, 1.0, 1200), (6, 40, 0.7, 1500), (8, 64, 1.5, 1600), (2, 10, 0.5, 600))
     ):
         yield f"corners {half} {i}", _corners([10, h, i], classes, columns, apart, rows)
-    for i, (classes, columns, rows) in enumerate(((4, 5, 800), (5, 40, 1500), (3, 2, 600))):
+    for i, (classes, columns, rows) in enumerate(((4, 5, 800), (5, 40, 1500), (3, 2, 600), (6, 12, 1000))):
         yield f"cut {half} {i}", _cut([11, h, i], classes, columns, rows)

@@ -141,6 +141,15 @@ NOISES: dict[str, Callable[[np.ndarray, np.ndarray, float, np.random.Generator],
 }  # fmt: skip
 
 
+def few_classes(name: str, classes: int, noise: str, rate: float, seed: int, folders: Folders) -> Case:
+    """Two or three classes of a source, some of their labels wrong."""
+    x, y = drawn_source(name, folders, seed)
+    random = np.random.default_rng([seed, classes])
+    kept = np.isin(y, random.permutation(int(y.max()) + 1)[:classes])
+    x, y = x[kept], renumbered(y[kept])
+    return Case(x, NOISES[noise](x, y, rate, random).astype(np.int64), y, classes, True)
+
+
 def noisy(name: str, noise: str, rate: float, seed: int, folders: Folders) -> Case:
     """A source whose labels were made wrong."""
     x, y = drawn_source(name, folders, seed)
@@ -173,3 +182,33 @@ def foreign(cell: str, setting: str, seed: int, folders: Folders) -> Case:
     made = audit_cells.make(cell, setting, seed, folders.data, folders.features)
     x = np.asarray(made.x)
     return Case(x, made.y, made.true_y, len(made.classes), cell in ONE_TRUE_CLASS)
+
+
+_ALSO_IN_CIFAR = (
+    "cat", "dog", "retriever", "shepherd", "terrier", "poodle", "chihuahua", "frog", "truck", "car", "wagon",
+    "limousine", "convertible", "bird", "goose", "albatross", "penguin", "stork", "boat", "ship", "liner",
+    "gondola", "trolleybus", "bus", "van", "vehicle", "tractor", "gazelle", "bison", "ox", "hog",
+)  # fmt: skip
+"""Words in names of Tiny-ImageNet's classes that are classes of CIFAR-10 too, or nearly."""
+
+
+def foreign_photos(labels: str, seed: int, folders: Folders, share: float = 0.2) -> Case:
+    """CIFAR-10 with photos of Tiny-ImageNet's other classes: random labels, or each class on one label."""
+    x, y, _ = embedded("cifar10", folders)
+    other_x, other_y, _ = embedded("tiny-imagenet", folders)
+    with np.load(folders.features / "tiny-imagenet.npz") as file:
+        names = [str(name).lower() for name in file["class_names"]]
+    allowed = [k for k in np.unique(other_y) if not any(word in names[k] for word in _ALSO_IN_CIFAR)]
+    random = np.random.default_rng([seed, 77])
+    inside = random.permutation(len(y))[:ROWS]
+    outside = random.permutation(np.flatnonzero(np.isin(other_y, allowed)))
+    outside = outside[: round(ROWS * share / (1 - share))]
+    label_of = random.integers(0, 10, int(other_y.max()) + 1)
+    given = label_of[other_y[outside]] if labels == "specific" else random.integers(0, 10, len(outside))
+    return Case(
+        np.concatenate([x[inside], other_x[outside]]),
+        np.concatenate([y[inside], given]).astype(np.int64),
+        np.concatenate([y[inside], np.full(len(outside), -1)]).astype(np.int64),
+        10,
+        True,
+    )

@@ -15,6 +15,7 @@ TITLES = {
     "given": "CIFAR-10N, probabilities of given networks: F1",
     "people": "CIFAR-10N, 4,000 images with EfficientNet features: F1",
     "structured": "Pairs, class-, feature- and instance-dependent noise: F1",
+    "few": "Two and three classes: F1",
     "uniform": "Labels flipped to any class: F1",
     "foreign": "Foreign samples with random labels, and flips: F1",
     "specific": "Foreign samples, each kind on one label: F1",

@@ -171,6 +171,15 @@ def data() -> str:
     return markdown(["what", "seconds", "pyarrow or Pillow alone", "ratio"], body)
 
 
+def sharing() -> str:
+    """Workers on one GPU: each alone and all together."""
+    body = []
+    for r in sorted(results("sharing", "sharing"), key=lambda row: (row["epochs"], row["workers"])):
+        speeds = r["images_per_second"]
+        body.append([str(r["workers"]), str(r["epochs"]), f"{mean(speeds):,.0f}", f"{sum(speeds):,.0f}"])
+    return markdown(["workers", "epochs", "images/s of one", "of all"], body)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "loss, normal": lambda: loss("cuda", "normal"),
     "loss, peaked": lambda: loss("cuda", "peaked"),
@@ -182,6 +191,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "first steps": first_steps,
     "many classes": many_classes,
     "further passes": further_passes,
+    "sharing": sharing,
 }
 
 

@@ -43,6 +43,10 @@ def samples_from_arrays(
             Hint("labelled", False, "for data that has none"),
         )
     raw = as_plain(y)
+    if np.ndim(raw) == 0:
+        raise DataError(
+            f"label is {raw!r}; expected the labels of {name}, or in a file the name of their array"
+        )
     if np.ndim(raw) == 2 and np.shape(raw)[1] == 1:
         raw = np.asarray(raw)[:, 0]
     if len(raw) != len(values):

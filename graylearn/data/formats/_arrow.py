@@ -18,7 +18,9 @@ def read_arrow(path: Path, kind: str, read: Callable[[pa.BufferReader], pa.Table
     if not len(raw):
         raise DataError(f"{path} is empty")
     try:
-        return table_from_arrow(read(pa.BufferReader(raw)), str(path))
+        table = read(pa.BufferReader(raw))
+        table.validate(full=True)  # damaged offsets would be followed out of the file's memory
+        return table_from_arrow(table, str(path))
     except DataError:
         raise
     except Exception as error:  # damaged metadata fails in pyarrow, pandas or json, each in its own way

@@ -80,6 +80,7 @@ def _read_folder(folder: Path) -> pa.Table:
     for part in _parts(folder):
         try:
             tables.append(pa.parquet.ParquetFile(pa.BufferReader(read_bytes(part))).read())
+            tables[-1].validate(full=True)
         except DataError:
             raise
         except Exception as error:

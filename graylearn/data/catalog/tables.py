@@ -24,18 +24,8 @@ from graylearn.errors import DataError
 Protocol: TypeAlias = Literal["paper", "released"]
 """Whose way of preparing the data: the paper's text, or its authors' code."""
 
-ABALONE_COLUMNS = (
-    "sex",
-    "length",
-    "diameter",
-    "height",
-    "whole_weight",
-    "shucked_weight",
-    "viscera_weight",
-    "shell_weight",
-    "rings",
-)
-IRIS_COLUMNS = ("sepal_length", "sepal_width", "petal_length", "petal_width", "species")
+ABALONE = "sex length diameter height whole_weight shucked_weight viscera_weight shell_weight rings"
+IRIS = "sepal_length sepal_width petal_length petal_width species"
 SENTINEL = -9999.0
 """What SDSS writes where a magnitude could not be measured."""
 
@@ -61,6 +51,36 @@ RELEASED: dict[str, Released] = {
 }
 
 
+class Published(NamedTuple):
+    """A table that is published as one CSV file."""
+
+    files: tuple[str, ...]
+    """Names of the file."""
+    label: str
+    """The column of the labels."""
+    unused: tuple[str, ...] = ()
+    """Columns that only number the rows; protocol "released" drops the first `unused_there` of them."""
+    unused_there: int = 0
+    columns: tuple[str, ...] | None = None
+    """The columns of a file without a header."""
+
+
+PUBLISHED: dict[str, Published] = {
+    "abalone": Published(("abalone.data",), "sex", columns=tuple(ABALONE.split())),
+    "arrhythmia": Published(
+        ("mitbih_train.csv",), "class", columns=(*(f"t{time:03}" for time in range(187)), "class")
+    ),
+    "iris": Published(("iris.data",), "species", columns=tuple(IRIS.split())),
+    "skyserver": Published(
+        ("Skyserver_SQL2_27_2018 6_51_39 PM.csv", "Skyserver.csv"), "class", ("objid", "specobjid")
+    ),
+    "speech": Published(("accent-mfcc-data-1.csv",), "language"),
+    # The authors used 16 of the 17 columns and do not say which; the row number is the likeliest to go.
+    "stellar": Published(("star_classification.csv",), "class", ("obj_ID", "spec_obj_ID"), 1),
+    "wineqt": Published(("WineQT.csv",), "quality", ("Id",), 1),
+}
+
+
 @dataclass(frozen=True)
 class TableFiles:
     """A table that was found: where, in which form, and how to read it."""
@@ -80,92 +100,44 @@ def find_table(name: str, finder: Finder) -> TableFiles | None:
         if found is None:
             return None
         return TableFiles(found[0].parent, "published", partial(_read_gene, found[0], found[1]))
-    files = {
-        "abalone": ("abalone.data",),
-        "arrhythmia": ("mitbih_train.csv",),
-        "iris": ("iris.data",),
-        "skyserver": ("Skyserver_SQL2_27_2018 6_51_39 PM.csv", "Skyserver.csv"),
-        "speech": ("accent-mfcc-data-1.csv",),
-        "stellar": ("star_classification.csv",),
-        "wineqt": ("WineQT.csv",),
-    }
-    read = {
-        "abalone": _read_abalone,
-        "arrhythmia": _read_arrhythmia,
-        "iris": _read_iris,
-        "skyserver": _read_skyserver,
-        "speech": _read_speech,
-        "stellar": _read_stellar,
-        "wineqt": _read_wineqt,
-    }
-    path = finder.file(*files[name])
+    path = finder.file(*PUBLISHED[name].files)
     if path is None:
-        return TableFiles(None, "scikit-learn", partial(_read_iris, None)) if name == "iris" else None
-    return TableFiles(path, "published", partial(read[name], path))
+        return TableFiles(None, "scikit-learn", _iris_of_sklearn) if name == "iris" else None
+    return TableFiles(path, "published", partial(_read_published, name, path))
 
 
-def _read_abalone(path: Path, protocol: Protocol) -> Samples:
-    frame = _read_csv(path, ABALONE_COLUMNS)
-    return _samples("abalone", path, frame.drop(columns="sex"), frame["sex"], protocol)
-
-
-def _read_arrhythmia(path: Path, protocol: Protocol) -> Samples:
-    columns = [f"t{time:03}" for time in range(187)]
-    frame = _read_csv(path, (*columns, "class"), np.dtype(np.float32))
-    return _samples("arrhythmia", path, frame[columns], frame["class"].astype(np.int64), protocol)
+def _read_published(name: str, path: Path, protocol: Protocol) -> Samples:
+    told = PUBLISHED[name]
+    dtype = np.dtype(np.float32) if name == "arrhythmia" else None
+    frame = _read_csv(path, told.columns, dtype)
+    labels = _column(frame, told.label, path)
+    unused = told.unused[: told.unused_there] if protocol == "released" else told.unused
+    x, ids = frame.drop(columns=[told.label, *unused], errors="ignore"), np.arange(len(frame))
+    if name == "arrhythmia":
+        labels = labels.astype(np.int64)
+    elif name == "iris":
+        labels = labels.str.removeprefix("Iris-")
+    elif name == "wineqt" and protocol == "released":  # the three rarest qualities are one class there
+        labels = labels.astype(str).where(labels.isin([5, 6, 7]), "other")
+    elif name == "stellar" and protocol == "paper":
+        measured = ~(x == SENTINEL).any(axis=1).to_numpy()
+        x, labels, ids = x[measured].reset_index(drop=True), labels[measured], ids[measured]
+    return _samples(name, path, x, labels, protocol, ids)
 
 
 def _read_gene(data: Path, labels: Path, protocol: Protocol) -> Samples:
     x, y = (frame.set_index(frame.columns[0]) for frame in (_read_csv(data), _read_csv(labels)))
     if not x.index.equals(y.index):
         raise DataError(f"the samples of {data} and {labels} are not the same ones in the same order")
-    return _samples("gene", data, x, _column(y, "Class", labels), protocol, ids=x.index.to_numpy())
+    return _samples("gene", data, x, _column(y, "Class", labels), protocol, x.index.to_numpy())
 
 
-def _read_iris(path: Path | None, protocol: Protocol) -> Samples:
-    if path is None:
-        from sklearn.datasets import load_iris  # late: it takes a second and seven of eight tables do without
+def _iris_of_sklearn(protocol: Protocol) -> Samples:
+    from sklearn.datasets import load_iris  # late: it takes a second and seven of eight tables do without
 
-        bunch = load_iris()
-        x = pd.DataFrame(bunch.data, columns=list(IRIS_COLUMNS[:4]))
-        return _samples("iris", Path("iris"), x, bunch.target_names[bunch.target], protocol)
-    frame = _read_csv(path, IRIS_COLUMNS)
-    species = frame["species"].str.removeprefix("Iris-")
-    return _samples("iris", path, frame.drop(columns="species"), species, protocol)
-
-
-def _read_skyserver(path: Path, protocol: Protocol) -> Samples:
-    frame = _read_csv(path)
-    y = _column(frame, "class", path)
-    unused = ["class"] if protocol == "released" else ["class", "objid", "specobjid"]
-    return _samples("skyserver", path, frame.drop(columns=unused, errors="ignore"), y, protocol)
-
-
-def _read_speech(path: Path, protocol: Protocol) -> Samples:
-    frame = _read_csv(path)
-    y = _column(frame, "language", path)
-    return _samples("speech", path, frame.drop(columns="language"), y, protocol)
-
-
-def _read_stellar(path: Path, protocol: Protocol) -> Samples:
-    frame = _read_csv(path)
-    y = _column(frame, "class", path)
-    # The authors used 16 of the 17 columns and do not say which; the row number is the likeliest to go.
-    unused = ["class", "obj_ID"] if protocol == "released" else ["class", "obj_ID", "spec_obj_ID"]
-    x = frame.drop(columns=unused, errors="ignore")
-    ids = np.arange(len(x))
-    if protocol == "paper":
-        measured = ~(x == SENTINEL).any(axis=1).to_numpy()
-        x, y, ids = x[measured].reset_index(drop=True), y[measured], ids[measured]
-    return _samples("stellar", path, x, y, protocol, ids=ids)
-
-
-def _read_wineqt(path: Path, protocol: Protocol) -> Samples:
-    frame = _read_csv(path)
-    quality = _column(frame, "quality", path)
-    if protocol == "released":  # the three rarest qualities are one class there
-        quality = quality.astype(str).where(quality.isin([5, 6, 7]), "other")
-    return _samples("wineqt", path, frame.drop(columns=["quality", "Id"], errors="ignore"), quality, protocol)
+    bunch = load_iris()
+    x = pd.DataFrame(bunch.data, columns=IRIS.split()[:4])
+    return _samples("iris", Path("iris"), x, bunch.target_names[bunch.target], protocol, np.arange(len(x)))
 
 
 def _read_csv(
@@ -199,7 +171,7 @@ def _samples(
     x: pd.DataFrame,
     labels: pd.Series | np.ndarray,
     protocol: Protocol,
-    ids: np.ndarray | None = None,
+    ids: np.ndarray,
 ) -> Samples:
     """The table as Samples; every feature of these tables is a number."""
     words = [name for name, dtype in x.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
@@ -207,6 +179,6 @@ def _samples(
         raise DataError(f"{path}: column {words[0]!r} should hold numbers only")
     try:
         y, classes = encode_labels(labels, RELEASED[name].classes if protocol == "released" else None)
-        return Samples(x, y, classes, np.arange(len(x)) if ids is None else ids, "table")
+        return Samples(x, y, classes, ids, "table")
     except DataError as error:
         raise DataError(f"{path}: {error}") from error

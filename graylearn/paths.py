@@ -6,6 +6,9 @@ from pathlib import Path
 
 from graylearn.errors import DataError
 
+UNPACKED, RATIO = 1 << 30, 200
+"""Bytes that a compressed file may always unpack to, and how many times its own size beyond that."""
+
 
 def existing(given: str | os.PathLike[str]) -> Path:
     """The path of data that is there; standard input and addresses are refused, with what to do instead."""
@@ -17,3 +20,18 @@ def existing(given: str | os.PathLike[str]) -> Path:
     if not path.exists():
         raise DataError(f"{path} does not exist")
     return path
+
+
+def most_unpacked(path: Path) -> int:
+    """Bytes that a compressed file may unpack to: more is no data but meant to fill the memory.
+
+    The environment variable GRAYLEARN_MAX_UNPACKED sets another limit. Text that is compressed well has a
+    twentieth of its size.
+    """
+    told = os.environ.get("GRAYLEARN_MAX_UNPACKED", "")
+    return int(told) if told.isdecimal() else max(UNPACKED, RATIO * path.stat().st_size)
+
+
+def too_large(limit: int) -> str:
+    """What to say of a file that unpacks to more."""
+    return f"it unpacks to more than {limit:,} bytes; set GRAYLEARN_MAX_UNPACKED to allow as many as it needs"

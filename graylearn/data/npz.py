@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.paths import most_unpacked, too_large
+
 UNCHECKED = 1 << 26
 """Bytes that an archive may unpack to whatever its size."""
 MOST_TIMES = 100
@@ -27,6 +29,9 @@ def read_arrays(
         try:
             loaded = np.load(file, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
+                limit = most_unpacked(path)
+                if sum(member.file_size for member in loaded.zip.infolist()) > limit:
+                    raise ValueError(too_large(limit))
                 _check_sizes(loaded, path)
                 return {name: loaded[name] for name in (loaded.files if names is None else names)}
         except (OSError, MemoryError):

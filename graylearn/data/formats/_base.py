@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError
+from graylearn.paths import most_unpacked, too_large
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """What may follow the ending of a file that is read whole."""
@@ -149,10 +151,17 @@ def suffix_of(path: Path, compressed: bool = True) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file, decompressed where its name says so."""
+    compression = COMPRESSIONS.get(path.suffix.lower())
     try:
-        with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as stream:
-            raw: bytes = stream.read()
-            return raw
+        if compression is None:
+            return path.read_bytes()
+        limit, unpacked = most_unpacked(path), io.BytesIO()
+        with pa.input_stream(str(path), compression=compression) as stream:
+            while chunk := stream.read(1 << 24):
+                if unpacked.tell() + len(chunk) > limit:
+                    raise DataError(f"{path} cannot be read: {too_large(limit)}")
+                unpacked.write(chunk)
+        return unpacked.getvalue()
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except (OSError, pa.ArrowException) as error:

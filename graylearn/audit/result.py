@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -117,6 +117,13 @@ class Audit:
     def lies_apart(self) -> bool:
         """Whether something was found by where samples lie, and not only by how little labels say of them."""
         return not {"foreign_clusters", "class_confusion"}.isdisjoint(self.found_by)
+
+    def take(self, index: Any) -> Audit:
+        """The verdicts on the samples at `index`, in that order."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(
+            self, **{name: each[index] for name, each in values.items() if isinstance(each, np.ndarray)}
+        )
 
     @property
     def keep(self) -> NDArray[np.bool_]:

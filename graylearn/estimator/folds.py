@@ -27,13 +27,12 @@ SINGLE = 2
 def dealt(samples: TrainingSet, folds: int, seed: int) -> list[Ints]:
     """The samples that each network is asked about and does not learn from.
 
-    Dealt in the canonical order, so that the user's order of samples does not matter. Copies of a sample
-    share its fold; samples of no weight, which no network saw, are asked of the first.
+    Copies of a sample share its fold; samples of no weight, which no network saw, are asked of the first.
+    Give the samples in the canonical order (`TrainingSet.order`), so that the user's does not matter.
     """
-    distinct, first = np.unique(samples.rows, return_index=True)
-    distinct, first = distinct[np.argsort(first)], np.sort(first)
+    seen = np.unique(samples.rows)
     fold = np.zeros((1, len(samples.labels)), dtype=np.int64)
-    fold[:, distinct] = stratified_folds(samples.y[first], folds, 1, seed)
+    fold[:, seen] = stratified_folds(samples.labels[seen], folds, 1, seed)
     return held_out_rows(fold, folds)
 
 

@@ -133,7 +133,7 @@ class Pipeline:
         fitted = PipelineResult(first.model, first.preparation, epochs, history, members=members)
         if self.audit is None:
             return fitted
-        found = self.stages.keep("audit", lambda: self.judge(history))
+        found = self.stages.keep("audit", lambda: self.judge(first.history))
         fitted = replace(fitted, audit=found)
         if not self.refine:
             return fitted
@@ -149,11 +149,19 @@ class Pipeline:
         )
 
     def judge(self, history: History) -> Audit:
-        """The audit of the samples; the history is that of the first fit, by sample."""
-        samples, seed = self.samples, self.settings.seed
-        classes = samples.classes.tolist()
+        """The audit of the user's samples; the history is that of the first fit.
+
+        In the canonical order and back: which network is asked about a sample, and sums over samples, depend
+        on their order.
+        """
+        order = self.samples.order
+        return self._judged(self.samples.renumbered(order), history).take(np.argsort(order))
+
+    def _judged(self, samples: TrainingSet, history: History) -> Audit:
+        seed, classes = self.settings.seed, samples.classes.tolist()
         if self.audit == "history":
-            return Audit.from_history(history, None, samples.features, samples.ids, classes=classes)
+            by_sample = samples.by_sample(history)
+            return Audit.from_history(by_sample, None, samples.features, samples.ids, classes=classes)
         labels = samples.classes[samples.labels]
         if samples.features is not None:
             device = choose(self.settings.device)
@@ -245,7 +253,8 @@ class Pipeline:
 
     def _asked_again(self) -> Audit | None:
         """The audit once more, by networks of the own kind; None where it is not worth a fit."""
-        samples = self.samples
+        order = self.samples.order
+        samples = self.samples.renumbered(order)
         method = self.method if can_share_a_stack(self.method) else "gl"
         said = stacked_probabilities(
             samples, self.new_network, lambda: copy.deepcopy(method), self.settings, self.settings.seed
@@ -255,7 +264,7 @@ class Pipeline:
         worth = bool(found.posterior.any()) and know_more(
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
-        return found if worth or found.lies_apart else None
+        return found.take(np.argsort(order)) if worth or found.lies_apart else None
 
 
 def _unless_even(weight: Floats) -> Floats | None:

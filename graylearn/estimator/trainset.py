@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -41,6 +41,26 @@ class TrainingSet:
     """(N,) what the user calls each sample."""
     classes: NDArray[Any]
     """(K,) the classes in order."""
+
+    @property
+    def order(self) -> Ints:
+        """(N,) the user's samples in an order that does not depend on the one they were given in.
+
+        That of the rows to train on; samples of no weight follow, which images do in the user's order.
+        """
+        rows, first = np.unique(self.rows, return_index=True)
+        unseen = np.setdiff1d(np.arange(len(self.labels)), rows)
+        if self.features is not None and len(unseen):
+            unseen = unseen[canonical_order(self.features[unseen], self.labels[unseen])]
+        return np.concatenate([rows[np.argsort(first)], unseen])
+
+    def renumbered(self, order: Ints) -> TrainingSet:
+        """The same rows to train on, of the user's samples in another order."""
+        number = np.argsort(order)
+        features = None if self.features is None else self.features[order]
+        return replace(
+            self, rows=number[self.rows], features=features, labels=self.labels[order], ids=self.ids[order]
+        )
 
     def by_sample(self, history: History) -> History:
         """The history of a training on these M rows, by the user's N samples.

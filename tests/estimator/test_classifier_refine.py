@@ -53,6 +53,21 @@ def test_a_refined_fit_is_better_and_keeps_the_verdicts(fitted, refined, digits)
     assert refined.score(x_test, y_test) > fitted.score(x_test, y_test) - 0.01
 
 
+@pytest.mark.parametrize("audit", ["held-out", "history"])
+def test_the_order_of_the_samples_does_not_matter(dirty, audit):
+    order = np.random.default_rng(0).permutation(len(dirty))
+    weight = np.arange(len(dirty)) % 7 > 0  # some are judged and not learned from
+    settings = {"audit": audit, "refine": True, "epochs": 5, "members": 2, "random_state": 0, "device": "cpu"}
+    one = GrayClassifier(**settings).fit(dirty.x, dirty.y, sample_weight=weight)
+    other = GrayClassifier(**settings).fit(dirty.x[order], dirty.y[order], sample_weight=weight[order])
+    assert one.refined_
+    np.testing.assert_array_equal(other.audit_.ids, np.arange(len(dirty)))
+    np.testing.assert_array_equal(other.audit_.score, one.audit_.score[order])
+    np.testing.assert_array_equal(other.audit_.suggested, one.audit_.suggested[order])
+    np.testing.assert_array_equal(other.predict_proba(dirty.x), one.predict_proba(dirty.x))
+    np.testing.assert_array_equal(other.ood_score(dirty.x), one.ood_score(dirty.x))
+
+
 def test_where_the_views_know_no_more_the_labels_stay(dirty, refined, monkeypatch):
     monkeypatch.setattr("graylearn.estimator.pipeline.know_more", lambda *_: False)
     classifier = GrayClassifier(random_state=0, device="cpu", refine=True).fit(dirty.x, dirty.y)

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from graylearn.data.cells import any_field_size, guessed_separator, separator_line
+from graylearn.data.cells import any_field_size, guessed_separator, separator_line, unguarded
 from graylearn.errors import DataError
 
 Verdict = Literal["keep", "drop", "relabel"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 COLUMNS = ("id", "decision", "label")
-
-_GUARDED = re.compile("'+(?:[ \t\r\n]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ def read_decisions(path: str | Path) -> list[Decision]:
             continue
         if len(row) <= max(where):
             raise DataError(f"{path}, row {number} has {len(row)} fields: expected {len(header)}")
-        fields = [_unguarded(row[column]) for column in where]
+        fields = [unguarded(row[column]) for column in where]
         if not fields[1].strip() and not fields[2].strip():
             continue
         decision = _decision(fields, path, number)
@@ -111,7 +108,3 @@ def _decision(fields: list[str], path: Path, number: int) -> Decision:
             "use relabel, or leave the label empty"
         )
     return Decision(name, "keep" if verdict == "keep" else "drop")
-
-
-def _unguarded(field: str) -> str:
-    return field[1:] if _GUARDED.match(field) else field

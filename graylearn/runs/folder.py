@@ -24,9 +24,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
+
+import pandas as pd
 
 from graylearn.data.atomic import alone, replacing
+from graylearn.data.cells import guarded
 from graylearn.errors import CheckpointError, GraylearnError, SettingsError
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
@@ -174,6 +177,8 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
                 "name another with --out"
             )
         folder._settle()  # a run may have been killed while another stood aside
+        for left in folder.path.rglob(".*.????????.partial"):  # or while it wrote a file
+            left.unlink(missing_ok=True)
         if overwrite:
             folder._set_aside()
         elif folder.is_started:
@@ -223,6 +228,16 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """A JSON file for people too, whole or not at all."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_csv(file: Path | TextIO, table: pd.DataFrame, **options: Any) -> None:
+    """A table as CSV in UTF-8, text that a spreadsheet would take for a formula guarded by an apostrophe."""
+    texts = [name for name, kind in table.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    safe = {
+        str(name): table[name].map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
+        for name in texts
+    }
+    table.assign(**safe).to_csv(file, index=False, encoding="utf-8", lineterminator="\n", **options)
 
 
 def open_to_append(path: Path) -> IO[str]:

@@ -24,7 +24,7 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.report import ReportData, preview_samples, write_report
 from graylearn.runs.fit import Fitted
-from graylearn.runs.folder import RunFolder, write_json, write_text
+from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
 from graylearn.runs.prepare import Prepared
 from graylearn.training.devices import choose
 
@@ -77,7 +77,7 @@ def write_audit(folder: RunFolder, audit: Audit) -> None:
     """The verdicts, as CSV and as Parquet."""
     table = audit.table
     with replacing(folder.audit_csv) as partial:
-        table.to_csv(partial, index=False, encoding="utf-8", lineterminator="\n")
+        write_csv(partial, table)
     kind = audit.ids.dtype.kind
     typed = table.assign(
         id=table["id"] if kind in "iu" else table["id"].astype(str),

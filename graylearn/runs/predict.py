@@ -15,7 +15,7 @@ from graylearn.data.formats import Origin
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.runs.folder import RunFolder, same_file
+from graylearn.runs.folder import RunFolder, same_file, write_csv
 from graylearn.runs.prepare import Encoding, read_new
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import changed
@@ -87,7 +87,7 @@ def check_out(out: str | Path | None, data: str | Path) -> None:
 def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
     """CSV, TSV or Parquet by the name of `out`; CSV on standard output without one."""
     if out is None:
-        _as_text(table).to_csv(sys.stdout, index=False, lineterminator="\n", float_format=_DIGITS)
+        write_csv(sys.stdout, _as_text(table), float_format=_DIGITS)
         return
     path = Path(out)
     suffix = path.suffix.lower()
@@ -96,14 +96,7 @@ def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
             table.to_parquet(partial, index=False)
         else:
             separator = "\t" if suffix == ".tsv" else ","
-            _as_text(table).to_csv(
-                partial,
-                index=False,
-                sep=separator,
-                encoding="utf-8",
-                lineterminator="\n",
-                float_format=_DIGITS,
-            )
+            write_csv(partial, _as_text(table), sep=separator, float_format=_DIGITS)
 
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,10 +3,12 @@
 import json
 from contextlib import suppress
 
+import pandas as pd
 import pytest
 
+from graylearn.data.cells import unguarded
 from graylearn.errors import CheckpointError, DataError
-from graylearn.runs.folder import FolderTakenError, RunFolder, writing
+from graylearn.runs.folder import FolderTakenError, RunFolder, write_csv, writing
 from graylearn.runs.settings import RunSettings
 
 SETTINGS = RunSettings(data="/a.csv", epochs=3)
@@ -31,6 +33,27 @@ def test_an_unfinished_run_goes_on(tmp_path):
     (tmp_path / "stages" / "kept").write_text("work")
     with writing(tmp_path, SETTINGS, "0", overwrite=False):
         assert (tmp_path / "stages" / "kept").exists()
+
+
+def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
+    start(tmp_path)
+    (tmp_path / "model").mkdir()
+    left = [tmp_path / ".audit.csv.0123abcd.partial", tmp_path / "model" / ".history.npz.89ef4567.partial"]
+    for path in left:
+        path.write_text("half")
+    with writing(tmp_path, SETTINGS, "0", overwrite=False):
+        assert not any(path.exists() for path in left)
+
+
+def test_cells_that_a_spreadsheet_would_run_are_guarded(tmp_path):
+    table = pd.DataFrame({"id": ["=cmd()", "+1", "-x", "@a", "'=b", "\tc", "plain"], "score": [-1.5] * 7})
+    write_csv(tmp_path / "a.csv", table)
+    rows = (tmp_path / "a.csv").read_text().splitlines()[1:]
+    assert rows == [
+        "'=cmd(),-1.5", "+1,-1.5", "'-x,-1.5", "'@a,-1.5", "''=b,-1.5", "'\tc,-1.5", "plain,-1.5",
+    ]  # fmt: skip
+    again = pd.read_csv(tmp_path / "a.csv", dtype={"id": str})["id"]
+    assert [unguarded(cell) for cell in again] == table["id"].tolist()
 
 
 def test_other_settings_are_refused_by_name(tmp_path):

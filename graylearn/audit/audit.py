@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from graylearn.audit.evidence import gather
-from graylearn.audit.heldout import EPOCHS as HELD_OUT_EPOCHS
-from graylearn.audit.heldout import held_out_probabilities
+from graylearn.audit.heldout import epochs_by_size, held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features, as_ids, as_labels
 from graylearn.audit.result import Audit
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
+from graylearn.training import devices
 from graylearn.training.history import History
 
 audit_predictions = Audit.from_predictions
@@ -43,15 +43,14 @@ def audit(
         run is audited as it is, see `audit_history`. y: labels, any kind.
     mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
         one stack); "history" reads the confidences of a single short Gray Learning run.
-    epochs: of each training; 20 for held-out and 6 for history unless told.
+    epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
+    device: where networks are trained and neighbours and kernels are compared.
     """
     if isinstance(X, History):
         return audit_history(X, y, ids=ids, classes=classes)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
-    if epochs is None:
-        epochs = HELD_OUT_EPOCHS if mode == "held-out" else HISTORY_EPOCHS
-    if folds < 2 or repeats < 1 or epochs < 1:
+    if folds < 2 or repeats < 1 or (epochs is not None and epochs < 1):
         raise SettingsError(
             f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"
         )
@@ -68,9 +67,12 @@ def audit(
             raise DataError("y is missing: give the label of each sample, or pass Samples")
         label, names = as_labels(y, classes)
         values = X
+    where = devices.choose(device)
     features = as_features(values, len(label))
     row_ids = as_ids(ids, X, len(label))
     num_classes = len(names)
+    if epochs is None:
+        epochs = epochs_by_size(len(label)) if mode == "held-out" else HISTORY_EPOCHS
     if len(label) < 2 * folds or len(np.unique(label)) < 2:
         network = np.full((len(label), num_classes), 1.0 / max(num_classes, 1))
     elif mode == "held-out":
@@ -82,9 +84,9 @@ def audit(
             repeats=repeats,
             epochs=epochs,
             seed=seed,
-            device=device,
+            device=where,
         )
     else:
-        history = train_for_history(features, label, num_classes, epochs=epochs, seed=seed, device=device)
+        history = train_for_history(features, label, num_classes, epochs=epochs, seed=seed, device=where)
         network = history_probabilities(history)
-    return Audit.from_evidence(gather(network, label, names, features, mode), row_ids)
+    return Audit.from_evidence(gather(network, label, names, features, mode, where), row_ids)

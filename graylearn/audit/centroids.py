@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from graylearn.audit.blocks import precision_for, row_blocks
 from graylearn.audit.neighbours import unit_rows
 
 Floats = NDArray[np.float64]
@@ -32,10 +34,10 @@ def _closest(nearness: Floats, label: Ints, share: float) -> NDArray[np.bool_]:
 
 
 def _sums(rows: Floats, label: Ints, kept: NDArray[np.bool_], num_classes: int) -> Floats:
-    """(K, D) sum of the kept rows of each label, as one product: far quicker than adding row by row."""
-    chosen = np.zeros((num_classes, len(rows)), dtype=rows.dtype)
-    chosen[label[kept], np.flatnonzero(kept)] = 1.0
-    return np.asarray(chosen @ rows)
+    """(K, D) sum of the kept rows of each label, each row added once, however many labels there are."""
+    chosen = np.flatnonzero(kept)
+    cells = (np.ones(len(chosen), dtype=rows.dtype), (label[chosen], chosen))
+    return np.asarray(csr_array(cells, shape=(num_classes, len(rows))) @ rows)
 
 
 def centre_cosine(
@@ -48,23 +50,30 @@ def centre_cosine(
 
     `outside` (N,) are samples already held to be foreign: no centre is made of them.
     """
-    unit = unit_rows(features).double().numpy()
-    inside = np.ones(len(label), dtype=bool) if outside is None else ~outside
+    n, d = features.shape
+    unit = unit_rows(features).numpy().astype(precision_for(n * max(d, num_classes)))
+    inside = np.ones(n, dtype=bool) if outside is None else ~outside
     kept = inside
     total = _sums(unit, label, kept, num_classes)
     for _ in range(ROUNDS):
-        kept = _closest(_cosine(unit, total[label]), label, TRIM) & inside
+        kept = _closest(_own_cosine(unit, total, label), label, TRIM) & inside
         total = _sums(unit, label, kept, num_classes)
     length = np.maximum(np.linalg.norm(total, axis=1), 1e-12)
     similarity = unit @ (total / length[:, None]).T
-    rows = np.arange(len(label))
-    similarity[rows, label] = _cosine(unit, total[label] - unit * kept[:, None])
+    similarity[np.arange(n), label] = _own_cosine(unit, total, label, without=kept)
     return np.asarray(similarity)
 
 
-def _cosine(unit: Floats, direction: Floats) -> Floats:
-    length = np.maximum(np.linalg.norm(direction, axis=1), 1e-12)
-    return np.asarray(np.einsum("nd,nd->n", unit, direction) / length)
+def _own_cosine(unit: Floats, total: Floats, label: Ints, without: NDArray[np.bool_] | None = None) -> Floats:
+    """(N,) cosine of each row to the sum of its label, itself taken out of it where `without` says so."""
+    found = np.empty(len(unit), dtype=unit.dtype)
+    for part in row_blocks(*unit.shape):
+        rows, direction = unit[part], total[label[part]]
+        if without is not None:
+            direction = direction - rows * without[part, None]
+        length = np.maximum(np.linalg.norm(direction, axis=1), 1e-12)
+        found[part] = np.einsum("nd,nd->n", rows, direction) / length
+    return found
 
 
 def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int) -> Floats:
@@ -73,21 +82,30 @@ def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int
     It finds elongated classes, as in astronomical tables, where cosine does not: 20 % OOD on the SDSS
     tables, average precision .25 to .82 (stellar) and .73 to .88 (skyserver) by itself.
     """
-    x = np.asarray(features, dtype=np.float64)
-    n, d = x.shape
+    n, d = features.shape
+    x = np.asarray(features, dtype=precision_for(n * max(d, num_classes)))
     kept = np.ones(n, dtype=bool)
+    own = np.empty(n, dtype=x.dtype)
     for _ in range(ROUNDS // 2):
         count = np.maximum(np.bincount(label[kept], minlength=num_classes), 1)
-        centre = _sums(x, label, kept, num_classes) / count[:, None]
-        offset = x - centre[label]
-        spread = offset[kept].T @ offset[kept] / max(int(kept.sum()), 1)
+        centre = (_sums(x, label, kept, num_classes) / count[:, None]).astype(x.dtype)
+        spread = np.zeros((d, d))
+        for part in row_blocks(n, d):
+            chosen = kept[part]
+            offset = x[part][chosen] - centre[label[part][chosen]]
+            spread += offset.T @ offset
+        spread /= max(int(kept.sum()), 1)
         size = max(float(np.trace(spread)) / d, 1e-12)
         spread = (1.0 - SHRINKAGE) * spread + SHRINKAGE * size * np.eye(d)
-        whiten = np.linalg.inv(np.linalg.cholesky(spread))
-        own = ((offset @ whiten.T) ** 2).sum(axis=1)
+        whiten = np.linalg.inv(np.linalg.cholesky(spread)).astype(x.dtype)
+        for part in row_blocks(n, d):
+            own[part] = (((x[part] - centre[label[part]]) @ whiten.T) ** 2).sum(axis=1)
         kept = _closest(-own, label, TRIM)
-    white, white_centre = x @ whiten.T, centre @ whiten.T
-    square = (
-        (white**2).sum(axis=1)[:, None] + (white_centre**2).sum(axis=1)[None] - 2 * white @ white_centre.T
-    )
-    return np.asarray(np.maximum(square, 0.0))
+    white_centre = centre @ whiten.T
+    square = np.empty((n, num_classes), dtype=x.dtype)
+    for part in row_blocks(n, max(d, num_classes)):
+        white = x[part] @ whiten.T
+        square[part] = (
+            (white**2).sum(axis=1)[:, None] + (white_centre**2).sum(axis=1)[None] - 2 * white @ white_centre.T
+        )
+    return np.maximum(square, 0.0, out=square)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from graylearn.audit.finding import Finding, threshold_of, together
@@ -98,9 +99,10 @@ def gather(
     classes: tuple[Label, ...],
     features: NDArray[np.float32] | None,
     mode: Mode,
+    device: torch.device | str = "cpu",
 ) -> Evidence:
     """Evidence from a network's class probabilities (N, K) and, where given, scaled features (N, D)."""
-    pooled = pool(network, label, features, held_out=mode != "history")
+    pooled = pool(network, label, features, held_out=mode != "history", device=device)
     return Evidence(
         label=label,
         classes=classes,

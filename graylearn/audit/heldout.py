@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.audit.blocks import BLOCK, precision_for
 from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
@@ -26,7 +27,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DROPOUT = 0.2
-EPOCHS = 20
+EPOCHS, LEAST_EPOCHS, ROWS = 20, 6, 50_000
+"""The first number of passes up to so many samples. Larger sets have fewer, at least the second number: each
+network takes its steps all the same."""
 _CHUNK = 4096
 
 
@@ -62,6 +65,11 @@ def schedule_for(num_samples: int, epochs: int) -> tuple[int, float, int]:
     return batch, 1e-3 * math.sqrt(batch / 32), epochs_for(num_samples, batch, epochs)
 
 
+def epochs_by_size(num_samples: int) -> int:
+    """Passes over a set of this size unless told."""
+    return max(LEAST_EPOCHS, min(EPOCHS, EPOCHS * ROWS // max(num_samples, 1)))
+
+
 def _padded(members: list[Ints], device: torch.device) -> Tensor:
     """Rows of equal length: shorter ones begin again from their start."""
     longest = max(len(row) for row in members)
@@ -75,7 +83,7 @@ def held_out_probabilities(
     *,
     folds: int = 2,
     repeats: int = 3,
-    epochs: int = EPOCHS,
+    epochs: int | None = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
 ) -> Floats:
@@ -83,7 +91,7 @@ def held_out_probabilities(
 
     features: (N, D), standardised. Two folds are enough: three repeats of two cost less than one round of
     five, and their average is better. Small sets get more epochs, so that every network takes at least 160
-    steps.
+    steps; `epochs` is by size unless told.
     """
     where = devices.choose(device)
     x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=where)
@@ -93,8 +101,9 @@ def held_out_probabilities(
     seen = [np.flatnonzero(row != f) for row in fold for f in range(folds)]
     train_rows, held_rows = _padded(seen, where), _padded(held, where)
     n = train_rows.shape[1]
-    batch, rate, epochs = schedule_for(n, epochs)
-    total = torch.zeros(len(held), held_rows.shape[1], num_classes, device=where)
+    batch, rate, epochs = schedule_for(n, epochs_by_size(len(label)) if epochs is None else epochs)
+    summed = torch.zeros(len(label), num_classes, device=where)
+    chunk = max(1, min(_CHUNK, BLOCK // (len(held) * num_classes)))
     taken = 0
     with seeding.seeded(seed, where):
         models = [MLP(num_classes, (x.shape[1],), dropout=DROPOUT).to(where) for _ in held]
@@ -112,12 +121,14 @@ def held_out_probabilities(
                     learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
                 if epoch % 2 == 1 or epoch == epochs - 1:
                     taken += 1
-                    for start in range(0, held_rows.shape[1], _CHUNK):
-                        part = slice(start, start + _CHUNK)
-                        total[:, part] += _probabilities(learner, x[held_rows[:, part]])
+                    for start in range(0, held_rows.shape[1], chunk):
+                        rows = held_rows[:, start : start + chunk]
+                        for index, said in enumerate(_probabilities(learner, x[rows])):
+                            asked = rows[index, : len(held[index]) - start]
+                            summed[asked] += said[: len(asked)]
 
-    summed = sum_by_sample(held, list(total.double().cpu().numpy()), len(label))
-    return summed / (taken * repeats)
+    summed /= taken * repeats
+    return summed.cpu().numpy().astype(precision_for(summed.numel()))
 
 
 @torch.no_grad()

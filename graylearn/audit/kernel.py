@@ -1,76 +1,150 @@
 """Leave-one-out class probabilities from kernel ridge regression, in closed form.
 
 A second opinion beside the network: it needs no folds, as the prediction for a sample left out follows
-from the fit with it. A few hundred landmarks (Nystroem) keep the cost linear in the number of samples.
+from the fit with it. A few hundred landmarks (Nystroem) keep the cost linear in the number of samples, and
+rows are mapped and asked in blocks, so that memory holds the landmarks' view of one block at a time.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from torch import Tensor
+
+from graylearn.audit.blocks import precision_for, row_blocks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Columns = Callable[[slice], Tensor]
+"""Rows -> their (n, columns), whose inner products are the kernel."""
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SHARPNESS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
+LANDMARKS = 400
+TRIED_ROWS, TRIED_VALUES = 4_000, 1 << 24
+"""Ridge and sharpness are chosen on as many samples as have the second number of class probabilities, and
+no fewer than the first: all of 100,000 samples of ten classes."""
 
 
-def landmark_features(
-    features: NDArray[np.float32], landmarks: int = 400, seed: int = 0
-) -> NDArray[np.float32]:
-    """(N, at most `landmarks`) columns whose inner products approximate a Gaussian kernel.
+def landmark_columns(
+    features: NDArray[np.float32],
+    landmarks: int = LANDMARKS,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> Columns:
+    """The map of rows of `features` to columns whose inner products approximate a Gaussian kernel.
 
     The kernel's width is the median squared distance between landmarks.
     """
-    x = np.asarray(features, dtype=np.float32)
-    chosen = x[np.random.default_rng(seed).permutation(len(x))[:landmarks]]
-
-    def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-        square = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * (a @ b.T)
-        return np.asarray(np.maximum(square, 0.0))
-
-    between = squared_distance(chosen, chosen).astype(np.float64)
+    x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
+    chosen = x[torch.from_numpy(np.random.default_rng(seed).permutation(len(x))[:landmarks])]
+    between = _squared_distance(chosen, chosen).double().numpy()
     off_diagonal = between[np.triu_indices(len(chosen), 1)]
     width = float(np.median(off_diagonal)) if len(off_diagonal) else 1.0
     width = width if width > 0 else 1.0
     value, vector = eigh(np.exp(-between / width))
     kept = value > value.max() * 1e-6
-    similarity = np.exp(squared_distance(x, chosen) * np.float32(-1.0 / width))
     # The large products are in single precision, which is enough for votes; what is inverted is not.
-    return np.asarray(similarity @ (vector[:, kept] / np.sqrt(value[kept])).astype(np.float32))
+    weight = torch.from_numpy((vector[:, kept] / np.sqrt(value[kept])).astype(np.float32)).to(device)
+    there = chosen.to(device)
+
+    def columns(rows: slice) -> Tensor:
+        square = _squared_distance(x[rows].to(device), there)
+        return square.mul_(-1.0 / width).exp_() @ weight
+
+    return columns
+
+
+def landmark_features(
+    features: NDArray[np.float32], landmarks: int = LANDMARKS, seed: int = 0
+) -> NDArray[np.float32]:
+    """(N, at most `landmarks`) columns of all rows at once."""
+    return landmark_columns(features, landmarks, seed)(slice(None)).numpy()
 
 
 def leave_one_out(columns: NDArray[np.float32] | Floats, label: Ints, num_classes: int) -> Floats:
-    """(N, K) class probabilities of each sample from a ridge regression on all the others.
+    """(N, K) class probabilities of each sample, from a ridge regression of columns (N, D) on all the others.
 
     The ridge is the one with the least squared error on the samples left out, and the sharpness of the
     softmax the one under which their labels are most likely.
     """
+    values = torch.as_tensor(columns)
+    return _leave_one_out(lambda rows: values[rows], label, num_classes)
+
+
+def kernel_probabilities(
+    features: NDArray[np.float32], label: Ints, num_classes: int, device: torch.device | str = "cpu"
+) -> Floats:
+    """`leave_one_out` of the landmarks' columns of features (N, D), in blocks, on any device."""
+    return _leave_one_out(landmark_columns(features, device=device), label, num_classes)
+
+
+def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> Floats:
     n = len(label)
-    target = np.full((n, num_classes), -1.0 / num_classes)
-    target[np.arange(n), label] += 1.0
-    value, vector = eigh((columns.T @ columns).astype(np.float64))
-    value = np.maximum(value, 0.0).astype(columns.dtype)
-    rotated = columns @ vector.astype(columns.dtype)
-    target = target.astype(columns.dtype)
-    moment = rotated.T @ target
-    squared = rotated**2
-    best_error, outside = np.inf, np.zeros_like(target)
-    for ridge in RIDGES:
-        inverse = 1.0 / (value + ridge)
-        leverage = np.minimum(squared @ inverse, 0.999)[:, None]
-        predicted = (rotated @ (moment * inverse[:, None]) - leverage * target) / (1.0 - leverage)
-        error = float(((target - predicted) ** 2).sum())
-        if error < best_error:
-            best_error, outside = error, predicted
-    outside = outside.astype(np.float64)
-    outside -= outside.max(axis=1, keepdims=True)
+    example = columns(slice(0, 1))
+    d, kind, device = example.shape[1], example.dtype, example.device
+    y = torch.as_tensor(label).to(device)
 
-    def probabilities(sharpness: float) -> Floats:
-        weight = np.exp(sharpness * outside)
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+    def target(rows: slice) -> Tensor:
+        own = y[rows]
+        found = torch.full((len(own), num_classes), -1.0 / num_classes, dtype=kind, device=device)
+        found[torch.arange(len(own), device=device), own] += 1.0
+        return found
 
-    likelihood = [np.log(probabilities(s)[np.arange(n), label] + 1e-12).sum() for s in SHARPNESS]
-    return probabilities(SHARPNESS[int(np.argmax(likelihood))])
+    gram = torch.zeros(d, d, dtype=torch.float64)
+    moment = torch.zeros(d, num_classes, dtype=kind, device=device)
+    for rows in row_blocks(n, max(d, num_classes)):
+        read = columns(rows)
+        gram += (read.T @ read).double().cpu()
+        moment += read.T @ target(rows)
+    value, vector = eigh(gram.numpy())
+    turn = torch.from_numpy(vector).to(device, kind)
+    moment = turn.T @ moment
+    slopes = [torch.from_numpy(1.0 / (np.maximum(value, 0.0) + r)).to(device, kind) for r in RIDGES]
+
+    def outside(rows: slice, which: list[int]) -> list[Tensor]:
+        """What is predicted of these rows without them, (n, K) for each of some ridges."""
+        rotated, wanted = columns(rows) @ turn, target(rows)
+        found = []
+        for index in which:
+            leverage = (rotated**2 @ slopes[index]).clamp_max(0.999)[:, None]
+            inside = rotated @ (moment * slopes[index][:, None])
+            found.append((inside - leverage * wanted) / (1.0 - leverage))
+        return found
+
+    step = math.ceil(n / max(TRIED_ROWS, TRIED_VALUES // num_classes))  # every step-th sample is tried
+    blocks = [
+        slice(rows.start * step, rows.stop * step, step)
+        for rows in row_blocks(math.ceil(n / step), max(d, num_classes))
+    ]
+    error = np.zeros(len(RIDGES))
+    for rows in blocks:
+        wanted = target(rows)
+        every = outside(rows, list(range(len(RIDGES))))
+        error += [float(((wanted - predicted) ** 2).sum(dtype=torch.float64)) for predicted in every]
+    best = [int(np.argmin(error))]
+    likelihood = np.zeros(len(SHARPNESS))
+    for rows in blocks:
+        (predicted,) = outside(rows, best)
+        predicted = predicted.double()
+        own = predicted.gather(1, y[rows][:, None])[:, 0]
+        likelihood += [
+            float((s * own - (s * predicted).logsumexp(1)).exp().add(1e-12).log().sum()) for s in SHARPNESS
+        ]
+    sharpness = SHARPNESS[int(np.argmax(likelihood))]
+    found = np.empty((n, num_classes), dtype=precision_for(n * num_classes))
+    for rows in row_blocks(n, max(d, num_classes)):
+        (predicted,) = outside(rows, best)
+        found[rows] = (sharpness * predicted.double()).softmax(1).cpu().numpy()
+    return found
+
+
+def _squared_distance(a: Tensor, b: Tensor) -> Tensor:
+    """(n, m) between rows (n, D) and rows (m, D)."""
+    square: Tensor = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * (a @ b.T)
+    return square.clamp_min_(0.0)

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from graylearn.audit.blocks import row_blocks
+
 Floats = NDArray[np.float64]
 Form = Literal["none", "constant", "full"]
 
@@ -48,8 +50,6 @@ class NoiseFit:
 
     form: Form
     """Which model passed the gate: "none" flags nothing, "constant" has one pi for all, "full" has both."""
-    explained: Floats
-    """(N, K) q, class probabilities once sharpened or softened by the temperature."""
     prior: Floats
     """(N,) pi, the chance that the label was drawn at random, before looking at it."""
     ood_prior: Floats
@@ -82,13 +82,6 @@ class _Objective:
         self.log_p_label = log_p[self.rows, label]
         # Which parts of pi the current form has.
         self.with_wrong = self.with_ood = True
-
-    def part(self, size: int) -> _Objective:
-        """The same for `size` samples drawn at random, or for all where there are no more."""
-        if len(self.rows) <= size:
-            return self
-        drawn = np.sort(np.random.default_rng(0).permutation(len(self.rows))[:size])
-        return _Objective(self.log_p[drawn], self.label[drawn], self.evidence[drawn], self.background[drawn])
 
     def explain(self, sharpness: float) -> tuple[Floats, Floats]:
         """q (N, K) for a sharpness 1 / T, and the derivative of log q_y by it, (N,)."""
@@ -143,12 +136,20 @@ def fit_noise(
     evidence: (N, F) standardised columns that speak for "no class fits"; larger = less likely to belong.
     background: (N,) chance of each given label when it is drawn at random; 1 / K unless told.
     """
-    p = np.asarray(probabilities, dtype=np.float64)
+    p = np.asarray(probabilities)
     n, k = p.shape
     u = np.asarray(evidence, dtype=np.float64).reshape(n, -1)
     drawn = np.full(n, 1.0 / k) if background is None else np.asarray(background, dtype=np.float64)
-    whole = _Objective(np.log(np.clip(p, 1e-6, 1.0)), np.asarray(label, dtype=np.int64), u, drawn)
-    objective = whole.part(max(FIT_ROWS, FIT_VALUES // k))
+    given = np.asarray(label, dtype=np.int64)
+
+    def objective_of(rows: slice | NDArray[np.int64]) -> _Objective:
+        log_p = np.log(np.clip(p[rows], 1e-6, 1.0), dtype=np.float64)
+        return _Objective(log_p, given[rows], u[rows], drawn[rows])
+
+    size = max(FIT_ROWS, FIT_VALUES // k)
+    objective = objective_of(
+        slice(None) if n <= size else np.sort(np.random.default_rng(0).permutation(n)[:size])
+    )
 
     def solve(theta: Floats, *, wrong: bool, ood: bool, steps: int = 200) -> Floats:
         objective.with_wrong, objective.with_ood = wrong, ood
@@ -192,9 +193,16 @@ def fit_noise(
     elif 2 * (log_likelihood["constant"] - log_likelihood["none"]) > gate_constant:
         form = "constant"
     theta = fitted[form]
-    whole.with_wrong, whole.with_ood = form != "none", form == "full"
-    q, _ = whole.explain(theta[0])
-    e, o, pi = whole.chances(theta)
-    q_label = q[whole.rows, whole.label]
-    posterior = pi * drawn / ((1.0 - pi) * q_label + pi * drawn + 1e-300)
-    return NoiseFit(form, q, pi, o, posterior, float(1.0 / theta[0]), theta[3:].copy(), e, log_likelihood)
+    prior, ood_prior, posterior = np.empty(n), np.empty(n), np.empty(n)
+    e = 0.0
+    for rows in row_blocks(n, k):
+        block = objective_of(rows)
+        block.with_wrong, block.with_ood = form != "none", form == "full"
+        q, _ = block.explain(theta[0])
+        e, ood_prior[rows], pi = block.chances(theta)
+        q_label = q[block.rows, block.label]
+        prior[rows] = pi
+        posterior[rows] = pi * drawn[rows] / ((1.0 - pi) * q_label + pi * drawn[rows] + 1e-300)
+    return NoiseFit(
+        form, prior, ood_prior, posterior, float(1.0 / theta[0]), theta[3:].copy(), e, log_likelihood
+    )

@@ -7,14 +7,17 @@ how likely it makes the labels, ranks better than any of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
+from graylearn.audit.blocks import precision_for, row_blocks
 from graylearn.audit.centroids import centre_cosine, centre_distance
-from graylearn.audit.kernel import landmark_features, leave_one_out
+from graylearn.audit.kernel import kernel_probabilities
 from graylearn.audit.neighbours import neighbours, smooth_vote, vote
 
 Floats = NDArray[np.float64]
@@ -47,8 +50,11 @@ class Pooled:
 
 def entropy(probability: Floats) -> Floats:
     """Entropy of each row, in nats."""
-    p = np.clip(probability, 1e-12, 1.0)
-    return np.asarray(-(p * np.log(p)).sum(axis=1))
+    found = np.empty(len(probability))
+    for part in row_blocks(*probability.shape):
+        p = np.clip(probability[part], 1e-12, 1.0)
+        found[part] = -(p * np.log(p)).sum(axis=1)
+    return found
 
 
 def standardised(columns: Floats) -> Floats:
@@ -60,14 +66,23 @@ def standardised(columns: Floats) -> Floats:
 
 def soft_centres(similarity: Floats, label: Ints) -> Floats:
     """Class probabilities from cosines to class centres, as sharp as makes the labels most likely."""
+    likelihood = np.zeros(len(SHARPNESS))
+    for part in row_blocks(*similarity.shape):
+        rows = similarity[part]
+        own = np.take_along_axis(rows, label[part, None], axis=1)[:, 0]
+        log_p = (s * own - logsumexp(s * rows, axis=1) for s in SHARPNESS)
+        likelihood += [float(np.log(np.exp(each) + 1e-12).sum()) for each in log_p]
+    sharpness = SHARPNESS[int(likelihood.argmax())]
+    found = np.empty_like(similarity)
+    for part in row_blocks(*similarity.shape):
+        found[part] = softmax(sharpness * similarity[part], axis=1)
+    return found
+
+
+def pool_weights(views: Sequence[Floats], label: Ints) -> Floats:
+    """(M,) shares under which the mean of the views, (N, K) each, makes the labels most likely (EM)."""
     rows = np.arange(len(label))
-    candidates = [softmax(s * similarity, axis=1) for s in SHARPNESS]
-    return np.asarray(max(candidates, key=lambda p: float(np.log(p[rows, label] + 1e-12).sum())))
-
-
-def pool_weights(views: Floats, label: Ints) -> Floats:
-    """(M,) shares under which the mean of the views (M, N, K) makes the labels most likely (EM)."""
-    of_label = views[:, np.arange(len(label)), label] + 1e-12
+    of_label = np.stack([view[rows, label] for view in views]).astype(np.float64) + 1e-12
     weight = np.full(len(views), 1.0 / len(views))
     for _ in range(100):
         part = weight[:, None] * of_label
@@ -78,7 +93,12 @@ def pool_weights(views: Floats, label: Ints) -> Floats:
 
 
 def pool(
-    network: Floats, label: Ints, features: NDArray[np.float32] | None, *, held_out: bool = True
+    network: Floats,
+    label: Ints,
+    features: NDArray[np.float32] | None,
+    *,
+    held_out: bool = True,
+    device: torch.device | str = "cpu",
 ) -> Pooled:
     """Pool the network's probabilities (N, K) with what the features (N, D), where given, say themselves.
 
@@ -90,23 +110,26 @@ def pool(
     if features is None or features.shape[1] == 0 or n < 2:
         unsure = standardised(entropy(network)[:, None] / scale)[:, 0] if n else np.zeros(0)
         return Pooled(network, {"network": network}, {"network": 1.0}, {"entropy": unsure})
-    index, distance = neighbours(features)
+    index, distance = neighbours(features, device=device)
     share = vote(index, label, num_classes)
     cosine = centre_cosine(features, label, num_classes)
     opinions = {
         "network": network,
         "neighbours": smooth_vote(share),
-        "kernel": leave_one_out(landmark_features(features), label, num_classes),
+        "kernel": kernel_probabilities(features, label, num_classes, device),
     }
     if num_classes >= MIN_CLASSES_FOR_CENTRES:
         opinions["centre"] = soft_centres(cosine, label)
-    views = np.stack(list(opinions.values()))
+    views = list(opinions.values())
     if held_out:
         weights = pool_weights(views, label)
     else:
         even = 1.0 / len(views)
         weights = np.concatenate([[even], (1.0 - even) * pool_weights(views[1:], label)])
-    pooled = np.tensordot(weights, views, axes=1)
+    pooled = np.zeros((n, num_classes), dtype=precision_for(n * num_classes))
+    for part in row_blocks(n, num_classes):
+        for weight, view in zip(weights, views, strict=True):
+            pooled[part] += weight * view[part]
     columns = {
         "entropy": entropy(pooled) / scale,
         "vote_entropy": entropy(share),

@@ -18,6 +18,9 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.training import devices
 from graylearn.training.history import History
 
+REPEATS, MANY = 3, 1 << 26
+"""Rounds of held-out networks up to so many class probabilities (N x K); beyond, one round."""
+
 audit_predictions = Audit.from_predictions
 audit_history = Audit.from_history
 
@@ -30,7 +33,7 @@ def audit(
     ids: Any = None,
     classes: Any = None,
     folds: int = 2,
-    repeats: int = 3,
+    repeats: int | None = None,
     epochs: int | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
@@ -43,6 +46,7 @@ def audit(
         run is audited as it is, see `audit_history`. y: labels, any kind.
     mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
         one stack); "history" reads the confidences of a single short Gray Learning run.
+    repeats: 3 unless told, 1 beyond 67 million class probabilities (30,000 samples of 2,200 classes).
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
     device: where networks are trained and neighbours and kernels are compared.
     """
@@ -50,7 +54,7 @@ def audit(
         return audit_history(X, y, ids=ids, classes=classes)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
-    if folds < 2 or repeats < 1 or (epochs is not None and epochs < 1):
+    if folds < 2 or (repeats is not None and repeats < 1) or (epochs is not None and epochs < 1):
         raise SettingsError(
             f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"
         )
@@ -81,7 +85,7 @@ def audit(
             label,
             num_classes,
             folds=folds,
-            repeats=repeats,
+            repeats=repeats or (REPEATS if len(label) * num_classes <= MANY else 1),
             epochs=epochs,
             seed=seed,
             device=where,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,3 +25,10 @@ def row_blocks(rows: int, values_a_row: int) -> Iterator[slice]:
     step = max(1, BLOCK // max(values_a_row, 1))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
+
+
+def sampled_blocks(rows: int, values_a_row: int) -> Iterator[slice]:
+    """Blocks of every so many rows, where a number or two is to be chosen: `BLOCK` values or 4,000 rows."""
+    step = math.ceil(rows / max(4_000, BLOCK // max(values_a_row, 1)))
+    for part in row_blocks(math.ceil(rows / max(step, 1)), values_a_row):
+        yield slice(part.start * step, part.stop * step, step)

@@ -7,7 +7,6 @@ rows are mapped and asked in blocks, so that memory holds the landmarks' view of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from torch import Tensor
 
-from graylearn.audit.blocks import precision_for, row_blocks
+from graylearn.audit.blocks import precision_for, row_blocks, sampled_blocks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,9 +25,6 @@ Columns = Callable[[slice], Tensor]
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SHARPNESS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 LANDMARKS = 400
-TRIED_ROWS, TRIED_VALUES = 4_000, 1 << 24
-"""Ridge and sharpness are chosen on as many samples as have the second number of class probabilities, and
-no fewer than the first: all of 100,000 samples of ten classes."""
 
 
 def landmark_columns(
@@ -71,7 +67,7 @@ def leave_one_out(columns: NDArray[np.float32] | Floats, label: Ints, num_classe
     """(N, K) class probabilities of each sample, from a ridge regression of columns (N, D) on all the others.
 
     The ridge is the one with the least squared error on the samples left out, and the sharpness of the
-    softmax the one under which their labels are most likely.
+    softmax the one under which their labels are most likely; large sets choose them on a part of the samples.
     """
     values = torch.as_tensor(columns)
     return _leave_one_out(lambda rows: values[rows], label, num_classes)
@@ -117,11 +113,7 @@ def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> Floats:
             found.append((inside - leverage * wanted) / (1.0 - leverage))
         return found
 
-    step = math.ceil(n / max(TRIED_ROWS, TRIED_VALUES // num_classes))  # every step-th sample is tried
-    blocks = [
-        slice(rows.start * step, rows.stop * step, step)
-        for rows in row_blocks(math.ceil(n / step), max(d, num_classes))
-    ]
+    blocks = list(sampled_blocks(n, max(d, num_classes)))
     error = np.zeros(len(RIDGES))
     for rows in blocks:
         wanted = target(rows)

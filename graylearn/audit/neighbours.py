@@ -84,7 +84,7 @@ def _among_lists(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
     centres, home = _lists(unit)
     order = home.argsort(stable=True)
     size = torch.bincount(home, minlength=len(centres))
-    members = order.split(size.tolist())
+    members = order.split(size.tolist())  # type: ignore[no-untyped-call]
     probes = min(PROBES, len(centres))
     nearest = (centres @ centres.T).fill_diagonal_(2.0).topk(probes, dim=1).indices.tolist()
     index = torch.empty((n, k), dtype=torch.int64, device=unit.device)

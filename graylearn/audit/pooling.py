@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from graylearn.audit.blocks import precision_for, row_blocks
+from graylearn.audit.blocks import precision_for, row_blocks, sampled_blocks
 from graylearn.audit.centroids import centre_cosine, centre_distance
 from graylearn.audit.kernel import kernel_probabilities
 from graylearn.audit.neighbours import neighbours, smooth_vote, vote
@@ -67,9 +67,9 @@ def standardised(columns: Floats) -> Floats:
 def soft_centres(similarity: Floats, label: Ints) -> Floats:
     """Class probabilities from cosines to class centres, as sharp as makes the labels most likely."""
     likelihood = np.zeros(len(SHARPNESS))
-    for part in row_blocks(*similarity.shape):
+    for part in sampled_blocks(*similarity.shape):
         rows = similarity[part]
-        own = np.take_along_axis(rows, label[part, None], axis=1)[:, 0]
+        own = np.take_along_axis(rows, label[part][:, None], axis=1)[:, 0]
         log_p = (s * own - logsumexp(s * rows, axis=1) for s in SHARPNESS)
         likelihood += [float(np.log(np.exp(each) + 1e-12).sum()) for each in log_p]
     sharpness = SHARPNESS[int(likelihood.argmax())]

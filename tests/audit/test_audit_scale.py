@@ -89,8 +89,8 @@ def test_ridge_and_sharpness_are_chosen_on_a_part_drawn_from_everywhere(monkeypa
     x, label, _ = clouds(0, foreign=0.0)
     order = np.argsort(label, kind="stable")
     whole = kernel.kernel_probabilities(x[order], label[order], 8)
-    monkeypatch.setattr(kernel, "TRIED_ROWS", 200)
-    monkeypatch.setattr(kernel, "TRIED_VALUES", 0)
+    parts = lambda n, values: iter([slice(0, n, 7)])  # noqa: E731
+    monkeypatch.setattr(kernel, "sampled_blocks", parts)
     np.testing.assert_allclose(kernel.kernel_probabilities(x[order], label[order], 8), whole, atol=1e-5)
 
 
@@ -110,3 +110,13 @@ def test_an_audit_of_more_classes_than_a_class_has_samples():
     found = audit(x.astype(np.float32), label, repeats=1, epochs=2)
     assert found.probabilities.shape == (2400, 600)
     assert np.isfinite(found.score).all()
+
+
+def test_parts_drawn_from_everywhere_hold_each_row_once(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 60_000)
+    taken = [np.arange(20_001)[part] for part in blocks.sampled_blocks(20_001, 10)]
+    assert len(taken) == 1
+    assert set(np.diff(np.concatenate(taken))) == {4}
+    every = [np.arange(20_001)[part] for part in blocks.row_blocks(20_001, 10)]
+    assert len(every) == 4
+    np.testing.assert_array_equal(np.concatenate(every), np.arange(20_001))

@@ -120,13 +120,14 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
     if isinstance(found, Samples):
         return found, replace(origin, kind=found.kind)
     samples, columns, rows = _of_table(found, path.parent, options)
-    left_out = np.setdiff1d(np.arange(len(found.frame)), rows)
+    is_sample = np.zeros(len(found.frame), dtype=bool)
+    is_sample[rows] = True
     return samples, replace(
         origin,
         columns=columns,
         kind=samples.kind,
         names=tuple(found.frame.columns),
-        left_out=tuple(left_out.tolist()),
+        left_out=tuple(np.flatnonzero(~is_sample).tolist()),
         **found.found,
     )
 

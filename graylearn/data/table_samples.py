@@ -169,10 +169,10 @@ def _labels(
 
 def _is_missing(labels: pd.Series) -> np.ndarray:
     """(N,) where a label is missing, or text without a visible character."""
-    missing = labels.isna().to_numpy()
-    if is_text_type(labels.dtype):
-        missing = missing | np.array([isinstance(label, str) and not label.strip() for label in labels])
-    return missing
+    if not is_text_type(labels.dtype) or _first_nested(labels) is not None:
+        return labels.isna().to_numpy()
+    blank = [label for label in labels.unique() if isinstance(label, str) and not label.strip()]
+    return (labels.isna() | labels.isin(blank)).to_numpy()
 
 
 def _texts(table: RawTable, column: Hashable) -> np.ndarray:

@@ -16,10 +16,11 @@ OUTSIDE = {"reproduction", "benchmarks", "examples", "tests"}
 MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
+    "torch_internals": set(),
     "options": {"errors"},
     "extras": {"errors"},
     "paths": {"errors"},
-    "losses": {"errors"},
+    "losses": {"errors", "torch_internals"},
     "nets": {"errors"},
     "metrics": {"errors", "losses"},
     "theory": {"errors", "losses"},
@@ -28,8 +29,8 @@ MAY_IMPORT = {
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
-MAY_IMPORT["training"].add("options")
-MAY_IMPORT["audit"].add("options")
+MAY_IMPORT["training"] |= {"options", "torch_internals"}
+MAY_IMPORT["audit"] |= {"options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator"}
 MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report", "lazy"}

@@ -19,7 +19,8 @@ from graylearn.audit.blocks import BLOCK, precision_for
 from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
-from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp import MLPLearner
+from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.mlp_passes import add_multiply
 from graylearn.training.schedules import batch_size_for, epochs_for
 
@@ -109,16 +110,20 @@ def held_out_probabilities(
         models = [MLP(num_classes, (x.shape[1],), dropout=DROPOUT).to(where) for _ in held]
         layers = mlp_layers(models[0])
         assert layers is not None  # an MLP is what the learner is made for
-        learner = MLPLearner(models, layers, OptimizerSettings("adamw", rate, weight_decay=1e-2), where)
+        own = seeding.own_generator(where)
+        optimizer = OptimizerSettings("adamw", rate, weight_decay=1e-2)
+        learner = MLPLearner(models, layers, optimizer, where, generator=own)
         learner.set_learning_rates([rate] * len(models))
         with devices.threads_for(learner, batch, where):
             for epoch in range(epochs):
-                shuffled = train_rows.gather(1, torch.rand(train_rows.shape, device=where).argsort(dim=1))
+                order = torch.rand(train_rows.shape, device=where, generator=own).argsort(dim=1)
+                shuffled = train_rows.gather(1, order)
                 for start in range(0, n, batch):
                     rows = shuffled[:, start : start + batch]
                     logits = learner.forward(x[rows]).logits
                     loss = gray_loss(logits, y[rows].flatten(), reduction="none")
                     learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
+                    seeding.give_way()
                 if epoch % 2 == 1 or epoch == epochs - 1:
                     taken += 1
                     for start in range(0, held_rows.shape[1], chunk):

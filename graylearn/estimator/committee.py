@@ -42,8 +42,9 @@ def joined(members: Sequence[MLP]) -> MLP:
     """One network that says the mean of the members' logits, exactly; they are of one shape."""
     first, count = members[0], len(members)
     layers = [[part for part in member.body if isinstance(part, nn.Linear)] for member in members]
-    together = wide(first, count)
-    together.to(first.head.weight.device, first.head.weight.dtype)
+    with torch.device("meta"):  # weights that are about to be written over need not be drawn
+        together = wide(first, count)
+    together.to(first.head.weight.dtype).to_empty(device=first.head.weight.device)
     deep = [part for part in together.body if isinstance(part, nn.Linear)]
     for depth, layer in enumerate(deep):
         own = [parts[depth] for parts in layers]

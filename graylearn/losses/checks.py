@@ -7,7 +7,8 @@ eager mode only; elsewhere a row with an impossible label or confidence turns Na
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
+
+from graylearn.torch_internals import is_traced, transforms_active
 
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -15,25 +16,10 @@ RULES = ("max", "label", "relative")
 """The confidences that are known by name."""
 
 
-def transforms_active() -> bool:
-    """Whether a torch.func transform (vmap, grad, ...) runs around this call."""
-    return bool(torch._C._are_functorch_transforms_active())
-
-
-def forward_mode_active() -> bool:
-    """Whether the call is within a `forward_ad.dual_level`, where inputs may carry tangents."""
-    return forward_ad._current_level >= 0
-
-
-def is_batched(tensor: Tensor) -> bool:
-    """Whether `tensor` stands for several: under vmap, or where grad is asked with is_grads_batched."""
-    functorch = torch._C._functorch
-    return functorch.is_batchedtensor(tensor) or functorch.is_legacy_batchedtensor(tensor)
-
-
 def can_look_at_values(tensor: Tensor) -> bool:
     """Whether the values of `tensor` can decide what happens next at no cost."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling() and not transforms_active()
+    watched = torch.compiler.is_compiling() or transforms_active() or is_traced()
+    return tensor.device.type == "cpu" and not watched
 
 
 def check_reduction(reduction: str) -> None:

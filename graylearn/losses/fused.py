@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graylearn.losses import checks
+from graylearn.losses.checks import can_look_at_values
 from graylearn.losses.reference import Confidence, gray_gradient, mix
 from graylearn.losses.rows import compute_dtype
+from graylearn.torch_internals import forward_mode_active, is_batched, transforms_active
 
 # Elements a chunk and thread: four float32 temporaries of it are 4 MiB, small beside any batch that is cut,
 # and large enough that the sixty calls into torch a chunk cost little (2^16 took twice as long on a CPU).
@@ -186,10 +187,10 @@ class Fused(torch.autograd.Function):
         if ctx.spent or not ctx.want:
             gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
             sweep(logits, target, rule, scale, gradient)
-        if checks.is_batched(received):  # several gradients at once do not fit where one is kept
+        if is_batched(received):  # several gradients at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing
         ctx.spent = True  # scaled in place below, so a second backward must start afresh
-        if not (ctx.summed and received.device.type == "cpu" and received.item() == 1):
+        if not (ctx.summed and can_look_at_values(received) and received.item() == 1):
             gradient.data.mul_(by)  # .data: autograd must not take this for a change of its saved tensor
         return gradient, *nothing
 
@@ -214,13 +215,37 @@ class Fused(torch.autograd.Function):
         return (losses.flatten(1).sum(1) if summed else losses, kept), (0, 0)
 
 
+class FusedForward(Fused):
+    """The same with a forward derivative, which torch.compile does not take."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        """Keep the inputs for the tangent as well."""
+        Fused.setup_context(ctx, inputs, output)
+        logits, target, confidence, scale = inputs[:4]
+        ctx.save_for_forward(logits, target, confidence if isinstance(confidence, Tensor) else None, scale)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, None]:
+        """How the losses, or their sum, change along a tangent of the logits."""
+        logits, target, given, scale = ctx.saved_tensors[:4]
+        if tangents[0] is None:
+            return None, None
+        rule: Confidence = ctx.rule if given is None else given
+        rows = gray_gradient(logits.to(scale.dtype), target, rule) * tangents[0].to(scale.dtype)
+        losses = rows.sum(1) * scale
+        return losses.sum() if ctx.summed else losses, None
+
+
 _apply: Callable[..., tuple[Tensor, Tensor]] = Fused.apply
+_apply_forward: Callable[..., tuple[Tensor, Tensor]] = FusedForward.apply
 
 
 def gray_fused(
     logits: Tensor, target: Tensor, confidence: Confidence, scale: Tensor, valid: Tensor, summed: bool
 ) -> Tensor:
     """The scaled losses of all rows, or their sum, with the closed-form gradient behind them."""
-    wanted = torch.is_grad_enabled() and logits.requires_grad
-    want = wanted and not checks.transforms_active()
-    return _apply(logits, target, confidence, scale, valid, summed, want)[0]
+    transformed = transforms_active()
+    want = torch.is_grad_enabled() and logits.requires_grad and not transformed
+    apply = _apply_forward if transformed or forward_mode_active() else _apply
+    return apply(logits, target, confidence, scale, valid, summed, want)[0]

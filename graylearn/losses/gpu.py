@@ -20,6 +20,7 @@ from torch import Tensor
 from graylearn.losses import checks, kernels
 from graylearn.losses.reference import Confidence, gray_gradient
 from graylearn.losses.rows import Rows, make_rows, reduce_rows, result_dtype
+from graylearn.torch_internals import is_batched, transforms_active
 
 INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
 """Whether the kernels run in Triton's interpreter, on the CPU (TRITON_INTERPRET=1 at import)."""
@@ -226,7 +227,7 @@ class Reduced(torch.autograd.Function):
         """Hand out the gradient, multiplied on the device where it has to be."""
         logits, target, confidence, weight, grad, partial = ctx.saved_tensors
         mode, ignore_index, reduction = ctx.settings
-        in_torch = torch.is_grad_enabled() or checks.is_batched(grads[0])  # a kernel takes plain tensors only
+        in_torch = torch.is_grad_enabled() or is_batched(grads[0])  # a kernel takes plain tensors only
         if in_torch or ctx.spent:
             rows = make_rows(logits, target, weight, ignore_index)
             factor = grads[0].float() * rows.scale(reduction)
@@ -272,7 +273,7 @@ class Unreduced(torch.autograd.Function):
         """The gradient, in torch where it must itself be differentiable."""
         logits, target, confidence = ctx.saved_tensors
         mode, ignore_index = ctx.settings
-        if torch.is_grad_enabled() or checks.is_batched(grads[0]):
+        if torch.is_grad_enabled() or is_batched(grads[0]):
             rows = make_rows(logits, target, None, ignore_index)
             given = _rule(mode, confidence, rows)
             factor = (grads[0] * rows.weight).unsqueeze(1)
@@ -364,7 +365,7 @@ def gray_triton(
         raise RuntimeError(
             f"impl='triton' needs logits on a CUDA device, not {logits.device}; use impl='fused'"
         )
-    if checks.transforms_active():
+    if transforms_active():
         raise RuntimeError("impl='triton' does not run under torch.func transforms; use impl='auto'")
     given = confidence if isinstance(confidence, Tensor) else None
     mode = 2 if given is not None else RULES.index(str(confidence))

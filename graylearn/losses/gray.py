@@ -16,6 +16,7 @@ from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
 from graylearn.losses.reference import gray_rows, relative_confidence
 from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
+from graylearn.torch_internals import forward_mode_active, is_traced, transforms_active
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
 
@@ -25,7 +26,7 @@ HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 def _choose(logits: Tensor, target: Tensor, detach: bool) -> str:
     """The implementation that `impl="auto"` stands for; gray_loss's docstring says the rule."""
-    if not detach or checks.transforms_active() or checks.forward_mode_active():
+    if not detach or transforms_active() or forward_mode_active() or is_traced():
         return "reference"
     if small.suits(logits, target):
         return "small"
@@ -72,11 +73,11 @@ def gray_loss(
             objective: lowering C where the loss is large becomes a way to lower the loss, at a uniform start
             the gradient at the label has the wrong sign for K >= 20, and training suffers (39.5 % accuracy
             where the detached form reached 94.5 %). Only the reference can do it.
-        impl: "auto" takes the reference where detach is False, a torch.func transform is active or
-            forward-mode differentiation (a dual_level), the Triton kernels on CUDA (float32 and half types,
-            also inside torch.compile), the reference inside torch.compile elsewhere, and otherwise the fused
-            form, but on the CPU for batches of up to 8192 scores a leaner one, at a third to half of its
-            cost. All can be differentiated twice.
+        impl: "auto" takes the reference where detach is False, under a torch.func transform, in forward-mode
+            differentiation (a dual_level) and under a tracer such as make_fx; the Triton kernels on CUDA
+            (float32 and half types, also inside torch.compile); the reference inside torch.compile elsewhere;
+            and otherwise the fused form, but on the CPU for batches of up to 8192 scores a leaner one, at a
+            third to half of its cost. All can be differentiated twice.
 
     A label that is no class and a confidence outside [0, 1] raise on the CPU, unless the row is ignored. On
     CUDA and while tracing, where looking would stall or cannot be done, such a row's loss and gradient are

@@ -44,7 +44,6 @@ def suits(logits: Tensor, target: Tensor) -> bool:
         and logits.dtype != torch.float64
         and type(logits) in (Tensor, nn.Parameter)
         and type(target) is Tensor
-        and not torch._C._is_tracing()
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,20 +51,49 @@ def choose(device: str | torch.device | None) -> torch.device:
     return chosen
 
 
+class _Shared:
+    """Switches of the whole process, which runs in several threads may turn at once.
+
+    The first run keeps what they were, and the last to end puts it back: were each to put back what it found,
+    one would do so under the feet of another.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.runs = threading.Lock(), 0
+        self.undo: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def turned(self, turn: Callable[[], Callable[[], None]]) -> Iterator[None]:
+        """With the switches as `turn` sets them; it gives what puts them back."""
+        with self.lock:
+            undo = turn()
+            if self.runs == 0:
+                self.undo = undo
+            self.runs += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.runs -= 1
+                if self.runs == 0:
+                    self.undo()
+
+
+_cuda, _blas, _torch_threads = _Shared(), _Shared(), _Shared()
+
+
 @contextmanager
 def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
     """Global switches of torch as training wants them, put back afterwards."""
     if device.type != "cuda":
         yield
         return
-    before = (
-        torch.backends.cudnn.benchmark,
-        torch.backends.cudnn.deterministic,
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-        torch.get_float32_matmul_precision(),
-    )
-    try:
+
+    def turn() -> Callable[[], None]:
+        benchmark, exact = torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic
+        strict = torch.are_deterministic_algorithms_enabled()
+        warns = torch.is_deterministic_algorithms_warn_only_enabled()
+        precision = torch.get_float32_matmul_precision()
         if deterministic:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True)
@@ -71,11 +101,16 @@ def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
             torch.set_float32_matmul_precision("high")
         torch.backends.cudnn.benchmark = not deterministic
         torch.backends.cudnn.deterministic = deterministic
+
+        def undo() -> None:
+            torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = benchmark, exact
+            torch.use_deterministic_algorithms(strict, warn_only=warns)
+            torch.set_float32_matmul_precision(precision)
+
+        return undo
+
+    with _cuda.turned(turn):
         yield
-    finally:
-        torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = before[:2]
-        torch.use_deterministic_algorithms(before[2], warn_only=before[3])
-        torch.set_float32_matmul_precision(before[4])
 
 
 @contextmanager
@@ -87,13 +122,20 @@ def threads_for(learner: object, batch_size: int, device: torch.device) -> Itera
     if not small:
         yield
         return
-    before = torch.get_num_threads()
-    try:
+
+    def one_for_numpy() -> Callable[[], None]:
+        return threadpool_limits(1).restore_original_limits  # type: ignore[no-any-return]
+
+    def one_for_torch() -> Callable[[], None]:
+        before = torch.get_num_threads()
         torch.set_num_threads(1)
-        with threadpool_limits(1):  # numpy's own threads
+        return lambda: torch.set_num_threads(before)
+
+    with _blas.turned(one_for_numpy), _torch_threads.turned(one_for_torch):
+        try:
             yield
-    finally:
-        torch.set_num_threads(before)
+        finally:
+            _torch_threads.undo()  # torch counts them by thread: this one's own
 
 
 def use_bfloat16(precision: str, device: torch.device, data: Any) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graylearn.torch_internals import fused_adam, fused_adamw, fused_sgd
 from graylearn.training.optimizers import OptimizerSettings
 
 
@@ -56,7 +57,7 @@ class FlatOptimizer:
     ) -> None:
         settings = self.settings
         if settings.name == "sgd":
-            torch._fused_sgd_(
+            fused_sgd(
                 [parameter],
                 [gradient],
                 [first] if settings.momentum else [],
@@ -69,7 +70,7 @@ class FlatOptimizer:
                 is_first_step=self.taken == 1,
             )
             return
-        fused = torch._fused_adam_ if settings.name == "adam" else torch._fused_adamw_
+        fused = fused_adam if settings.name == "adam" else fused_adamw
         fused(
             [parameter],
             [gradient],

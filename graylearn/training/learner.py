@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.methods.base import Output
+from graylearn.torch_internals import allow_recompiling
 from graylearn.training.networks import as_output, batch_norms
 
 _RECOMPILE_LIMIT = 64
@@ -22,6 +23,8 @@ class Learner(Protocol):
     """How many models are trained side by side."""
     keeps_outputs: bool
     """Whether the logits of a step stay as they are during the next ones."""
+    generator: torch.Generator | None
+    """What dropout draws from; None = torch's global generators."""
 
     def forward(self, inputs: Tensor) -> Output:
         """The pass that `update` follows; logits (models * N, K)."""
@@ -86,6 +89,7 @@ class ModuleLearner:
     """Trains a torch module with a torch optimizer, through autograd."""
 
     models = 1
+    generator: torch.Generator | None = None
 
     def __init__(
         self,
@@ -112,11 +116,7 @@ class ModuleLearner:
 
         A second shape would compile the whole network a second time for one batch an epoch.
         """
-        import torch._dynamo  # late: seconds, and only here
-
-        # one process may train many networks and batch sizes; past the limit torch quietly stops compiling
-        limits = torch._dynamo.config
-        limits.recompile_limit = max(limits.recompile_limit, _RECOMPILE_LIMIT)
+        allow_recompiling(_RECOMPILE_LIMIT)
         self.compiled = torch.compile(self.network, mode=mode, dynamic=False)
         self.compiled_size = batch_size
         # CUDA graphs write each step's outputs to the same memory

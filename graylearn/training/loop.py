@@ -102,10 +102,10 @@ class Loop:
             self.history.start_epoch(epoch)
             dispatch.start_epoch(epoch)
             meter.start(epoch, 0)
-        seeding.seed_global(settings.seed, "epoch", epoch)
+        self._seed(epoch)
         if self.step > 0 and self.random_state is not None:
             state = self.random_state
-            resumed = lambda: seeding.set_global_state(state, self.device)  # noqa: E731
+            resumed = lambda: self._set_random(state)  # noqa: E731
             self.random_state = None
         for model in self.models:
             model.train()
@@ -133,6 +133,7 @@ class Loop:
             if now - reported > 0.2:
                 reported = now
                 self.reporter.step(epoch, epoch * steps + self.step)
+            seeding.give_way()
         self._flush()
         return True
 
@@ -184,6 +185,22 @@ class Loop:
             self.reporter.note(f"stopped; resume=True goes on from {self.settings.checkpoint}")
         return False
 
+    # -- random numbers -------------------------------------------------------------------------
+
+    def _seed(self, epoch: int) -> None:
+        if self.learner.generator is not None:
+            self.learner.generator.manual_seed(seeding.derive(self.settings.seed, "epoch", epoch))
+        seeding.seed_global(self.settings.seed, "epoch", epoch)
+
+    def _random(self) -> dict[str, Any]:
+        own = self.learner.generator
+        return seeding.global_state(self.device) | ({} if own is None else {"own": own.get_state()})
+
+    def _set_random(self, state: dict[str, Any]) -> None:
+        if self.learner.generator is not None:
+            self.learner.generator.set_state(state["own"])
+        seeding.set_global_state(state, self.device)
+
     # -- pieces of a step -----------------------------------------------------------------------
 
     def _set_rates(self, scales: list[float], epoch: int, step: int, steps: int) -> None:
@@ -229,7 +246,7 @@ class Loop:
             "dispatch": self.dispatch.state(),
             "history": self.history.state(),
             "meter": self.meter.state(),
-            "random": seeding.global_state(self.device),
+            "random": self._random(),
             "log": self.logs[0].rows,
             "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
         }

@@ -9,103 +9,20 @@ On the CPU the passes are numpy's, on other devices torch's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, fx, nn
-from torch.nn import functional as F
+from torch import Tensor, nn
 
 from graylearn.methods.base import Output
+from graylearn.torch_internals import backward
 from graylearn.training.flat_optimizer import FlatOptimizer
 from graylearn.training.mlp_numpy import NumpyPasses
 from graylearn.training.mlp_passes import Layer, Part, Pass, TorchPasses, Who
 from graylearn.training.optimizers import OptimizerSettings
-
-_engine = torch.autograd.Variable._execution_engine
-
-
-def mlp_layers(model: nn.Module) -> list[Layer] | None:
-    """The layers of a model of linear layers with ReLU and dropout between; None of any other model."""
-    if _hooked(model) or not any(isinstance(module, nn.Linear) for module in model.modules()):
-        return None
-    with _in_training(model):  # as the loop runs it, in whatever mode it arrives
-        try:
-            graph = fx.Tracer().trace(model)
-        except Exception:  # whatever a user's forward does that cannot be traced, the general learner can run
-            return None
-        return _layers(model, graph)
-
-
-@contextmanager
-def _in_training(model: nn.Module) -> Iterator[None]:
-    """The model in training mode for a while; each of its modules is then put back in its own."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        model.train()
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
-
-
-def _hooked(model: nn.Module) -> bool:
-    """Whether the user looks at a pass or changes it on the way, which only autograd's passes allow."""
-    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return any(getattr(module, kind) for module in model.modules() for kind in kinds) or any(
-        value._backward_hooks or value._post_accumulate_grad_hooks for value in model.parameters()
-    )
-
-
-def _layers(model: nn.Module, graph: fx.Graph) -> list[Layer] | None:
-    """The layers that `graph` runs through one after the other, if it does nothing else."""
-    modules = dict(model.named_modules())
-    layers: list[Layer] = []
-    previous: fx.Node | None = None
-    for node in graph.nodes:
-        if node.op == "placeholder":
-            if previous is not None:
-                return None
-        elif node.op == "output":
-            if node.args != (previous,):
-                return None
-        elif not node.args or node.args[0] is not previous or not _add(node, modules, layers):
-            return None
-        previous = node
-    names = [layer.linear for layer in layers]
-    parameters = {name for name, value in model.named_parameters() if value.requires_grad}
-    expected = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
-    if not layers or layers[-1].relu or layers[-1].dropout or parameters != expected or list(model.buffers()):
-        return None
-    if len(set(names)) < len(names):  # a layer used twice has one weight, not two
-        return None
-    return layers if all(layer.relu for layer in layers[:-1]) else None
-
-
-def _add(node: fx.Node, modules: dict[str, nn.Module], layers: list[Layer]) -> bool:
-    """Add what `node` does to `layers`; False where it is something else."""
-    kind: Any = type(modules[str(node.target)]) if node.op == "call_module" else node.target
-    if kind is nn.Linear:
-        layer = modules[str(node.target)]
-        layers.append(Layer(str(node.target), False, 0.0))
-        return layer.bias is not None and layer.weight.dtype == torch.float32
-    if kind in (nn.ReLU, torch.relu, F.relu, "relu"):
-        if layers and not layers[-1].relu and not layers[-1].dropout:
-            layers[-1] = Layer(layers[-1].linear, True, 0.0)
-        return bool(layers)
-    if kind is nn.Dropout:
-        dropout = modules[str(node.target)]
-        rate = float(dropout.p) if dropout.training else 0.0  # type: ignore[arg-type]
-        if rate and (not layers or not layers[-1].relu or layers[-1].dropout):
-            return False
-        if rate:
-            layers[-1] = Layer(layers[-1].linear, True, rate)
-        return True
-    flattens = kind in ("flatten", torch.flatten) and tuple(node.args[1:]) == (1,) and not node.kwargs
-    return kind is nn.Identity or (not layers and (flattens or kind is nn.Flatten))
 
 
 class MLPLearner:
@@ -113,7 +30,7 @@ class MLPLearner:
 
     With `features` a pass also gives what the last layer reads, and weights lie in memory as nn.Linear has
     them: the numbers are then those of the general learner, which reads features of other networks (on an ARM
-    core to the last bit).
+    core to the last bit). Dropout draws from `generator`, or else from torch's global one.
     """
 
     keeps_outputs = True
@@ -126,7 +43,9 @@ class MLPLearner:
         device: torch.device,
         *,
         features: bool = False,
+        generator: torch.Generator | None = None,
     ) -> None:
+        self.generator = generator
         self.modules = list(models)
         self.models = len(self.modules)
         self.layers = list(layers)
@@ -143,7 +62,7 @@ class MLPLearner:
         for model in range(self.models):
             parts[model] = self._parts(self.further, model)
         on_cpu = device.type == "cpu"
-        self.passes = NumpyPasses(parts, as_torch=features) if on_cpu else TorchPasses(parts)
+        self.passes = NumpyPasses(parts, generator, as_torch=features) if on_cpu else TorchPasses(parts)
         self.optimizer = FlatOptimizer(optimizer, self.flat, self.gradient)
         self.done: list[Pass] = []
         self.leaf: Tensor | None = None
@@ -201,7 +120,12 @@ class MLPLearner:
         hidden = [inputs]
         for (weight, bias), layer in zip(self._views(self.leaf), self.layers, strict=True):
             read = torch.addmm(bias[model, 0], hidden[-1], weight[model])
-            hidden.append(F.dropout(read.relu(), layer.dropout, training=True) if layer.relu else read)
+            if layer.relu:
+                read = read.relu()
+            if layer.dropout:
+                mask = torch.empty_like(read).bernoulli_(1 - layer.dropout, generator=self.generator)
+                read = read * mask.div_(1 - layer.dropout)
+            hidden.append(read)
         return Output(hidden[-1], hidden[-2] if self.features else None)
 
     def update(self, losses: Tensor, weight: Tensor) -> None:
@@ -211,11 +135,7 @@ class MLPLearner:
         wanted = [leaf for done in self.done for leaf in done.leaves]
         if self.leaf is not None:
             wanted.append(self.leaf)
-        # what torch.autograd.grad calls, without its checks: a tenth of the step
-        found: tuple[Tensor | None, ...] = _engine.run_backward(
-            (losses,), (weight,), False, False, tuple(wanted), allow_unreachable=True, accumulate_grad=False
-        )
-        slopes = iter(found)
+        slopes = iter(backward(losses, weight, wanted))
         for done in self.done:
             # of a loss that does not look at all of them, some slopes are None
             pairs = zip(done.leaves, slopes, strict=False)

@@ -28,8 +28,14 @@ class NumpyPasses(TorchPasses):
     nn.Linear has them, the numbers are those of autograd through nn.Linear.
     """
 
-    def __init__(self, parts: Mapping[Who, Sequence[Part]], *, as_torch: bool = False) -> None:
-        super().__init__(parts)
+    def __init__(
+        self,
+        parts: Mapping[Who, Sequence[Part]],
+        generator: torch.Generator | None = None,
+        *,
+        as_torch: bool = False,
+    ) -> None:
+        super().__init__(parts, generator)
         self.as_torch = as_torch
         self.arrays = {
             who: [(weight.numpy(), bias.numpy(), slope.numpy()) for (weight, bias), (slope, _), _ in layers]
@@ -49,9 +55,9 @@ class NumpyPasses(TorchPasses):
             if layer.relu:
                 np.maximum(read, 0, out=read)
             if layer.dropout:
-                # from torch's generator, as nn.Dropout draws it, so that one seed decides all
-                mask = torch.empty(read.shape).bernoulli_(1 - layer.dropout).div_(1 - layer.dropout)
-                read *= mask.numpy()
+                # drawn as nn.Dropout draws it, so that one seed decides all
+                mask = torch.empty(read.shape).bernoulli_(1 - layer.dropout, generator=self.generator)
+                read *= mask.div_(1 - layer.dropout).numpy()
             hidden.append(read)
         return hidden
 

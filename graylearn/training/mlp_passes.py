@@ -46,8 +46,8 @@ class Pass:
 class TorchPasses:
     """There and back through layers, given for each who may go: their gradients need not be the same."""
 
-    def __init__(self, parts: Mapping[Who, Sequence[Part]]) -> None:
-        self.parts = parts
+    def __init__(self, parts: Mapping[Who, Sequence[Part]], generator: torch.Generator | None = None) -> None:
+        self.parts, self.generator = parts, generator
 
     def forward(self, inputs: Tensor, who: Who) -> list[Any]:
         """What each layer reads and, last, the logits."""
@@ -57,9 +57,15 @@ class TorchPasses:
             if layer.relu:
                 read = read.relu_()
             if layer.dropout:
-                read = torch.native_dropout(read, layer.dropout, True)[0]
+                read = self._drop(read, layer.dropout)
             hidden.append(read)
         return hidden
+
+    def _drop(self, read: Tensor, rate: float) -> Tensor:
+        if self.generator is None:
+            return torch.native_dropout(read, rate, True)[0]
+        mask = torch.empty_like(read, dtype=torch.bool).bernoulli_(1 - rate, generator=self.generator)
+        return read.mul(mask).mul_(1 / (1 - rate))
 
     def backward(self, done: Pass) -> None:
         """Fill the gradients from the slopes of the logits and, where they were read, of the features."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
+from graylearn.torch_internals import BatchNorm
 
 
 class FeatureTap(nn.Module):
@@ -126,7 +126,7 @@ def count_logits(model: nn.Module, example: Tensor, bfloat16: bool = False) -> i
 
 def batch_norms(model: nn.Module) -> list[nn.Module]:
     """The layers that measure each batch in training."""
-    return [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    return [module for module in model.modules() if isinstance(module, BatchNorm)]
 
 
 def as_output(result: Any) -> Output:

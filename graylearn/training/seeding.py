@@ -7,7 +7,10 @@ needs no state: a resumed run asks for the same words and gets the same numbers.
 from __future__ import annotations
 
 import hashlib
+import os
 import random
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +29,18 @@ def derive(seed: int, *words: str | int) -> int:
 def generator(device: torch.device | str, seed: int, *words: str | int) -> torch.Generator:
     """A generator on `device` for the stream that `words` name."""
     return torch.Generator(device=device).manual_seed(derive(seed, *words))
+
+
+def own_generator(device: torch.device) -> torch.Generator | None:
+    """A generator that goes on where torch's global one stands, for draws that no other thread can disturb.
+
+    None on other devices than the CPU, whose kernels for dropout take no generator.
+    """
+    if device.type != "cpu":
+        return None
+    own = torch.Generator()
+    own.set_state(torch.get_rng_state())
+    return own
 
 
 def epoch_order(num_samples: int, seed: int, epoch: int) -> Tensor:
@@ -65,12 +80,90 @@ def set_global_state(state: dict[str, Any], device: torch.device) -> None:
         torch.cuda.set_rng_state(state["cuda"], device)
 
 
+# -- the global generators belong to one run at a time ------------------------------------------------------
+
+TURN = 0.05
+"""Seconds after which a run lets another thread's have the global generators for a while; handing them over
+takes about one thousandth of one."""
+
+
+class _Turns(threading.local):
+    """What this thread holds: how deep it is in `seeded`, and the caller's state to give back."""
+
+    depth = 0
+    before: dict[str, Any]
+    device: torch.device
+    since = 0.0
+
+
+_mine = _Turns()
+_turn = threading.Condition()
+_line: list[int] = []
+"""The threads that have the global generators (the first) or wait for them, in the order they came."""
+
+
+def _take() -> None:
+    me = threading.get_ident()
+    with _turn:
+        _line.append(me)
+        _turn.wait_for(lambda: _line[0] == me)
+    _mine.since = time.perf_counter()
+
+
+def _leave() -> None:
+    with _turn:
+        _line.pop(0)
+        _turn.notify_all()
+
+
+def _forget() -> None:
+    """In a forked process none of the other threads is there to take its turn."""
+    global _turn
+    _turn = threading.Condition()
+    _line[:] = [threading.get_ident()] if _mine.depth else []
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Run with global generators seeded for this run, and leave the caller's as they were."""
+    """Run with global generators seeded for this run, and leave the caller's as they were.
+
+    Runs in several threads take turns, so that each draws what it would draw alone; see `give_way`.
+    """
+    outermost = _mine.depth == 0
+    if outermost:
+        _take()
+        _mine.device = device
     before = global_state(device)
-    seed_global(seed, "global")
+    if outermost:
+        _mine.before = before
+    elif device.type == "cuda" and _mine.device.type != "cuda":
+        _mine.device, _mine.before = device, _mine.before | {"cuda": before["cuda"]}
+    _mine.depth += 1
     try:
+        seed_global(seed, "global")
         yield
     finally:
-        set_global_state(before, device)
+        _mine.depth -= 1
+        set_global_state(_mine.before if outermost else before, device)
+        if outermost:
+            _leave()
+
+
+def give_way() -> None:
+    """Between two steps of a run: let that of another thread go on, where one waits and this had its turn.
+
+    Runs go by turns, not side by side: small networks spend their time in Python, of which there is one at a
+    time, and four that contend for it took many times as long as one after the other.
+    """
+    if len(_line) < 2 or _mine.depth == 0 or time.perf_counter() - _mine.since < TURN:
+        return
+    device, own = _mine.device, global_state(_mine.device)
+    set_global_state(_mine.before, device)
+    _leave()
+    _take()
+    _mine.before = global_state(device)
+    set_global_state(own, device)

@@ -18,7 +18,8 @@ from graylearn.training import devices, seeding
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.loop import Loop
-from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp import MLPLearner
+from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
@@ -103,7 +104,8 @@ def _train(
     for model in models:
         model.to(device)
     features = any(method.needs_features for method in methods)
-    learner = MLPLearner(models, layers[0], settings.optimizer, device, features=features)
+    own = seeding.own_generator(device)
+    learner = MLPLearner(models, layers[0], settings.optimizer, device, features=features, generator=own)
     history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
     dispatch = Dispatch(
         methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds

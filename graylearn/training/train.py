@@ -23,7 +23,8 @@ from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
-from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp import MLPLearner
+from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.networks import batch_norms, count_logits, network_for
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import evaluate, predict_logits
@@ -197,14 +198,16 @@ def _learner(
     if simple and isinstance(settings.optimizer, OptimizerSettings) and training.example.ndim == 2:
         layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
         if layers is not None:
-            return MLPLearner([model], layers, settings.optimizer, device), settings.optimizer.learning_rate
+            own = seeding.own_generator(device)
+            learner = MLPLearner([model], layers, settings.optimizer, device, generator=own)
+            return learner, settings.optimizer.learning_rate
     seeding.seed_global(settings.seed, "second network")
     network = network_for(model, networks=method.networks, needs_features=method.needs_features).to(device)
     if device.type == "cuda" and training.example.ndim == 4:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = make_optimizer(settings.optimizer, network, device)
-    learner = ModuleLearner(network, optimizer, device=device, bfloat16=bfloat16)
-    return learner, learner.base_rate
+    general = ModuleLearner(network, optimizer, device=device, bfloat16=bfloat16)
+    return general, general.base_rate
 
 
 def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:

@@ -4,8 +4,10 @@ import shutil
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.func import grad, jacrev, jvp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
 from graylearn.losses import gpu, gray_loss
@@ -246,3 +248,51 @@ def test_compiles_whole(impl, backend, rule):
     value.backward()
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(traced.grad, eager.grad)
+
+
+@pytest.mark.parametrize("impl", ["auto", "fused", "reference"])
+def test_a_traced_loss_is_a_function_of_its_inputs(impl):
+    """make_fx must not keep the loss of the batch it saw, as small batches once had it."""
+    first, other = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([0, 1, 2, -100])
+
+    def slope(scores):
+        scores = scores.detach().requires_grad_()
+        loss = gray_loss(scores, labels, impl=impl)
+        return loss.detach(), *torch.autograd.grad(loss, scores)
+
+    traced = make_fx(slope)(first)
+    for found, expected in zip(traced(other), slope(other), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("impl", ["auto", "fused", "reference"])
+def test_fake_tensors_give_the_shapes(impl):
+    with FakeTensorMode():
+        scores = torch.empty(4, 3, requires_grad=True)
+        labels = torch.zeros(4, dtype=torch.long)
+        losses = gray_loss(scores, labels, impl=impl, confidence=torch.empty(4), reduction="none")
+        losses.sum().backward()
+        assert losses.shape == (4,)
+        assert scores.grad.shape == (4, 3)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("rule", ["max", "label"])
+def test_the_fused_form_has_a_forward_derivative(rule, reduction):
+    scores, tangent = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    labels = torch.tensor([0, 1, 2, -100, 3])
+    along = [
+        torch.func.jvp(
+            lambda z, impl=impl: gray_loss(z, labels, confidence=rule, reduction=reduction, impl=impl),
+            (scores,),
+            (tangent,),
+        )
+        for impl in ("fused", "reference")
+    ]
+    for found, expected in zip(*along, strict=True):
+        torch.testing.assert_close(found, expected)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(scores, tangent)
+        loss = gray_loss(dual, labels, confidence=rule, reduction=reduction, impl="fused")
+        torch.testing.assert_close(forward_ad.unpack_dual(loss).tangent, along[1][1])

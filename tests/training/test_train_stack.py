@@ -20,7 +20,8 @@ from graylearn.errors import SettingsError
 from graylearn.losses.small import LIMIT
 from graylearn.methods import Method, make_method
 from graylearn.training import OptimizerSettings, train, train_stack
-from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp import MLPLearner
+from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.mlp_numpy import NumpyPasses
 from graylearn.training.mlp_passes import TorchPasses
 

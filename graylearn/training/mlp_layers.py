@@ -1,0 +1,112 @@
+"""Which models are multilayer perceptrons: what a model does is seen by running it once, on no data.
+
+A copy of the model without memory (torch's meta device) is run, and every call of torch is looked at on the
+way. Nothing of this reaches beyond the calling thread: torch.fx would put its own `nn.Module.__call__` in the
+place of everybody's while it traces.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from graylearn.torch_internals import has_hooks
+from graylearn.training.mlp_passes import Layer
+
+_RELU = (F.relu, torch.relu, Tensor.relu)
+_FLATTEN = (torch.flatten, Tensor.flatten)
+
+
+def mlp_layers(model: nn.Module) -> list[Layer] | None:
+    """The layers of a model of linear layers with ReLU and dropout between; None of any other model."""
+    linears = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+    if not linears or has_hooks(model) or list(model.buffers()):
+        return None
+    if any(linear.bias is None or linear.weight.dtype != torch.float32 for linear in linears.values()):
+        return None
+    layers = next(filter(None, (_layers(model, width) for width in _widths(linears))), None)
+    if layers is None or layers[-1].relu or layers[-1].dropout:
+        return None
+    names = [layer.linear for layer in layers]
+    parameters = {name for name, value in model.named_parameters() if value.requires_grad}
+    if parameters != {f"{name}.{part}" for name in names for part in ("weight", "bias")}:
+        return None
+    if len(set(names)) < len(names):  # a layer used twice has one weight, not two
+        return None
+    return layers if all(layer.relu for layer in layers[:-1]) else None
+
+
+def _widths(linears: dict[str, nn.Linear]) -> list[int]:
+    """How many features the model may read: those of a linear layer, most likely of the first."""
+    return list(dict.fromkeys(int(linear.in_features) for linear in linears.values()))
+
+
+def _layers(model: nn.Module, width: int) -> list[Layer] | None:
+    """The layers that rows of this width go through one after the other, if through nothing else."""
+    try:
+        own: list[Tensor] = [*model.parameters(), *model.buffers()]
+        twin = copy.deepcopy(model, {id(value): _without_memory(value) for value in own})
+        twin.train()  # as the loop runs it, in whatever mode it arrives
+        rows = torch.empty(2, width, device="meta")
+        linears = [(name, each) for name, each in twin.named_modules() if isinstance(each, nn.Linear)]
+        names = {id(linear.weight): name for name, linear in linears}
+        with torch.no_grad(), _Recorder(rows, names) as seen:
+            logits = twin(rows)
+    except Exception:  # whatever a user's forward does that cannot be seen, the general learner can run
+        return None
+    return seen.layers if logits is seen.last and seen.layers else None
+
+
+def _without_memory(value: Tensor) -> Tensor:
+    empty = torch.empty_like(value, device="meta")
+    return nn.Parameter(empty, value.requires_grad) if isinstance(value, nn.Parameter) else empty
+
+
+class _OtherError(Exception):
+    """The model does something else than a multilayer perceptron."""
+
+
+class _Recorder(TorchFunctionMode):
+    """Sees every call of torch in this thread: each must go on from the last, as a layer does."""
+
+    def __init__(self, rows: Tensor, names: dict[int, str]) -> None:
+        super().__init__()
+        self.last, self.names = rows, names
+        self.layers: list[Layer] = []
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        options = kwargs or {}
+        if not args or args[0] is not self.last or not self._add(function, args[1:], options):
+            raise _OtherError
+        self.last = function(*args, **options)
+        return self.last
+
+    def _add(self, function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        """Add what is done to the layers; False where it is something else."""
+        layers = self.layers
+        if function is F.linear:
+            if len(given) != 2 or id(given[0]) not in self.names:
+                return False
+            layers.append(Layer(self.names[id(given[0])], False, 0.0))
+            return True
+        if function in _RELU:
+            if layers and not layers[-1].relu and not layers[-1].dropout:
+                layers[-1] = Layer(layers[-1].linear, True, 0.0)
+            return bool(layers)
+        if function is F.dropout:
+            rate = float(options["p"]) if options["training"] else 0.0
+            if rate and (not layers or not layers[-1].relu or layers[-1].dropout):
+                return False
+            if rate:
+                layers[-1] = Layer(layers[-1].linear, True, rate)
+            return True
+        flattens = function in _FLATTEN and given in ((1,), (1, -1)) and not options
+        return flattens and not layers

@@ -11,6 +11,8 @@ from typing import Any
 
 from graylearn.extras import require
 from reproduction.figures import panels
+from reproduction.figures.lengths import length_curves
+from reproduction.figures.lengths import panels as length_panels
 from reproduction.figures.style import SETTINGS, save
 from reproduction.records import Group, Record, Row, groups, records
 
@@ -26,6 +28,7 @@ def _architectures(found: Sequence[Group]) -> Any:
 
 
 DRAWERS: dict[str, Drawer] = {
+    "table1": length_curves,
     "alpha": panels.alpha_curves,
     "sources": _sources,
     "architectures": _architectures,
@@ -78,8 +81,8 @@ def _records(experiment: str, rows: Sequence[Row] | Sequence[Record]) -> list[Re
 
 
 def _alike(experiment: str, found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
-    """Groups that share a schedule, each with what to add to the file's name; regimes stay together."""
-    if experiment in ("regimes", "ablation"):
+    """Groups that share a schedule, each with what to add to the name of its file; some compare them."""
+    if experiment in ("table1", "regimes", "ablation"):
         return [("", list(found))]
     by_schedule: dict[tuple[str, ...], list[Group]] = {}
     for group in found:
@@ -95,6 +98,8 @@ def _alike(experiment: str, found: Sequence[Group]) -> list[tuple[str, list[Grou
 
 def _drawable(experiment: str, found: Sequence[Group]) -> bool:
     """Whether there is enough for a figure: something labelled, and what the figure is about."""
+    if experiment == "table1":
+        return bool(length_panels(found))
     if experiment == "regimes":
         return any(group.values("oracle") for group in found)
     if experiment == "ablation":

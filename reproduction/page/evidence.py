@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from reproduction import names, paper
+from reproduction import names
 from reproduction.experiments import EXPERIMENTS
+from reproduction.grids import PAPER_IMAGES
 from reproduction.records import Group, Record, every_record, groups, records
-from reproduction.statistics import spread
 from reproduction.store import Store
 from reproduction.summary import in_order
 
 ORDER = ("kind", "dataset", "ood", "alpha", "labels")
 """How groups are listed."""
-SHORT_OF_THE_PAPER = 10.0
-"""Points. An image setting whose best method stays further below the paper's standard training than this was
-not trained to the end: there methods differ by how far they came, not by what they make of OOD samples."""
+SETTING = ("kind", "protocol", "dataset", "ood", "alpha", "labels", "net")
+"""What tells settings apart that a claim speaks of; schedules and parts of a training set do not."""
 
 
-def is_finished(group: Group) -> bool:
-    """Whether the networks of a setting were trained far enough to judge a claim by."""
-    printed = paper.TABLE1.get((str(group.get("dataset")), group.get("labels")))
-    best = max((s.mean for m in group.methods if (s := spread(group.values(m)))), default=0.0)
-    return printed is None or best >= printed["standard"] - SHORT_OF_THE_PAPER
+LEAST = 0.5
+"""Of the epochs of the longest runs that a claim has: what was trained for fewer stands beside them."""
+
+
+def distance(group: Group) -> tuple[float, ...]:
+    """How far a group's training is from the paper's, to sort by: the whole set first, then length, shape and
+    batch size. Tables are trained as their protocol says, which is no distance."""
+    if group.get("kind") != "image":
+        return (0.0,)
+    length = abs(math.log(float(group.get("epochs")) / PAPER_IMAGES.epochs))
+    batch = abs(math.log(float(group.get("batch_size")) / PAPER_IMAGES.batch_size))
+    part = 0.0 if group.get("train_size") is None else 1.0
+    return (part, length, float(group.get("preset") != PAPER_IMAGES.preset), batch)
+
+
+def by_schedule(found: Iterable[Group], has: Callable[[Group], object]) -> tuple[list[Group], list[Group]]:
+    """(judging, others) of the groups that have what a claim is judged by.
+
+    Of each setting the group whose schedule is nearest to the paper's judges, unless another setting was
+    trained more than twice as long; the others stand beside.
+    """
+    able = [group for group in found if has(group)]
+    nearest: dict[tuple[str, ...], Group] = {}
+    for group in able:
+        setting = tuple(str(group.get(name)) for name in SETTING)
+        if setting not in nearest or distance(group) < distance(nearest[setting]):
+            nearest[setting] = group
+    least = LEAST * max(map(_length, nearest.values()), default=0)
+    chosen = {
+        id(group) for group in nearest.values() if group.get("kind") != "image" or _length(group) >= least
+    }
+    return [g for g in able if id(g) in chosen], [g for g in able if id(g) not in chosen]
+
+
+def _length(group: Group) -> int:
+    """Epochs of an image group, as far as the paper's go."""
+    return min(int(group.get("epochs")), PAPER_IMAGES.epochs) if group.get("kind") == "image" else 0
+
+
+def with_all(*methods: str) -> Callable[[Group], bool]:
+    """Whether a group has results of all these methods."""
+    return lambda group: all(group.values(method) for method in methods)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +91,16 @@ class Evidence:
         return [record for name in experiments for record in self.by_experiment.get(name, [])]
 
     def groups(self, *experiments: str) -> list[Group]:
-        """Their finished groups; a cell that several experiments share is in one group once."""
-        return in_order([g for g in groups(self.records(*experiments)) if is_finished(g)], ORDER)
+        """Their groups; a cell that several experiments share is in one group once."""
+        return in_order(groups(self.records(*experiments)), ORDER)
 
     def drawn(self, experiment: str) -> list[Record]:
-        """The records of its finished groups, which figures show."""
+        """The records of its groups, which figures show."""
         return every_record(self.groups(experiment))
-
-    def unfinished(self, *experiments: str) -> list[Group]:
-        """Their groups that were not trained to the end."""
-        return in_order([g for g in groups(self.records(*experiments)) if not is_finished(g)], ORDER)
 
     @cached_property
     def every_group(self) -> list[Group]:
-        """All finished groups of all experiments with OOD samples."""
+        """All groups of all experiments with OOD samples."""
         return self.groups(*(name for name in EXPERIMENTS if name != "human"))
 
 

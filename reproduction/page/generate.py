@@ -8,6 +8,7 @@ from pathlib import Path
 from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
 from reproduction.figures import fingerprint, recorded_fingerprint
+from reproduction.grids import PAPER_IMAGES
 from reproduction.page import prose, regimes, tabular, text
 from reproduction.page.commands import commands
 from reproduction.page.evidence import Evidence
@@ -73,7 +74,12 @@ def _in_short(judged: dict[str, Judgement], evidence: Evidence) -> str:
     listed = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in told)
     weak = sum(judgement.one_seed for judgement in judged.values())
     resting = f" {weak} of these verdicts rest on one seed." if weak else ""
-    lines = ["## In short", "", f"Of {len(judged)} claims that experiments can judge: {listed}.{resting}", ""]
+    lines = [
+        "## In short",
+        "",
+        f"Of {len(judged)} claims that experiments can judge: {listed}.{resting}{_schedules(judged)}",
+        "",
+    ]
     for name in ("images-standard", "tables-standard", "ood-hurts", "calibration-gl", "formula"):
         judgement = judged[name]
         claim = next(claim for claim in paper.CLAIMS if claim.name == name)
@@ -88,6 +94,19 @@ def _in_short(judged: dict[str, Judgement], evidence: Evidence) -> str:
             "regimes below says where, and what helps there."
         )
     return "\n".join(lines)
+
+
+def _schedules(judged: dict[str, Judgement]) -> str:
+    """How many verdicts on images rest on the paper's own length of training."""
+    lengths = [judgement.epochs for judgement in judged.values() if judgement.epochs is not None]
+    if not lengths:
+        return ""
+    whole = sum(low == PAPER_IMAGES.epochs for low, _ in lengths)
+    partly = sum(low < PAPER_IMAGES.epochs == high for low, high in lengths)
+    return (
+        f" Of the {len(lengths)} about images, {whole} rest on runs of the paper's {PAPER_IMAGES.epochs} "
+        f"epochs alone, {partly} on some of them, the others on shorter runs."
+    )
 
 
 def _plural(verdict: str, count: int) -> str:
@@ -110,15 +129,16 @@ def _overview(judged: dict[str, Judgement]) -> str:
             [
                 f"[{escape(claim.text)}](#{claim.name})",
                 judgement.spoken,
+                text.length(judgement.epochs),
                 states if judgement.parts else "-",
                 escape(judgement.headline) or "-",
                 escape(claim.printed) or "-",
             ]
         )
     for place, claim_text, verdict, why in paper.THEORY_CLAIMS:
-        body.append([escape(f"{place}: {claim_text}"), f"**{verdict}**", "-", escape(why), "-"])
-    head = ["claim", "verdict", "yes / open / no", "ours", "the paper's"]
-    return "## Every claim and its verdict\n\n" + markdown_grid(head, body, words=(0, 1, 3, 4))
+        body.append([escape(f"{place}: {claim_text}"), f"**{verdict}**", "-", "-", escape(why), "-"])
+    head = ["claim", "verdict", "epochs", "yes / open / no", "ours", "the paper's"]
+    return "## Every claim and its verdict\n\n" + markdown_grid(head, body, words=(0, 1, 4, 5))
 
 
 def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
@@ -133,8 +153,7 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
         f"Rule: {judgement.rule}",
     ]
     if not judgement.parts:
-        cut = evidence.unfinished(judgement.experiment)
-        why = text.CUT_SHORT if cut else text.TOO_LITTLE if judgement.headline else text.NOT_YET
+        why = text.TOO_LITTLE if judgement.headline else text.NOT_YET
         return "\n".join([*lines, "", why])
     measured = [g for g in judgement.groups if any(g.values(method) for method in judgement.methods)]
     lines += [
@@ -153,9 +172,19 @@ def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
             words=(0, 1, 2),
         ),
         "",
+        *_beside(judgement),
         "</details>",
     ]
     return "\n".join(lines)
+
+
+def _beside(judgement: Judgement) -> list[str]:
+    """The same settings under schedules further from the paper's."""
+    if not judgement.beside:
+        return []
+    grid = [[escape(part.what), escape(part.numbers)] for part in judgement.beside]
+    head = "Under schedules further from the paper's, which judge nothing:"
+    return [head, "", markdown_grid(["part", "numbers"], grid, words=(0, 1)), ""]
 
 
 def _tested(judgement: Judgement) -> str:
@@ -183,8 +212,6 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
     lines.append("Again: " + ", ".join(f"`{command}`" for command in commands(name, found)) + ".")
     if gaps := text.never_run(name, found):
         lines += ["", gaps]
-    if warning := text.cut_short(evidence.unfinished(name)):
-        lines += ["", warning]
     for figure in figures_of(name, evidence, folder):
         lines += ["", f"![{experiment.title}](figures/{figure})"]
     tables = MAKERS[name](found)

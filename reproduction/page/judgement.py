@@ -52,6 +52,8 @@ class Judgement:
     """The one number to quote beside the paper's."""
     methods: tuple[str, ...] = ("gl", "standard")
     """The methods that the rule reads."""
+    beside: tuple[Part, ...] = ()
+    """The same of schedules further from the paper's: they judge nothing."""
 
     @property
     def verdict(self) -> Verdict:
@@ -75,6 +77,13 @@ class Judgement:
     def spoken(self) -> str:
         """The verdict as the page has it."""
         return f"**{self.verdict}**" + (" (one seed)" if self.one_seed else "")
+
+    @property
+    def epochs(self) -> tuple[int, int] | None:
+        """The fewest and the most epochs of the image runs that judge it; None where there are none."""
+        images = [g for g in self.groups if g.get("kind") == "image" and any(map(g.values, self.methods))]
+        lengths = [int(group.get("epochs")) for group in images]
+        return (min(lengths), max(lengths)) if lengths and self.parts else None
 
     def count(self, state: State) -> int:
         """How many parts are in a state."""

@@ -9,7 +9,8 @@ from scipy import stats
 
 from reproduction import names, paper
 from reproduction.experiments import EXPERIMENTS
-from reproduction.page.evidence import SHORT_OF_THE_PAPER, Evidence
+from reproduction.grids import PAPER_IMAGES
+from reproduction.page.evidence import LEAST, Evidence
 from reproduction.page.text import joined
 from reproduction.render import markdown_grid
 from reproduction.statistics import MARGIN, WILCOXON_FROM, compare, counted, state_of
@@ -30,10 +31,12 @@ it as a first look. Under one seed all methods saw the same split and the same O
 seeds a method has, the difference behind them over those that both have. The tests speak of other seeds on
 the same data, not of other data.
 
-Image settings whose best method stays more than {SHORT_OF_THE_PAPER:g} points below what the paper prints
-for standard training on that set were not trained to the end: a schedule cut to the time there was. Their
-numbers stand in the tables, marked, and judge no claim. Where a line does not say *warm-up* or *one cycle*,
-the rate is .1 from the first step on, as in the paper; in a run of few epochs
+The paper trains images for {PAPER_IMAGES.epochs} epochs in batches of {PAPER_IMAGES.batch_size}. Of runs
+that differ in schedule alone, those nearest to that which have the methods a claim speaks of judge it; a
+setting with less than {LEAST:g} of the epochs of the longest does not. How many epochs that were stands
+beside each verdict, and what shorter runs say below it, where it judges nothing. A verdict from a tenth of
+the epochs is one about short training. Where a line does not say *warm-up* or *one cycle*, the rate is .1
+from the first step on, as in the paper; in a run of few epochs
 [the luck of those first steps](measurements.md#the-first-steps-of-a-run) is worth a point or two to the end.
 
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from reproduction import names
 from reproduction.cells import REVISIONS
 from reproduction.experiments import EXPERIMENTS
+from reproduction.grids import PAPER_IMAGES
 from reproduction.records import Group, Record
 from reproduction.statistics import Comparison, counted
 from reproduction.summary import waits
@@ -15,8 +16,6 @@ NOT_YET = "*Not measured yet.*"
 """What stands where a store is missing."""
 TOO_LITTLE = "*Too little was measured to judge it.*"
 """What stands where there are numbers, but not what the rule needs."""
-CUT_SHORT = "*Measured only on networks that were not trained to the end, which judge no claim.*"
-"""What stands where all settings of a store were cut short."""
 
 
 def hardware(found: Iterable[Record]) -> str:
@@ -66,15 +65,12 @@ def joined(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
 
 
-def cut_short(found: Sequence[Group]) -> str:
-    """A warning above a table some of whose settings were not trained to the end; empty where none is."""
-    if not found:
-        return ""
-    sets = sorted({names.dataset_title(str(group.get("dataset"))) for group in found})
-    return (
-        f"**Not trained to the end** on {joined(sets)} ({settings(found)}): too few steps to tell methods "
-        "apart by what they make of OOD samples. These numbers judge no claim."
-    )
+def length(epochs: tuple[int, int] | None) -> str:
+    """`20 of 200` epochs, `20 to 200 of 200`; a dash for what has no image runs."""
+    if epochs is None:
+        return "-"
+    low, high = epochs
+    return f"{low} of {PAPER_IMAGES.epochs}" if low == high else f"{low} to {high} of {PAPER_IMAGES.epochs}"
 
 
 def never_run(experiment: str, found: Sequence[Record]) -> str:

@@ -1,9 +1,10 @@
 """The page of the reproduction says what the stores say: every sentence of outcome turns with the numbers."""
 
 import re
+from dataclasses import replace
 
 import pytest
-from page_rows import ABSENT, SMALL, Cell, evidence, judged, levels, row, rows_of, write_stores
+from page_rows import ABSENT, Cell, judged, levels, row, rows_of, write_stores
 
 from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
@@ -243,23 +244,38 @@ def test_helpers_are_compared_where_both_were_run(tmp_path):
     assert "| labels: random | 8 | +5.0 | +3.0 | +0.0 | +4.0 (4 of them) |" in page
 
 
-def test_networks_that_were_not_trained_to_the_end_judge_nothing(tmp_path):
-    short = rows_of("sources", lambda cell: 0.80 if cell.method == "gl" else 0.70, SMALL)
-    assert judged("sources-gl", sources=short).verdict == "not measured"
-    page = generate(write_stores(tmp_path, sources=short))
-    assert "**Not trained to the end** on CIFAR-10" in page
-    assert "Measured only on networks that were not trained to the end" in page
-    # CIFAR-10's standard training has 93.7 in print: within ten points of it the same numbers count
-    enough = rows_of("sources", lambda cell: 0.85 if cell.method == "gl" else 0.70, SMALL)
-    assert judged("sources-gl", sources=enough).verdict == "holds"
+def test_the_schedule_nearest_to_the_papers_judges_and_others_stand_beside_it(tmp_path):
+    cells = Options(
+        seeds=(0,), datasets=("cifar10",), labels=("random",), methods=("standard", "gl"), only=True
+    )
+    near = rows_of("table1", levels(gl=0.93), replace(cells, epochs=200))
+    far = rows_of("table1", levels(gl=0.80), replace(cells, epochs=60))
+    found = judged("images-standard", table1=[*far, *near])
+    assert (found.verdict, found.epochs) == ("holds", (200, 200))
+    assert [part.state for part in found.beside] == ["no"]
+    page = generate(write_stores(tmp_path, table1=[*far, *near]))
+    assert "Under schedules further from the paper's, which judge nothing:" in page
+    assert "| **holds** (one seed) | 200 of 200 | 1 / 0 / 0 |" in page
+    assert "rest on runs of the paper's 200 epochs alone" in page
+    # a claim about other methods is judged by the longest runs that have them
+    others = rows_of(
+        "table1", levels(bt=0.93, il=0.93), replace(cells, epochs=20, methods=("spl", "bt", "il"))
+    )
+    assert judged("bt-il", table1=[*near, *others]).epochs == (20, 20)
 
 
-def test_figures_show_what_was_trained_to_the_end():
-    rows = rows_of("architectures", lambda cell: 0.70 if cell.net == "vgg19" else 0.92, SMALL)
-    found = evidence(architectures=rows)
-    drawn = found.drawn("architectures")
-    assert "vgg19" in {record.get("net") for record in found.records("architectures")}
-    assert {record.get("net") for record in drawn} == {
-        record.get("net") for record in found.records("architectures")
-    } - {"vgg19"}
-    assert len({record.row["key"] for record in drawn}) == len(drawn)
+def test_of_equal_length_the_papers_shape_and_batch_are_nearest():
+    cells = Options(
+        seeds=(0,), datasets=("cifar10",), labels=("random",), methods=("standard", "gl"), only=True
+    )
+    own = rows_of("table1", levels(gl=0.93), replace(cells, epochs=60))
+    for other in ({"preset": "paper-warm"}, {"batch_size": 512}, {"train_size": 900}):
+        made = rows_of("table1", levels(gl=0.8), replace(cells, epochs=60, **other))
+        assert judged("images-standard", table1=[*made, *own]).verdict == "holds", other
+
+
+def test_a_trend_over_shares_is_one_schedules():
+    cells = Options(seeds=(0,), labels=("random",), methods=("standard", "gl"), only=True)
+    longer = rows_of("alpha", levels(), replace(cells, epochs=200, alphas=(0.3, 0.5)))
+    shorter = rows_of("alpha", lambda cell: 0.94 - 0.1 * cell.alpha, replace(cells, epochs=20))
+    assert judged("alpha-standard", alpha=[*longer, *shorter]).epochs == (20, 20)  # two shares make none

@@ -10,6 +10,7 @@ from page_rows import Cell, row, rows_of
 from graylearn.metrics import reliability
 from reproduction.figures import draw, fingerprint, recorded_fingerprint
 from reproduction.figures.draw import DRAWERS
+from reproduction.figures.lengths import length_curves
 from reproduction.figures.panels import (
     _pooled,
     ablation_bars,
@@ -44,14 +45,17 @@ def some(cell):
     return measured
 
 
-def rows(experiment):
-    made = rows_of(experiment, some, ONE_SEED, without=("gene", "cifar100", "arrhythmia", "svhn"))
+def rows(experiment, options=ONE_SEED):
+    made = rows_of(experiment, some, options, without=("gene", "cifar100", "arrhythmia", "svhn"))
     return [entry for entry in made if entry["cell"]["ood"][-2:] not in ("/3", "/4", "/5", "/6", "/7", "/8")]
 
 
 @pytest.mark.parametrize("experiment", DRAWERS)
 def test_every_figure_is_a_png_and_a_readable_svg(experiment, tmp_path):
-    written = draw(experiment, rows(experiment), tmp_path)
+    made = rows(experiment)
+    if experiment == "table1":  # it compares lengths
+        made += rows(experiment, Options(seeds=(0,), epochs=8))
+    written = draw(experiment, made, tmp_path)
     assert {path.suffix for path in written} == {".png", ".svg"}
     for path in written:
         if path.suffix == ".png":
@@ -81,7 +85,8 @@ def test_a_figure_carries_the_fingerprint_of_its_rows(tmp_path):
 
 def test_nothing_to_draw_draws_nothing(tmp_path):
     assert draw("alpha", [], tmp_path) == []
-    assert draw("table1", rows("table1"), tmp_path) == []
+    assert draw("table1", rows("table1"), tmp_path) == []  # one length of training
+    assert draw("table2", rows("table2"), tmp_path) == []
     assert draw("calibration", [row(Cell("image", "cifar10", "gl", 0), 0.9, "calibration")], tmp_path) == []
     assert not list(tmp_path.iterdir())
 
@@ -93,6 +98,29 @@ def test_schedules_do_not_share_a_figure(tmp_path):
         "alpha-cifar10-paper-4.svg",
         "alpha-cifar10-paper-8.svg",
     }
+
+
+def test_accuracies_stand_over_the_length_of_training():
+    lengths = (20, 60, 200)
+    made = []
+    for epochs in lengths:
+        level = {"standard": 0.9, "gl": 0.9 + epochs / 10000}
+        options = Options(seeds=(0,), epochs=epochs, datasets=("cifar10",), methods=tuple(level), only=True)
+        made += rows_of("table1", lambda cell, level=level: level[cell.method], options)
+    drawn = length_curves(groups(records(made)))
+    assert [axis.get_title() for axis in drawn.axes] == [
+        "CIFAR-10, random labels",
+        "CIFAR-10, specific labels",
+    ]
+    curve = next(c for c in drawn.axes[0].containers if c.get_label() == "GL")
+    epochs, means = (np.array(part, dtype=float) for part in curve.lines[0].get_data())
+    assert list(epochs) == list(lengths)
+    np.testing.assert_allclose(means, [90.2, 90.6, 92])
+    assert [tick.get_text() for tick in drawn.axes[0].get_xticklabels()] == [
+        "20\nbatch 128",
+        "60\nbatch 128",
+        "200\nbatch 128",
+    ]
 
 
 def test_curves_show_the_accuracies():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from reproduction import paper
-from reproduction.page.evidence import Evidence, where
+from reproduction.page.evidence import Evidence, by_schedule, where, with_all
 from reproduction.page.judgement import (
     Judgement,
     Part,
@@ -22,23 +22,22 @@ from reproduction.statistics import compare
 
 def ood_hurts(evidence: Evidence) -> Judgement:
     """Do OOD samples cost accuracy at all?"""
-    found = [
-        g
-        for g in evidence.every_group
-        if g.get("protocol") != "released" and compare(g.values("oracle"), g.values("standard"))
-    ]
-    parts = pairwise(found, "oracle", "standard", "ood", "labels", "alpha", "net", "epochs")
+    every = [g for g in evidence.every_group if g.get("protocol") != "released"]
+    found, others = by_schedule(every, lambda g: compare(g.values("oracle"), g.values("standard")))
+    shown_settings = ("ood", "labels", "alpha", "net", "epochs")
+    parts, beside = (pairwise(some, "oracle", "standard", *shown_settings) for some in (found, others))
     shown = sum(part.state == "yes" for part in parts)
     headline = f"a cost is shown in {shown} of {len(parts)} settings" if parts else ""
     rule = "An oracle trained without the OOD samples is shown to be more accurate than standard training."
-    return Judgement(rule, tuple(parts), tuple(found), "regimes", headline, ("oracle", "standard"))
+    methods = ("oracle", "standard")
+    return Judgement(rule, tuple(parts), tuple(found), "regimes", headline, methods, tuple(beside))
 
 
 def images_best(evidence: Evidence) -> Judgement:
     """Is GL the best of all methods on images?"""
-    found = where(evidence.groups("table1"), net="resnet18")
-    parts = against_others(found, "gl", "labels", "epochs")
-    judged = [g for g in found if _methods(g) > 3]
+    every = where(evidence.groups("table1"), net="resnet18")
+    judged, others = by_schedule(every, lambda g: g.values("gl") and _methods(g) > 3)
+    parts, beside = (against_others(some, "gl", "labels", "epochs") for some in (judged, others))
     # one gain over several sets needs the same methods on all of them: the sets with the most
     fullest = [g for g in judged if _methods(g) == max(map(_methods, judged))]
     headline = relative_headline(fullest) or gain_headline(judged)
@@ -47,7 +46,7 @@ def images_best(evidence: Evidence) -> Judgement:
         "is picked on one run of each is favoured: beside it stands how far the best of as many equal "
         "methods would be ahead by luck alone."
     )
-    return Judgement(rule, tuple(parts), tuple(judged), "table1", headline, paper.METHODS)
+    return Judgement(rule, tuple(parts), tuple(judged), "table1", headline, paper.METHODS, tuple(beside))
 
 
 def _methods(group: Group) -> int:
@@ -57,38 +56,45 @@ def _methods(group: Group) -> int:
 
 def images_standard(evidence: Evidence) -> Judgement:
     """Is GL above standard training on images?"""
-    found = where(evidence.groups("table1"), net="resnet18")
-    parts = pairwise(found, "gl", "standard", "labels", "epochs")
+    every = where(evidence.groups("table1"), net="resnet18")
+    found, others = by_schedule(every, with_all("gl", "standard"))
+    parts, beside = (pairwise(some, "gl", "standard", "labels", "epochs") for some in (found, others))
     rule = "GL is shown to be more accurate than standard training."
-    return Judgement(rule, tuple(parts), tuple(found), "table1", gain_headline(found))
+    headline = gain_headline(found)
+    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, beside=tuple(beside))
 
 
 def spl_worst(evidence: Evidence) -> Judgement:
     """Is self-paced learning the worst on images?"""
-    found = where(evidence.groups("table1"), net="resnet18")
-    parts = against_others(found, "spl", "labels", "epochs", wanted="lower")
+    every = where(evidence.groups("table1"), net="resnet18")
+    found, others = by_schedule(every, lambda g: g.values("spl") and _methods(g) > 3)
+    parts, beside = (
+        against_others(some, "spl", "labels", "epochs", wanted="lower") for some in (found, others)
+    )
     rule = "SPL is shown to be below the lowest of the other methods measured there."
     headline = gain_headline(found, "spl", "standard")
-    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, paper.METHODS)
+    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, paper.METHODS, tuple(beside))
 
 
 def bt_il(evidence: Evidence) -> Judgement:
     """Are BT and IL above self-paced learning?"""
-    found = where(evidence.groups("table1"), net="resnet18", dataset=("cifar10", "svhn"))
-    parts = [part for m in ("bt", "il") for part in pairwise(found, m, "spl", "labels", "epochs")]
+    every = where(evidence.groups("table1"), net="resnet18", dataset=("cifar10", "svhn"))
+    found, others = by_schedule(every, lambda g: g.values("spl") and (g.values("bt") or g.values("il")))
+    parts, beside = (
+        [part for m in ("bt", "il") for part in pairwise(some, m, "spl", "labels", "epochs")]
+        for some in (found, others)
+    )
     gains = [fmean(own) for m in ("bt", "il") if (own := gains_of(found, m, "spl"))]
     headline = f"{fmean(gains):+.1f} points over SPL in the mean" if gains else ""
     rule = "BT, and IL, is shown to be above SPL."
-    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, ("spl", "bt", "il"))
+    methods = ("spl", "bt", "il")
+    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, methods, tuple(beside))
 
 
 def nl_mae(evidence: Evidence) -> Judgement:
     """Is NL a little above MAE?"""
-    found = [
-        g
-        for g in where(evidence.groups("table1"), net="resnet18")
-        if compare(g.values("nl"), g.values("mae"))
-    ]
+    every = where(evidence.groups("table1"), net="resnet18")
+    found, _ = by_schedule(every, lambda g: compare(g.values("nl"), g.values("mae")))
     gains = gains_of(found, "nl", "mae")
     parts = []
     if gains:

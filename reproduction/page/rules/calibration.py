@@ -7,16 +7,17 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from reproduction import names
-from reproduction.page.evidence import Evidence, where
+from reproduction.page.evidence import Evidence, by_schedule, where
 from reproduction.page.judgement import Judgement, Part, State, group_title, pairwise, part_for
 from reproduction.records import Group
 from reproduction.statistics import compare, counted, spread
 
 
-def calibrated(evidence: Evidence) -> list[Group]:
-    """The image groups that have a calibration error of GL and of standard training."""
+def calibrated(evidence: Evidence) -> tuple[list[Group], list[Group]]:
+    """The image groups that have a calibration error of GL and of standard training: those that judge, and
+    those of schedules further from the paper's."""
     every = where(evidence.every_group, kind="image")
-    return [g for g in every if compare(g.values("gl", "ece"), g.values("standard", "ece")) is not None]
+    return by_schedule(every, lambda g: compare(g.values("gl", "ece"), g.values("standard", "ece")))
 
 
 _SETTING = ("ood", "labels", "alpha", "net", "epochs")
@@ -24,15 +25,17 @@ _SETTING = ("ood", "labels", "alpha", "net", "epochs")
 
 def calibration_gl(evidence: Evidence) -> Judgement:
     """Is GL better calibrated?"""
-    found = calibrated(evidence)
-    parts = pairwise(found, "gl", "standard", *_SETTING, wanted="lower", measure="ece")
+    found, others = calibrated(evidence)
+    parts, beside = (
+        pairwise(some, "gl", "standard", *_SETTING, wanted="lower", measure="ece") for some in (found, others)
+    )
     rule = "GL's calibration error (20 bins) is shown to be lower than that of standard training."
     headline = "; ".join(
         f"{names.dataset_title(dataset)} {told}"
         for dataset in dict.fromkeys(str(g.get("dataset")) for g in found)
         if (told := _errors(where(found, dataset=dataset)))
     )
-    return Judgement(rule, tuple(parts), tuple(found), "calibration", headline)
+    return Judgement(rule, tuple(parts), tuple(found), "calibration", headline, beside=tuple(beside))
 
 
 def _errors(found: Sequence[Group]) -> str:
@@ -53,7 +56,7 @@ NEAR_PERFECT = 2.0
 
 def calibration_perfect(evidence: Evidence) -> Judgement:
     """Is GL close to perfectly calibrated?"""
-    found = calibrated(evidence)
+    found, _ = calibrated(evidence)
     parts, errors = [], []
     for group in found:
         if (error := spread(group.values("gl", "ece"))) is not None:
@@ -90,7 +93,7 @@ def overconfidence(group: Group, method: str) -> dict[int, float]:
 
 def calibration_overconfident(evidence: Evidence) -> Judgement:
     """Is standard training over-confident, and GL less so?"""
-    found = calibrated(evidence)
+    found, _ = calibrated(evidence)
     parts, means = [], []
     for group in found:
         standard, gray = overconfidence(group, "standard"), overconfidence(group, "gl")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from reproduction import names
-from reproduction.page.evidence import Evidence, labelled, where
+from reproduction.page.evidence import Evidence, by_schedule, labelled, where, with_all
 from reproduction.page.judgement import (
     Judgement,
     gain_headline,
@@ -20,10 +20,14 @@ from reproduction.page.judgement import (
 from reproduction.records import Group
 from reproduction.statistics import Comparison, compare, from_differences, spread
 
+_SETTING = ("ood", "labels", "alpha", "net", "epochs")
+"""What names a setting in a list of all of them."""
+
 
 def ablation(evidence: Evidence, kind: str) -> Judgement:
     """Is GL above each of its parts, on tables or on images?"""
-    found = where(evidence.groups("ablation"), kind=kind, protocol="paper")
+    every = where(evidence.groups("ablation"), kind=kind, protocol="paper")
+    found, _ = by_schedule(every, with_all("gl"))
     parts, gains = [], []
     for other in ("standard", "nl", "standard+nl"):
         both = [g for g in found if compare(g.values("gl"), g.values(other))]
@@ -73,8 +77,11 @@ def ablation_images(evidence: Evidence) -> Judgement:
 
 def separation(evidence: Evidence) -> Judgement:
     """Does GL set OOD samples further apart?"""
-    found = [g for g in evidence.every_group if g.get("kind") == "image"]
-    parts = pairwise(found, "gl", "standard", "ood", "labels", "alpha", "net", "epochs", measure="ood_auroc")
+    every = [g for g in evidence.every_group if g.get("kind") == "image"]
+    found, others = by_schedule(every, lambda g: gains_of([g], "gl", measure="ood_auroc"))
+    parts, beside = (
+        pairwise(some, "gl", "standard", *_SETTING, measure="ood_auroc") for some in (found, others)
+    )
     told = [
         f"{labels} labels {fmean(gains):+.1f} points in the mean of {len(gains)} settings{middle(gains)}"
         for labels, members in labelled(found)
@@ -84,15 +91,17 @@ def separation(evidence: Evidence) -> Judgement:
     rule = (
         "The mean confidence in the given label finds OOD samples with an AUROC shown to be higher with GL."
     )
-    return Judgement(rule, tuple(parts), tuple(found), "table1", headline)
+    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, beside=tuple(beside))
 
 
 def formula(evidence: Evidence) -> Judgement:
     """Does the paper's own formula for the confidence do it?"""
-    found = [g for g in evidence.every_group if g.get("kind") == "image" and g.values("gl-label")]
-    parts = pairwise(found, "gl-label", "standard", "ood", "labels", "alpha", "net", "epochs")
+    every = [g for g in evidence.every_group if g.get("kind") == "image"]
+    found, others = by_schedule(every, with_all("gl-label", "standard"))
+    parts, beside = (pairwise(some, "gl-label", "standard", *_SETTING) for some in (found, others))
     rule = "`gl-label`, GL with C = Q(y | x), is shown to be more accurate than standard training on images."
     headline = gain_headline(found, "gl-label", "standard")
     if gains := gains_of(found, "gl-label", "gl"):
         headline += f"; {fmean(gains):+.1f} against GL with C = max Q{middle(gains)}"
-    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, ("gl-label", "standard", "gl"))
+    methods = ("gl-label", "standard", "gl")
+    return Judgement(rule, tuple(parts), tuple(found), "table1", headline, methods, tuple(beside))

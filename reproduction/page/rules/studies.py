@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from reproduction import names
-from reproduction.page.evidence import Evidence, labelled, trained_alike
+from reproduction.page.evidence import Evidence, by_schedule, distance, labelled, trained_alike, with_all
 from reproduction.page.judgement import (
     Judgement,
     Part,
@@ -69,9 +69,20 @@ def trend(found: Sequence[Group], method: str) -> Trend | None:
     return Trend(change, p, text)
 
 
+def _shares(evidence: Evidence, method: str) -> list[Group]:
+    """The groups of the study of shares that are trained alike, nearest to the paper's way of those ways in
+    which a method has enough shares for a trend."""
+    ways = [members for _, members in trained_alike(evidence.groups("alpha")) if _trends(members, method)]
+    return min(ways, key=lambda members: min(map(distance, members)), default=[])
+
+
+def _trends(found: Sequence[Group], method: str) -> bool:
+    return any(trend(members, method) is not None for _, members in labelled(found))
+
+
 def alpha_standard(evidence: Evidence) -> Judgement:
     """Does standard training fall with the share of OOD samples?"""
-    found = evidence.groups("alpha")
+    found = _shares(evidence, "standard")
     parts = []
     for labels, members in labelled(found):
         if (line := trend(members, "standard")) is not None:
@@ -87,7 +98,7 @@ def alpha_standard(evidence: Evidence) -> Judgement:
 
 def alpha_gl(evidence: Evidence) -> Judgement:
     """Does GL stay the same with the share of OOD samples?"""
-    found = evidence.groups("alpha")
+    found = _shares(evidence, "gl")
     parts = []
     for labels, members in labelled(found):
         if (line := trend(members, "gl")) is not None:
@@ -101,7 +112,8 @@ def alpha_gl(evidence: Evidence) -> Judgement:
 
 def sources_matter(evidence: Evidence) -> Judgement:
     """Does the source of OOD samples matter?"""
-    found = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
+    every = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
+    found, _ = by_schedule(every, with_all("standard"))
     parts, told = [], []
     for labels, members in labelled(found):
         runs = {str(g.cell): values for g in members if (values := g.values("standard"))}
@@ -156,7 +168,8 @@ def everywhere(found: Sequence[Group], plural: str) -> list[Part]:
 
 def sources_gl(evidence: Evidence) -> Judgement:
     """Is GL above standard training for every source?"""
-    found = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
+    every = [g for g in evidence.groups("sources") if "/" in str(g.get("ood"))]
+    found, _ = by_schedule(every, with_all("gl", "standard"))
     rule = (
         "GL is shown to be above standard in the mean over sources (pairs: source and seed), and its mean is "
         "above at each; no where it is shown to be below at one."
@@ -165,12 +178,19 @@ def sources_gl(evidence: Evidence) -> Judgement:
     return Judgement(rule, parts, tuple(found), "sources", gain_headline(found))
 
 
+def _standard(group: Group) -> bool:
+    return bool(group.values("standard"))
+
+
 def architectures_residual(evidence: Evidence) -> Judgement:
     """Are the two networks with shortcuts the best of those trained alike?"""
-    found = evidence.groups("architectures")
+    found: list[Group] = []
     parts = []
-    for labels, members in labelled(found):
-        for way, alike in trained_alike(members):
+    for labels, members in labelled(evidence.groups("architectures")):
+        ways = [(way, alike) for way, alike in trained_alike(members) if sum(map(_standard, alike)) >= 4]
+        nearest = sorted(ways, key=lambda pair: min(map(distance, pair[1])))[:1]
+        for way, alike in nearest:
+            found += alike
             runs = {str(g.get("net")): values for g in alike if (values := g.values("standard"))}
             if len(runs) >= 4:
                 order = sorted(runs, key=lambda net: -fmean(runs[net].values()))
@@ -195,7 +215,7 @@ def architectures_residual(evidence: Evidence) -> Judgement:
 
 def architectures_gl(evidence: Evidence) -> Judgement:
     """Is GL above standard training with every network?"""
-    found = evidence.groups("architectures")
+    found, _ = by_schedule(evidence.groups("architectures"), with_all("gl", "standard"))
     rule = (
         "GL is shown to be above standard in the mean over networks (pairs: network and seed), and its mean "
         "is above with each; no where it is shown to be below with one."

@@ -14,6 +14,8 @@ from graylearn.audit import KINDS
 from graylearn.errors import DataError
 from graylearn.metrics import Reliability
 
+LEVELS = ("", "review", "sure")
+"""How sure a suspect is, in the table's column `level` where it has one."""
 _COLUMNS = ("id", "label", "confidence", "score", "suspected", "kind", "suggested")
 
 
@@ -42,7 +44,8 @@ class ReportData:
     title: str
     """Heading of the page, such as the name of the dataset."""
     table: pd.DataFrame
-    """The whole audit in dataset order: id, label, confidence, score, suspected, kind, suggested."""
+    """The whole audit in dataset order: id, label, confidence, score, suspected, kind, suggested; and level,
+    "sure" or "review" for suspects, where the audit tells them apart."""
     classes: tuple[str, ...]
     """The classes as text, in stable order; `label` and `suggested` of the table are among them."""
     created: str = ""
@@ -61,6 +64,20 @@ class ReportData:
     """Confidence in the given label over the epochs."""
     previews: Previews | None = None
     """What the samples look like."""
+    probabilities: NDArray[Any] | None = None
+    """(N, K) class probabilities, at best held out: the likely classes of a sample, as bars."""
+    judge: str = "the model"
+    """Whose probabilities they are, as a sentence would say it: "networks that had not seen it"."""
+    found_by: Sequence[str] = ()
+    """Names of the detectors that found something, as `Audit.found_by` has them."""
+    features: NDArray[Any] | None = None
+    """(N, D) numbers by which samples are alike: their nearest and typical samples, and the map."""
+    rows: pd.DataFrame | None = None
+    """The N rows of a table: the columns in which a row is odd come first, beside the median of its class."""
+    command: str = ""
+    """What to run once the decisions are downloaded."""
+    id_word: str = ""
+    """What the ids count, where they are bare numbers: "line", "row"."""
     reliability: Reliability | None = None
     """Confidence against accuracy, from `graylearn.metrics.reliability`."""
     ece: float | None = None
@@ -86,6 +103,9 @@ class ReportData:
         strange = sorted(set(self.table["kind"]) - set(KINDS))
         if strange:
             raise DataError(f"kind of the table has {strange[0]!r}; kinds are {', '.join(KINDS)}")
+        if "level" in self.table.columns and (unknown := set(self.table["level"]) - set(LEVELS)):
+            raise DataError(f"level of the table has {min(map(str, unknown))!r}; levels are {LEVELS}")
+        self._check_arrays()
         if self.confusion is not None:
             confusion = np.asarray(self.confusion)
             expected = (len(self.classes), len(self.classes))
@@ -94,6 +114,16 @@ class ReportData:
                     f"confusion is {confusion.dtype} of shape {confusion.shape}: "
                     f"expected counts of shape {expected}"
                 )
+
+    def _check_arrays(self) -> None:
+        n = len(self.table)
+        expected = {"probabilities": (n, len(self.classes)), "features": (n, None), "rows": (n, None)}
+        for name, (length, width) in expected.items():
+            given = getattr(self, name)
+            shape = () if given is None else tuple(given.shape)
+            if given is not None and (len(shape) != 2 or shape[0] != length or width not in (None, shape[1])):
+                wanted = f"({length}, {'any number' if width is None else width})"
+                raise DataError(f"{name} has shape {shape} for {n} samples: expected {wanted}")
 
     def __len__(self) -> int:
         return len(self.table)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,20 +20,19 @@ from numpy.typing import NDArray
 
 from graylearn.audit import KINDS
 from graylearn.errors import DataError
-from graylearn.report.data import Preview, ReportData
+from graylearn.report.beside import beside, needed
+from graylearn.report.columns import odd_columns
+from graylearn.report.data import LEVELS, ReportData
+from graylearn.report.json_text import fact_text
+from graylearn.report.preview_blocks import MAX_PICTURES, preview_blocks
+from graylearn.report.projection import positions
 
 MAX_SAMPLES = 200_000
 """Samples listed in a page: all suspects come first, then those of the largest scores."""
-MAX_PICTURES = 2_000
-"""Pictures embedded in a page."""
-MAX_PREVIEW_BYTES = 20_000_000
-"""Bytes that all previews of a page may take."""
 MAX_CURVES = 50_000
 """Samples whose confidence over the epochs is embedded."""
 CURVE_POINTS = 48
 """Points of a curve that are kept; a small line shows no more."""
-PREVIEWS_A_BLOCK = 1_000
-"""Previews that the page reads at once."""
 SCALE = 10_000
 """Scores and confidences are stored as whole multiples of 1 / SCALE."""
 
@@ -62,6 +60,10 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "run": _fingerprint(data),
         "facts": [[str(name), fact_text(value)] for name, value in data.facts.items()],
         "notes": [str(note) for note in data.notes],
+        "command": str(data.command),
+        "idWord": str(data.id_word),
+        "judge": str(data.judge),
+        "foundBy": [str(name) for name in data.found_by],
         "classes": list(data.classes),
         "total": n,
         "scale": SCALE,
@@ -73,6 +75,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "confidence": _scaled(table["confidence"].to_numpy(dtype=np.float64))[shown].tolist(),
         "kind": "".join(map(str, kind[shown].tolist())),
         "suspected": "".join(map(str, suspected[shown].astype(int).tolist())),
+        "level": _levels(data, shown),
         "counts": counts(data),
         "perClass": _per_class(label, kind, len(data.classes)),
         "contamination": dict(data.contamination) if data.contamination else None,
@@ -86,7 +89,13 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     # Suspects first: where the room for curves and previews runs out, they are what a person came for.
     wanted = np.concatenate([shown[suspected[shown]], shown[~suspected[shown]]])
     main["curves"] = _curves(data, wanted[:MAX_CURVES])
-    main["previews"], blocks = _previews(data, wanted)
+    main["beside"] = beside(data, wanted, label, suspected)
+    main["map"] = positions(data, wanted, label, suspected)
+    odd = None if data.rows is None else odd_columns(data.rows, label, suspected, len(data.classes))
+    # Half of the pictures for suspects, then those they are compared with, then all others.
+    first = wanted[: min(int(suspected.sum()), MAX_PICTURES // 2)]
+    listed = np.array(list(dict.fromkeys([*first, *needed(main["beside"], first), *wanted])), dtype=np.int64)
+    main["previews"], blocks = preview_blocks(data, listed, odd)
     return main, blocks
 
 
@@ -94,37 +103,6 @@ def counts(data: ReportData) -> dict[str, int]:
     """How many samples are of each kind."""
     found = data.table["kind"].value_counts()
     return {kind: int(found.get(kind, 0)) for kind in KINDS}
-
-
-def to_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in, whatever the text says."""
-    text = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def fact_text(value: Any) -> str:
-    """A fact as a person would write it."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | np.integer):
-        return f"{int(value):,}"
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
-    return str(value)
-
-
-def _finite(value: Any) -> Any:
-    """The same value with NaN and infinity as null, which is what JSON has for them."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list) and value and not isinstance(value[0], int | str):
-        return [_finite(part) for part in value]
-    return value
 
 
 def _class_places(
@@ -142,6 +120,13 @@ def _class_places(
             raise DataError(f"{column} of the table has {str(value)!r}, which is not one of the classes")
         found[row] = place
     return found
+
+
+def _levels(data: ReportData, shown: NDArray[np.int64]) -> str | None:
+    """A digit a sample, index in LEVELS; None where the audit does not tell the sure from the others."""
+    if "level" not in data.table.columns:
+        return None
+    return "".join(str(LEVELS.index(value)) for value in data.table["level"].to_numpy()[shown])
 
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -246,48 +231,3 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
         "epochs": int(epochs),
         "bytes": base64.b64encode(stored.tobytes()).decode(),
     }
-
-
-def _previews(data: ReportData, wanted: NDArray[np.int64]) -> tuple[dict[str, Any], list[str]]:
-    """Which samples have a preview, and their previews in blocks: as many as the limits allow, as wanted."""
-    places: list[int] = []
-    items: list[str] = []
-    sets: dict[tuple[str, ...], int] = {}
-    left_out = size = pictures = 0
-    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
-    for done, place in enumerate(wanted.tolist() if look is not None else []):
-        preview = None if pictures >= MAX_PICTURES else look(place)  # type: ignore[misc]
-        item = None if preview is None else to_json(_preview_item(preview, sets))
-        if pictures >= MAX_PICTURES or size + len(item or "") > MAX_PREVIEW_BYTES:
-            left_out = len(wanted) - done
-            break
-        if preview is None or item is None:
-            continue
-        pictures += preview.kind == "image"
-        size += len(item)
-        places.append(place)
-        items.append(item)
-    blocks = [
-        f"[{','.join(items[start : start + PREVIEWS_A_BLOCK])}]"
-        for start in range(0, len(items), PREVIEWS_A_BLOCK)
-    ]
-    about = {
-        "place": places,
-        "columns": [list(names) for names in sets],
-        "leftOut": left_out,
-        "block": PREVIEWS_A_BLOCK,
-    }
-    return about, blocks
-
-
-def _preview_item(preview: Preview, sets: dict[tuple[str, ...], int]) -> list[Any]:
-    """["image", address], ["text", text, left out] or ["row", which columns, values, left out]."""
-    if isinstance(preview.content, str):
-        if preview.kind == "image":
-            if not preview.content.startswith("data:image/"):
-                raise DataError("a picture's preview must be a data:image/ address: see image_preview")
-            return ["image", preview.content]
-        return ["text", preview.content, preview.left_out]
-    names = tuple(str(name) for name in preview.content)
-    which = sets.setdefault(names, len(sets))
-    return ["row", which, [str(value) for value in preview.content.values()], preview.left_out]

@@ -16,7 +16,7 @@ from graylearn.data import Samples
 from graylearn.errors import DataError
 from graylearn.report.data import Preview
 
-THUMBNAIL = 96
+THUMBNAIL = 160
 """Longest side of an embedded picture, in pixels."""
 LOSSLESS = 32
 """Pictures up to this side are kept pixel by pixel: JPEG would smear them and save nothing."""
@@ -67,7 +67,7 @@ def text_preview(text: str) -> Preview:
 def row_preview(row: Mapping[str, Any]) -> Preview:
     """A row of a table as column names with their values, each as text."""
     names = list(row)[:ROW_COLUMNS]
-    return Preview("row", {str(name): _value(row[name]) for name in names}, len(row) - len(names))
+    return Preview("row", {str(name): cell_text(row[name]) for name in names}, len(row) - len(names))
 
 
 def preview_samples(samples: Samples) -> Callable[[int], Preview | None]:
@@ -81,7 +81,7 @@ def preview_samples(samples: Samples) -> Callable[[int], Preview | None]:
         left_out = x.shape[1] - len(names)
 
         def of_row(place: int) -> Preview:
-            values = (_value(column[place]) for column in columns)
+            values = (cell_text(column[place]) for column in columns)
             return Preview("row", dict(zip(names, values, strict=True)), left_out)
 
         return of_row
@@ -110,7 +110,7 @@ def _as_pixels(array: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
-def _value(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """A cell as a person would write it."""
     if value is None or value is pd.NA or value is pd.NaT:
         return ""

@@ -15,15 +15,25 @@ from pathlib import Path
 
 from graylearn.data.atomic import replacing
 from graylearn.report.data import ReportData
-from graylearn.report.payload import build_payload, counts, to_json
+from graylearn.report.json_text import to_json
+from graylearn.report.payload import build_payload, counts
 
+STYLES = ("report.css", "explorer.css")
+"""The page's style sheets, likewise."""
 SCRIPTS = (
     "base.js",
     "decisions.js",
     "csv.js",
+    "next.js",
     "found.js",
     "charts.js",
     "confusion.js",
+    "why.js",
+    "pictures.js",
+    "danger.js",
+    "groups.js",
+    "map.js",
+    "sample.js",
     "list.js",
     "review.js",
     "main.js",
@@ -43,7 +53,7 @@ def write_report(path: str | Path, data: ReportData) -> Path:
 def render(data: ReportData) -> bytes:
     """The page, as UTF-8."""
     main, blocks = build_payload(data)
-    style = _page_file("report.css")
+    style = "\n".join(_page_file(name) for name in STYLES)
     script = "\n".join(_page_file(name) for name in SCRIPTS)
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "

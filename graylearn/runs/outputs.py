@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from graylearn.audit import KINDS, Audit
 from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
-from graylearn.report import ReportData, preview_samples, write_report
+from graylearn.report import ReportData, write_report
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
 from graylearn.runs.prepare import Prepared
+from graylearn.runs.report_parts import JUDGES, apply_command, id_word, likeness, looks, table_rows
 from graylearn.training.devices import choose
 
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "pillow", "safetensors")
@@ -191,8 +193,9 @@ def make_report(
     fitted: Fitted,
     summary: dict[str, Any],
     environment: dict[str, Any],
+    data_notes: Sequence[str] = (),
 ) -> None:
-    """The page a person opens."""
+    """The page a person opens; `data_notes` is what reading and encoding the data told."""
     audit, settings = fitted.audit, prepared.settings
     table = audit.table.assign(
         id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
@@ -229,10 +232,17 @@ def make_report(
         run=str(folder.path.absolute()),
         facts=facts,
         threshold=threshold_of(audit),
-        notes=summary["notes"],
+        notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
         contamination=audit.contamination,
         curves=fitted.classifier.history_.label_confidence,
-        previews=preview_samples(prepared.shown),
+        previews=looks(prepared),
+        probabilities=audit.probabilities,
+        judge=JUDGES[audit.mode],
+        found_by=audit.found_by,
+        features=likeness(prepared, fitted.classifier),
+        rows=table_rows(prepared),
+        command=apply_command(prepared, folder.path),
+        id_word=id_word(prepared, audit),
         reliability=reliability,
         confusion=confusion,
         accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,

@@ -24,7 +24,7 @@ class RunProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
-        self._noted: set[str] = set()
+        self._noted: dict[str, None] = {}
         self._busy = False
 
     @property
@@ -32,6 +32,11 @@ class RunProgress:
         """Whether the engine should show a bar of its own: on a terminal where no other is shown."""
         shows = self.console.is_terminal and not self.console.quiet and not self._busy
         return "bar" if shows else "none"
+
+    @property
+    def notes(self) -> list[str]:
+        """All that was noted so far."""
+        return list(self._noted)
 
     def also_to(self, path: Path) -> None:
         """Keep all that follows in this file too."""
@@ -50,7 +55,7 @@ class RunProgress:
     def note(self, text: str) -> None:
         """Something that the user should know, once."""
         if text not in self._noted:
-            self._noted.add(text)
+            self._noted[text] = None
             self.say(f"note: {text}")
 
     @contextmanager

@@ -39,6 +39,9 @@ def full():
         reliability=gl.metrics.reliability(probabilities, rng.integers(0, 3, 200), 10),
         confusion=np.array([[5, 1, 0], [0, 7, 3], [0, 0, 9]]),
         accuracies={"standard": (0.9, None), "gray": (0.92, 0.01)},
+        probabilities=rng.dirichlet(np.ones(3), size=120),
+        features=rng.normal(size=(120, 3)),
+        command="graylearn apply run decisions.csv --out clean",
         training_log=[{"epoch": e, "loss": 1 / e, "accuracy": 1 - 1 / e} for e in range(1, 9)],
     )
 
@@ -68,6 +71,12 @@ def test_axe_finds_no_serious_fault(open_report, full, scheme):
     page.keyboard.press("Escape")
     page.click("#help")
     assert faults(page, "#help-dialog") == []
+    page.keyboard.press("Escape")
+    page.locator(".sample .picture").first.click()
+    assert faults(page, "#picture-dialog") == []
+    page.keyboard.press("Escape")
+    page.click("[data-looks=grid]")
+    assert faults(page, "#suspects") == []
 
 
 def test_axe_finds_no_serious_fault_on_a_phone(open_report, full):
@@ -147,7 +156,7 @@ def test_fifty_thousand_suspects_are_one_page_of_elements(open_report):
     )
     page = open_report(data)
     size = "document.querySelectorAll('*').length"
-    assert page.evaluate(size) < 1_500
+    assert page.evaluate(size) < 2_000
     expect(page.locator("#count")).to_have_text("1 to 25 of 50,000 shown, out of 50,000 suspects")
     page.select_option("#kind", "2")
     expect(page.locator("#count")).to_have_text(re.compile("of 16,666 shown"))
@@ -158,9 +167,10 @@ def test_fifty_thousand_suspects_are_one_page_of_elements(open_report):
     page.click("#reset")
     page.select_option("#bulk-scope", "all")
     page.click("[data-bulk=accept]")
+    page.click("#ask-ok")  # every class would lose all of its samples
     expect(page.locator("#progress")).to_have_text(
         re.compile(r"^50,000 of 50,000 .* 16,666 drop, 33,334 relabel")
     )
     page.reload()
     expect(page.locator("#progress")).to_have_text(re.compile("^50,000 of 50,000 suspects decided"))
-    assert page.evaluate(size) < 1_500
+    assert page.evaluate(size) < 2_000

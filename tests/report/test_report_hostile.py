@@ -1,5 +1,6 @@
 """Labels, ids, cells and titles that try to be more than text: the page shows them, and that is all."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
@@ -42,6 +43,8 @@ HOSTILE = (
     "constructor",
     "x" * 5_000,
 )
+NAMES = tuple(text for text in HOSTILE if "\udcff" not in text)
+"""Those that can name a column of a table."""
 
 
 def hostile_report(**fields):
@@ -64,6 +67,13 @@ def hostile_report(**fields):
                 else text_preview(HOSTILE[place])
             ),
             "accuracies": dict.fromkeys(HOSTILE[:3], (0.5, 0.1)),
+            "probabilities": np.full((n, n), 1.0 / n),
+            "judge": HOSTILE[0],
+            "found_by": HOSTILE,
+            "features": np.arange(n)[:, None] * np.ones((1, 3)),
+            "rows": pd.DataFrame(dict.fromkeys(NAMES, pd.Series(HOSTILE, dtype=object))),
+            "command": HOSTILE[1],
+            "id_word": "",
             "training_log": [{HOSTILE[0] + "loss": 1.0}, {HOSTILE[0] + "loss": 2.0}],
             **fields,
         }

@@ -17,13 +17,15 @@ from graylearn.report import (
     Preview,
     ReportData,
     image_preview,
+    preview_blocks,
     preview_samples,
     row_preview,
     text_preview,
     write_report,
 )
 from graylearn.report import payload as payload_module
-from graylearn.report.payload import build_payload, to_json
+from graylearn.report.json_text import to_json
+from graylearn.report.payload import build_payload
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -84,14 +86,14 @@ def test_curves_are_kept_for_suspects_first_and_thinned():
 
 
 def test_pictures_stop_at_their_limit_and_suspects_come_first(monkeypatch):
-    monkeypatch.setattr(payload_module, "MAX_PICTURES", 70)
+    monkeypatch.setattr(preview_blocks, "MAX_PICTURES", 70)
     asked = []
 
     def look(place):
         asked.append(place)
         return image_preview(np.full((4, 4), place, dtype=np.uint8))
 
-    monkeypatch.setattr(payload_module, "PREVIEWS_A_BLOCK", 30)
+    monkeypatch.setattr(preview_blocks, "PREVIEWS_A_BLOCK", 30)
     main, blocks = build_payload(made(previews=look))
     assert main["previews"]["place"] == list(range(70))
     assert main["previews"]["leftOut"] == 50
@@ -100,7 +102,7 @@ def test_pictures_stop_at_their_limit_and_suspects_come_first(monkeypatch):
 
 
 def test_previews_stop_at_their_bytes(monkeypatch):
-    monkeypatch.setattr(payload_module, "MAX_PREVIEW_BYTES", 1_000)
+    monkeypatch.setattr(preview_blocks, "MAX_PREVIEW_BYTES", 1_000)
     main, _ = build_payload(made(previews=lambda place: text_preview("x" * 90)))
     assert len(main["previews"]["place"]) == 9  # ["text","x…",0] takes 102 characters
     assert main["previews"]["leftOut"] == 111
@@ -137,7 +139,7 @@ def test_thumbnails_are_small_and_keep_their_shape():
         return kind, Image.open(io.BytesIO(base64.b64decode(data)))
 
     kind, tall = decoded(image_preview(np.zeros((400, 200, 3), np.uint8)))
-    assert (kind, tall.size) == ("data:image/jpeg", (48, 96))
+    assert (kind, tall.size) == ("data:image/jpeg", (80, 160))
     digit = np.arange(64, dtype=np.float64).reshape(8, 8)
     kind, tiny = decoded(image_preview(digit))
     assert (kind, tiny.size) == ("data:image/png", (8, 8))

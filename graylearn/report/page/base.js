@@ -23,11 +23,14 @@ const samples = {
   confidence: Float64Array.from(report.confidence).map((value) => value / report.scale),
   kind: digits(report.kind),
   suspected: digits(report.suspected),
+  level: report.level ? digits(report.level) : null,
 };
+const LEVEL_NAMES = ["", "to review", "sure"];
 const numSuspects = samples.suspected.reduce((sum, flag) => sum + flag, 0);
 
 const byId = (id) => document.getElementById(id);
 const idText = (row) => String(samples.id[row]);
+const idName = (row) => (report.idWord ? `${report.idWord} ${idText(row)}` : idText(row));
 
 /** (total,) where in a list of sample places each place stands; -1 where it does not. */
 function indexOfPlace(places) {
@@ -62,7 +65,8 @@ const className = (place, length = 60) => (place < 0 ? "no class" : short(report
 const whole = new Intl.NumberFormat("en");
 const number = (value) => whole.format(value);
 const percent = (share, places = 1) => `${(100 * share).toFixed(places)}\u00a0%`;
-const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+const plural = (n, word, many = `${word}s`) => `${number(n)} ${n === 1 ? word : many}`;
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 // -- elements --------------------------------------------------------------------------------------------
 
@@ -72,7 +76,7 @@ function fill(node, attributes, children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return node;
 }
 

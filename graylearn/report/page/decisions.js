@@ -21,6 +21,7 @@ function suggestion(row) {
 
 /** Decide for rows: `choose(row)` gives [verdict, label]; a step that undo takes back whole. */
 function decide(rows, choose) {
+  takeFromStorage();
   const changed = [];
   for (const row of rows) {
     const [verdict, label] = choose(row);
@@ -40,6 +41,7 @@ function decide(rows, choose) {
 function undo() {
   const step = undoSteps.pop();
   if (!step) return [];
+  takeFromStorage();
   for (const [row, verdict, label] of step) {
     decided.verdict[row] = verdict;
     decided.label[row] = label;
@@ -48,34 +50,41 @@ function undo() {
   return step.map(([row]) => row);
 }
 
-/** How many samples have each verdict, and how many suspects have any. */
+/** How many samples have each verdict, how many suspects have any, in all and by given label. */
 function tally() {
   const of = [0, 0, 0, 0];
+  const byClass = new Int32Array(report.classes.length);
   let suspects = 0;
   for (let row = 0; row < count; row++) {
     of[decided.verdict[row]] += 1;
-    if (decided.verdict[row] && samples.suspected[row]) suspects += 1;
+    if (!decided.verdict[row] || !samples.suspected[row]) continue;
+    suspects += 1;
+    byClass[samples.label[row]] += 1;
   }
-  return { keep: of[KEEP], drop: of[DROP], relabel: of[RELABEL], all: count - of[0], suspects };
+  return { keep: of[KEEP], drop: of[DROP], relabel: of[RELABEL], all: count - of[0], suspects, byClass };
 }
+
+let lastStored = null;
 
 function saveDecisions() {
   const kept = [];
   for (let row = 0; row < count; row++) {
     if (decided.verdict[row]) kept.push([samples.place[row], decided.verdict[row], decided.label[row]]);
   }
-  storage.set(storageKey, JSON.stringify(kept));
+  const written = JSON.stringify(kept);
+  if (storage.set(storageKey, written)) lastStored = written;
 }
 
-/** Bring back what an earlier visit decided; whatever else lies in the storage is left alone. */
-function restoreDecisions() {
+/** Decisions from an earlier visit or another tab, as [row, verdict, label]; null where there are none. */
+function storedDecisions(written) {
   let kept;
   try {
-    kept = JSON.parse(storage.get(storageKey) ?? "[]");
+    kept = JSON.parse(written);
   } catch {
-    return;
+    return null;
   }
-  if (!Array.isArray(kept)) return;
+  if (!Array.isArray(kept)) return null;
+  const found = [];
   for (const entry of kept) {
     if (!Array.isArray(entry)) continue;
     const [place, verdict, label] = entry;
@@ -83,7 +92,25 @@ function restoreDecisions() {
     const known = Number.isInteger(label) && label >= 0 && label < report.classes.length;
     if (row === undefined || row < 0 || ![KEEP, DROP, RELABEL].includes(verdict)) continue;
     if (verdict === RELABEL && !known) continue;
-    decided.verdict[row] = verdict;
-    decided.label[row] = verdict === RELABEL ? label : -1;
+    found.push([row, verdict, verdict === RELABEL ? label : -1]);
   }
+  return found;
+}
+
+/** Take over what the storage holds where somebody else wrote it since; whether anything was taken.
+ *
+ * Every change begins with this, so that a tab never writes over what another one decided. */
+function takeFromStorage() {
+  const written = storage.get(storageKey);
+  if (written === null || written === lastStored) return false;
+  const kept = storedDecisions(written);
+  if (!kept) return false;
+  lastStored = written;
+  decided.verdict.fill(0);
+  decided.label.fill(-1);
+  for (const [row, verdict, label] of kept) {
+    decided.verdict[row] = verdict;
+    decided.label[row] = label;
+  }
+  return true;
 }

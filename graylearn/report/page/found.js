@@ -48,7 +48,7 @@ function classLine(place, longest) {
   const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} out of distribution`;
   return el(
     "tr",
-    null,
+    { "data-class": place },
     el(
       "th",
       { scope: "row" },
@@ -58,6 +58,7 @@ function classLine(place, longest) {
     el("td", { class: "bar-cell" }, bar, el("span", { class: "unseen" }, words)),
     el("td", { class: "numbers" }, number(mislabelled + ood)),
     el("td", { class: "numbers muted share" }, percent(share, 0)),
+    el("td", { class: "numbers muted done" }),
   );
 }
 
@@ -74,7 +75,8 @@ function drawClasses(limit = CLASSES_AT_FIRST) {
       "thead",
       null,
       el("tr", null, el("th", { scope: "col" }, "label"), el("th", { scope: "col" }, "samples"),
-        el("th", { scope: "col", class: "numbers" }, "suspects"), el("th", { scope: "col", class: "numbers share" }, "share")),
+        el("th", { scope: "col", class: "numbers" }, "suspects"), el("th", { scope: "col", class: "numbers share" }, "share"),
+        el("th", { scope: "col", class: "numbers" }, "decided")),
     ),
     el("tbody", null, places.slice(0, limit).map((place) => classLine(place, longest))),
   );
@@ -87,6 +89,7 @@ function drawClasses(limit = CLASSES_AT_FIRST) {
     parts.push(el("p", { class: "muted" }, `${number(places.length - more)} more classes are not drawn.`));
   }
   byId("classes").replaceChildren(...parts);
+  markClasses(tally().byClass);
 }
 
 function kindLegend() {

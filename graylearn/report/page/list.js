@@ -1,6 +1,6 @@
 // The list: which rows pass the filters, in which order, and the one page of them that is in the document.
 
-const view = { rows: new Int32Array(0), page: 0, pageSize: 25, current: 0 };
+const view = { rows: new Int32Array(0), page: 0, pageSize: 25, current: 0, only: null, looks: "list" };
 const haystack = new Array(count);
 
 function chosenFilters() {
@@ -8,6 +8,8 @@ function chosenFilters() {
   return {
     words: byId("search").value.trim().toLowerCase().split(/\s+/).filter(Boolean),
     onlySuspects: byId("scope").value === "suspects",
+    from: byId("scope").value === "score" ? chosenThreshold() : 0,
+    level: chosen("level"),
     kind: chosen("kind"),
     label: chosen("label"),
     suggested: chosen("suggested"),
@@ -30,7 +32,10 @@ const ORDERS = {
 function filteredRows(filters) {
   const rows = [];
   for (let row = 0; row < count; row++) {
-    if (filters.onlySuspects && !samples.suspected[row]) continue;
+    if (view.only && !view.only.rows.has(row)) continue;
+    if (filters.onlySuspects && !view.only && !samples.suspected[row]) continue;
+    if (samples.score[row] < filters.from) break; // rows are sorted by score
+    if (filters.level !== null && samples.level[row] !== filters.level) continue;
     if (filters.kind !== null && samples.kind[row] !== filters.kind) continue;
     if (filters.label !== null && samples.label[row] !== filters.label) continue;
     if (filters.suggested !== null && samples.suggested[row] !== filters.suggested) continue;
@@ -44,6 +49,15 @@ function filteredRows(filters) {
   const found = Int32Array.from(rows);
   const order = ORDERS[filters.sort];
   return order ? found.sort(order) : found;
+}
+
+/** Show these rows alone, whatever they are, until the filters are reset. */
+function showOnly(rows, name) {
+  byId("filters").reset();
+  view.only = { rows: new Set(rows), name };
+  refilter();
+  byId("list-top").scrollIntoView();
+  focusCurrent();
 }
 
 /** Read what a search will look through while the browser has nothing else to do. */
@@ -75,11 +89,14 @@ function goToPage(page, current = 0, focus = false) {
 function renderPage() {
   const rows = pageRows();
   view.current = Math.min(view.current, Math.max(rows.length - 1, 0));
-  byId("list").replaceChildren(...rows.map(sampleItem));
+  byId("list").classList.toggle("tiles-view", view.looks === "grid");
+  byId("list").replaceChildren(...rows.map(view.looks === "grid" ? tileItem : sampleItem));
   byId("list").start = view.page * view.pageSize + 1;
   markCurrent();
   const from = view.page * view.pageSize + 1;
-  const of = byId("scope").value === "suspects" ? plural(numSuspects, "suspect") : plural(count, "sample");
+  const of = byId("scope").value === "suspects" && !view.only ? plural(numSuspects, "suspect") : plural(count, "sample");
+  byId("only").hidden = !view.only;
+  byId("only").replaceChildren(...(view.only ? ["Only ", view.only.name, "."] : []));
   byId("count").textContent = rows.length
     ? `${number(from)} to ${number(from + rows.length - 1)} of ${number(view.rows.length)} shown, out of ${of}`
     : numSuspects || byId("scope").value === "all"
@@ -92,93 +109,7 @@ function renderPage() {
   for (const id of ["next", "last"]) byId(id).disabled = view.page >= numPages() - 1;
 }
 
-// -- one sample ------------------------------------------------------------------------------------------
-
-function previewBox(row) {
-  const item = previewOf(row);
-  if (!item || item[0] !== "image") return null;
-  return el("img", { class: "picture", src: item[1], alt: `picture of ${short(idText(row), 60)}`, decoding: "async" });
-}
-
-function contentOf(row) {
-  const item = previewOf(row);
-  if (!item) return null;
-  if (item[0] === "text") {
-    const rest = item[2] ? el("span", { class: "muted" }, ` (${plural(item[2], "more character")})`) : null;
-    return el("p", { class: "sample-text" }, el("bdi", { dir: "auto" }, visible(item[1])), rest);
-  }
-  if (item[0] !== "row") return null;
-  const names = report.previews.columns[item[1]];
-  const pairs = names.map((name, place) =>
-    el("div", null, el("dt", null, said(name, 40)), el("dd", null, said(item[2][place], 120))));
-  const few = 8;
-  const parts = [el("dl", { class: "cells" }, pairs.slice(0, few))];
-  if (pairs.length > few || item[3]) {
-    const rest = item[3] ? `, ${plural(item[3], "column")} left out` : "";
-    parts.push(el("details", null,
-      el("summary", null, `${plural(pairs.length - few, "more column")}${rest}`), el("dl", { class: "cells" }, pairs.slice(few))));
-  }
-  return parts;
-}
-
-function verdictButtons(row) {
-  const button = (verdict, name, act) =>
-    el("button", { type: "button", "data-verdict": verdict, "aria-pressed": "false", onclick: act }, name);
-  return el(
-    "div",
-    { class: "verdict", role: "group", "aria-label": `Decision for ${short(idText(row), 60)}` },
-    button(KEEP, "Keep", () => decideRows([row], () => [KEEP, -1], true)),
-    button(DROP, "Drop", () => decideRows([row], () => [DROP, -1], true)),
-    button(RELABEL, "Relabel", () => askLabel(row)),
-  );
-}
-
-/** What the audit says of a row, in words. */
-function claim(row) {
-  const given = el("strong", null, said(report.classes[samples.label[row]], 60));
-  const parts = [el("span", { class: "muted" }, "labelled "), given];
-  if (samples.kind[row] === 1 && samples.suggested[row] >= 0) {
-    parts.push(el("span", { class: "muted" }, ", looks like "), el("strong", null, said(report.classes[samples.suggested[row]], 60)));
-  } else if (samples.kind[row] === 2) {
-    parts.push(el("span", { class: "muted" }, ", fits no class"));
-  }
-  return el("p", { class: "claim" }, parts);
-}
-
-function sampleItem(row) {
-  const kind = KINDS[samples.kind[row]];
-  const content = contentOf(row);
-  const spark = sparkline(row);
-  const item = el(
-    "li",
-    { class: "sample", "data-row": row, tabindex: "-1" },
-    previewBox(row),
-    el("div", { class: "what" },
-      claim(row),
-      el("p", { class: "which" }, el("span", { class: `chip ${kind}` }, kind), el("span", { class: "id" }, said(idText(row), 90))),
-      content),
-    el("div", { class: "how" },
-      el("p", { class: "score" }, el("span", { class: "muted" }, "score "), el("b", null, samples.score[row].toFixed(3))),
-      el("p", { class: "score muted" }, el("span", null, "confidence "), el("span", null, samples.confidence[row].toFixed(3))),
-      spark),
-    verdictButtons(row),
-    el("p", { class: "outcome", "data-outcome": "" }),
-  );
-  markVerdict(item, row);
-  return item;
-}
-
-/** Show on an item what is decided for its row. */
-function markVerdict(item, row) {
-  const verdict = decided.verdict[row];
-  item.dataset.decided = VERDICTS[verdict];
-  for (const button of item.querySelectorAll("[data-verdict]")) {
-    button.setAttribute("aria-pressed", String(Number(button.dataset.verdict) === verdict));
-  }
-  const outcome = item.querySelector("[data-outcome]");
-  outcome.replaceChildren();
-  if (verdict === RELABEL) outcome.append("will be ", said(report.classes[decided.label[row]], 60));
-}
+// -- the current one -----------------------------------------------------------------------------------
 
 const itemOf = (row) => byId("list").querySelector(`[data-row="${row}"]`);
 
@@ -199,9 +130,10 @@ function focusCurrent() {
 /** Show the suspects of one class, from the bars above. */
 function showClass(place) {
   byId("filters").reset();
+  view.only = null;
   byId("label").value = String(place);
   refilter();
-  byId("suspects").scrollIntoView();
+  byId("list-top").scrollIntoView();
   byId("label").focus({ preventScroll: true });
 }
 
@@ -210,6 +142,7 @@ function startList() {
   const classes = report.classes.map((_, place) => place);
   byId("label").append(...classes.map(option));
   byId("suggested").append(...classes.map(option));
+  byId("level-filter").hidden = !samples.level;
   let waiting = 0;
   byId("search").addEventListener("input", () => {
     clearTimeout(waiting);
@@ -222,6 +155,7 @@ function startList() {
   });
   byId("reset").addEventListener("click", () => {
     byId("filters").reset();
+    view.only = null;
     refilter();
   });
   byId("first").addEventListener("click", () => goToPage(0));

@@ -1,18 +1,23 @@
 // The start: what is seen first is drawn first, the charts below once the page is on the screen.
 
 startTheme();
-restoreDecisions();
+takeFromStorage();
 drawTiles();
-byId("curve-hint").hidden = !report.curves;
+drawDanger();
 byId("classes-legend").append(...kindLegend());
 drawClasses();
+drawPairs();
+startThreshold();
 startList();
+startPictures();
+drawSteps();
 startReview();
 refilter();
 refreshDecisions([]);
 performance.mark("suspects drawn");
 requestAnimationFrame(() =>
   setTimeout(() => {
+    startMap();
     drawFigures();
     drawAbout();
     performance.mark("all drawn");

@@ -14,6 +14,8 @@ function refreshDecisions(rows) {
     if (item) markVerdict(item, row);
   }
   const done = tally();
+  markClasses(done.byClass);
+  markPairs();
   const other = done.all - done.suspects;
   byId("progress").textContent =
     `${number(done.suspects)} of ${plural(numSuspects, "suspect")} decided` +
@@ -43,12 +45,28 @@ function undoLast() {
   refreshDecisions(rows);
 }
 
+/** Decide for those of the rows that nothing is decided for yet; ask first where a class would be wiped out. */
+function decideUndecided(rows, choose) {
+  takeFromStorage();
+  const open = rows.filter((row) => !decided.verdict[row]);
+  const spared = rows.length - open.length;
+  unlessDangerous(open, choose, () => {
+    const changed = decideRows(open, choose);
+    if (changed.length > view.pageSize) renderPage();
+    const rest = spared ? ` ${plural(spared, "sample")} decided before ${spared === 1 ? "stays" : "stay"} as ${spared === 1 ? "it is" : "they are"}.` : "";
+    say(`${plural(changed.length, "decision")} made.${rest}${changed.length ? " Undo takes them all back." : ""}`);
+    if (!storage.works) refreshDecisions([]);
+  });
+}
+
 function decideMany(action) {
   const rows = byId("bulk-scope").value === "page" ? pageRows() : Array.from(view.rows);
-  const choose = { accept: suggestion, keep: () => [KEEP, -1], drop: () => [DROP, -1], clear: () => [0, -1] }[action];
-  const changed = decideRows(rows, choose);
-  say(`${plural(changed.length, "decision")} changed.${changed.length ? " Undo takes them all back." : ""}`);
-  if (!storage.works) refreshDecisions([]);
+  if (action === "clear") {
+    const changed = decideRows(rows, () => [0, -1]);
+    say(`${plural(changed.length, "decision")} taken back.${changed.length ? " Undo brings them back." : ""}`);
+    return;
+  }
+  decideUndecided(rows, { accept: suggestion, keep: () => [KEEP, -1], drop: () => [DROP, -1] }[action]);
 }
 
 // -- choosing a label ------------------------------------------------------------------------------------
@@ -70,7 +88,7 @@ function listChoices() {
 
 function askLabel(row) {
   relabelling = row;
-  byId("relabel-which").replaceChildren(said(idText(row), 80), ", labelled ", said(report.classes[samples.label[row]], 60));
+  byId("relabel-which").replaceChildren(said(idName(row), 80), ", labelled ", said(report.classes[samples.label[row]], 60));
   byId("relabel-search").value = "";
   listChoices();
   byId("relabel-dialog").showModal();
@@ -140,14 +158,29 @@ const ACTIONS = {
     const row = pageRows()[view.current];
     if (row !== undefined) askLabel(row);
   },
+  e: () => enlarge(pageRows()[view.current]),
+  c: () => setCompare(!byId("compare").checked),
+  g: () => {
+    if (byId("looks").hidden) return;
+    setLooks(view.looks === "grid" ? "list" : "grid");
+    renderPage();
+    focusCurrent();
+  },
   u: undoLast,
   "/": () => byId("search").focus(),
 };
+/** Tiles beside each other in the grid. */
+function tilesAcross() {
+  const tiles = Array.from(byId("list").children);
+  const across = tiles.findIndex((tile) => tile.offsetTop > tiles[0].offsetTop);
+  return across < 0 ? Math.max(tiles.length, 1) : across;
+}
+
 const IN_LIST = {
-  ArrowDown: () => move(1),
-  ArrowUp: () => move(-1),
-  ArrowRight: () => view.page < numPages() - 1 && goToPage(view.page + 1, 0, true),
-  ArrowLeft: () => view.page > 0 && goToPage(view.page - 1, 0, true),
+  ArrowDown: () => move(view.looks === "grid" ? tilesAcross() : 1),
+  ArrowUp: () => move(view.looks === "grid" ? -tilesAcross() : -1),
+  ArrowRight: () => (view.looks === "grid" ? move(1) : view.page < numPages() - 1 && goToPage(view.page + 1, 0, true)),
+  ArrowLeft: () => (view.looks === "grid" ? move(-1) : view.page > 0 && goToPage(view.page - 1, 0, true)),
 };
 
 function onKey(event) {
@@ -174,6 +207,7 @@ function download() {
   anchor.remove();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
   say(`${plural(tally().all, "decision")} written to decisions.csv.`);
+  showCommand();
 }
 
 async function load(file) {
@@ -202,6 +236,13 @@ function startReview() {
   for (const button of document.querySelectorAll("[data-bulk]")) {
     button.addEventListener("click", () => decideMany(button.dataset.bulk));
   }
+  byId("ask-cancel").addEventListener("click", () => byId("ask-dialog").close());
+  window.addEventListener("storage", (event) => {
+    if (event.key !== storageKey || !takeFromStorage()) return;
+    renderPage();
+    refreshDecisions([]);
+    say("Decisions of another tab were taken over.");
+  });
   byId("help").addEventListener("click", () => byId("help-dialog").showModal());
   document.addEventListener("keydown", onKey);
 }

@@ -1,0 +1,103 @@
+"""What makes a row of a table odd: the columns in which it lies farthest from the middle of its class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graylearn.report.previews import cell_text
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ODDEST = 6
+"""Columns that are shown first."""
+MAX_COLUMNS = 500
+"""Columns that are looked at."""
+MAX_MIDDLES = 50_000
+"""Middles, of a class in a column, up to which they are embedded."""
+
+
+@dataclass(frozen=True, eq=False)
+class OddColumns:
+    """How far each row lies from the middle of its class, column by column."""
+
+    names: tuple[str, ...]
+    """(C,) the columns."""
+    middle: list[list[str]]
+    """(K, C) median of the numbers, or commonest value, of each class; empty where it has no samples."""
+    oddness: Floats
+    """(N, C) distance from the middle of the class in spreads of the class; 0 where nothing can be said."""
+
+    def of(self, index: int) -> list[int]:
+        """The oddest columns of a row, the oddest first."""
+        row = self.oddness[index]
+        order = np.argsort(-row, kind="stable")[:ODDEST]
+        return [int(column) for column in order if row[column] > 0]
+
+
+def odd_columns(
+    table: pd.DataFrame, label: Ints, suspected: NDArray[np.bool_], num_classes: int
+) -> OddColumns | None:
+    """The same for a whole table; middles are of the rows that are not suspected. None for a huge table."""
+    table = table.iloc[:, :MAX_COLUMNS]
+    if not table.shape[1] or num_classes * table.shape[1] > MAX_MIDDLES:
+        return None
+    trusted = [np.flatnonzero((label == k) & ~suspected) for k in range(num_classes)]
+    trusted = [rows if len(rows) else np.flatnonzero(label == k) for k, rows in enumerate(trusted)]
+    middles, oddness = [], np.zeros(table.shape, dtype=np.float64)
+    for column in range(table.shape[1]):
+        values = table.iloc[:, column]
+        numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        read = _numbers if numeric else _words
+        middle, oddness[:, column] = read(values, label, trusted)
+        middles.append(middle)
+    return OddColumns(
+        tuple(str(name) for name in table.columns), [list(row) for row in zip(*middles, strict=True)], oddness
+    )
+
+
+def _numbers(values: pd.Series[Any], label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:
+    x = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    x = np.where(np.isfinite(x), np.clip(x, -1e150, 1e150), np.nan)
+    known = x[np.isfinite(x)]
+    overall = _spread(known) if len(known) else 0.0
+    middle, oddness = [], np.zeros(len(x))
+    for k, rows in enumerate(trusted):
+        own = x[rows][np.isfinite(x[rows])]
+        if not len(own):
+            middle.append("")
+            continue
+        centre = float(np.median(own))
+        # A class of equal values has no spread of its own: a tenth of the column's keeps the scale sane.
+        spread = max(_spread(own), 0.1 * overall)
+        middle.append(cell_text(centre))
+        here = label == k
+        oddness[here] = np.abs(x[here] - centre) / spread if spread > 0 else 0.0
+    return middle, np.nan_to_num(oddness)
+
+
+def _spread(x: Floats) -> float:
+    """Median distance from the median, as a standard deviation; the standard deviation where that is zero."""
+    usual = 1.4826 * float(np.median(np.abs(x - np.median(x))))
+    return usual or float(np.std(x))
+
+
+def _words(values: pd.Series[Any], label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:
+    text = np.array([cell_text(value) for value in values], dtype=object)
+    names, codes = np.unique(text, return_inverse=True)
+    middle, oddness = [], np.zeros(len(text))
+    for k, rows in enumerate(trusted):
+        if not len(rows):
+            middle.append("")
+            continue
+        share = np.bincount(codes[rows], minlength=len(names)) / len(rows)
+        middle.append(str(names[share.argmax()]))
+        if 2 * len(names) <= len(text):  # else nearly every row has a value of its own, which tells nothing
+            here = label == k
+            oddness[here] = np.log2(share.max() / np.maximum(share[codes[here]], 0.5 / len(rows)))
+    return middle, oddness

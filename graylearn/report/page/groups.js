@@ -1,0 +1,84 @@
+// Groups that one decision is enough for: pairs of given and suggested label, and near duplicates.
+
+const PAIRS_AT_FIRST = 8;
+const PAIRS_AT_MOST = 200;
+
+/** Suspects by given label and suggestion, the largest group first. */
+function findPairs() {
+  const found = new Map();
+  const size = report.classes.length + 1;
+  for (let row = 0; row < count; row++) {
+    if (!samples.suspected[row]) continue;
+    const [verdict, label] = suggestion(row);
+    const target = verdict === RELABEL ? label : -1;
+    const key = samples.label[row] * size + target + 1;
+    if (!found.has(key)) found.set(key, { given: samples.label[row], target, rows: [] });
+    found.get(key).rows.push(row);
+  }
+  return [...found.values()].sort((a, b) => b.rows.length - a.rows.length || a.given - b.given || a.target - b.target);
+}
+
+const pairs = findPairs();
+
+const pairName = ({ given, target }) => [said(report.classes[given], 30), target < 0 ? null : [" → ", said(report.classes[target], 30)]].flat();
+
+function pairLine(pair, place) {
+  const act = (choose) => decideUndecided(pair.rows, choose);
+  return el("tr", { "data-pair": place },
+    el("th", { scope: "row" },
+      el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that fit no class" : null)) },
+        el("span", null, el("span", { class: "times" }, `${number(pair.rows.length)} ×`), pairName(pair)))),
+    el("td", { class: "muted pair-done" }),
+    el("td", { class: "pair-buttons" },
+      el("button", { type: "button", onclick: () => act(suggestion) }, pair.target < 0 ? "Drop" : el("span", null, "→\u00a0", said(report.classes[pair.target], 16))),
+      el("button", { type: "button", onclick: () => act(() => [KEEP, -1]) }, "Keep")));
+}
+
+function pairTable(name, places, limit) {
+  if (!places.length) return null;
+  const shown = places.slice(0, limit);
+  const rest = Math.min(places.length, PAIRS_AT_MOST) - shown.length;
+  return el("div", null,
+    el("table", { class: "pair-table" }, el("caption", null, name), el("tbody", null, shown.map((place) => pairLine(pairs[place], place)))),
+    rest > 0 ? el("button", { type: "button", class: "quiet", onclick: () => drawPairs(PAIRS_AT_MOST) }, `Show ${plural(rest, "more group")}`) : null);
+}
+
+function drawPairs(limit = PAIRS_AT_FIRST) {
+  byId("pairs-card").hidden = pairs.length === 0;
+  const places = pairs.map((_, place) => place);
+  const tables = [
+    pairTable("Look like another class", places.filter((place) => pairs[place].target >= 0), limit),
+    pairTable("Fit no class", places.filter((place) => pairs[place].target < 0), limit),
+  ];
+  byId("pairs").replaceChildren(...tables.filter(Boolean));
+  markPairs();
+}
+
+/** How much of each group is decided. */
+function markPairs() {
+  for (const line of byId("pairs").querySelectorAll("[data-pair]")) {
+    const { rows } = pairs[Number(line.dataset.pair)];
+    let done = 0;
+    for (const row of rows) if (decided.verdict[row]) done += 1;
+    line.querySelector(".pair-done").textContent = done ? (done === rows.length ? "all decided" : `${number(done)} decided`) : "";
+    for (const button of line.querySelectorAll(".pair-buttons button")) button.disabled = done === rows.length;
+  }
+}
+
+// -- near duplicates -------------------------------------------------------------------------------------
+
+const alikeGroups = beside.alike ?? [];
+const alikeOfRow = new Map();
+alikeGroups.forEach((group, which) => {
+  for (const place of group) if (rowOfPlace[place] >= 0) alikeOfRow.set(rowOfPlace[place], which);
+});
+
+/** A button that shows the near duplicates of a row; null where it has none. */
+function alikeButton(row) {
+  if (!alikeOfRow.has(row)) return null;
+  const rows = alikeGroups[alikeOfRow.get(row)].map((place) => rowOfPlace[place]).filter((other) => other >= 0);
+  if (rows.length < 2) return null;
+  const name = el("span", null, "the near duplicates of ", said(idName(row), 40));
+  return el("button", { type: "button", class: "link alike", onclick: () => showOnly(rows, name) },
+    plural(rows.length - 1, "near duplicate"));
+}

@@ -1,0 +1,62 @@
+// What to do: first steps at the top, progress by class, and the command once the decisions are downloaded.
+
+function commandBox() {
+  const text = report.command;
+  const said_so = el("span", { class: "muted small", role: "status" });
+  const copy = el("button", { type: "button", class: "quiet", onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      said_so.textContent = "copied";
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(code);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      said_so.textContent = "selected: copy it with Ctrl+C";
+    }
+  } }, "Copy");
+  const code = el("code", { class: "command" }, visible(text));
+  return el("p", { class: "command-line" }, code, copy, said_so);
+}
+
+function drawSteps() {
+  const steps = [];
+  const go = (name, act) => el("button", { type: "button", class: "link", onclick: act }, name);
+  const sure = samples.level ? samples.level.filter((level) => level === 2).length : 0;
+  const jump = (level) => {
+    byId("filters").reset();
+    view.only = null;
+    byId("level").value = level;
+    refilter();
+    byId("list-top").scrollIntoView();
+    focusCurrent();
+  };
+  byId("steps-card").hidden = !numSuspects;
+  if (!numSuspects) return;
+  if (sure) {
+    steps.push([go(`Look through the ${plural(sure, "sample")} the audit is sure of`, () => jump("2")), ", and accept what you agree with."]);
+    if (sure < numSuspects) steps.push([go(`Judge the ${number(numSuspects - sure)} to review`, () => jump("1")), " one by one."]);
+  } else {
+    steps.push([go("Start with the largest scores", () => jump("")), ": keep, drop or relabel each."]);
+  }
+  if (pairs.length && pairs[0].rows.length > 2) steps.push(["Where a whole group is plain, decide it at once ", el("a", { href: "#pairs-card" }, "by pair"), "."]);
+  steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);
+  byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
+}
+
+/** The command, once there is a file that it can be given. */
+function showCommand() {
+  if (!report.command || byId("command").childElementCount) return;
+  byId("command").append(el("p", { class: "small" }, "Now write the cleaned data, where decisions.csv is the file just saved:"), commandBox());
+  byId("command").hidden = false;
+}
+
+/** How many suspects of each class are decided. */
+function markClasses(byClass) {
+  for (const line of byId("classes").querySelectorAll("[data-class]")) {
+    const place = Number(line.dataset.class);
+    const [, mislabelled, ood] = report.perClass[place];
+    const done = byClass[place];
+    line.querySelector(".done").textContent = done ? (done >= mislabelled + ood ? "all" : number(done)) : "";
+  }
+}

@@ -1,0 +1,158 @@
+// One sample, as a row of the list or as a tile of the grid.
+
+const COLUMNS_AT_FIRST = 8;
+
+const PIXELS_UP_TO = 40;
+
+/** A picture; of few pixels each is shown as it is, since smoothing would blur all there is. */
+function pictureOf(item, attributes) {
+  const image = el("img", { src: item[1], ...attributes });
+  image.addEventListener("load", () => image.classList.toggle("pixels", Math.max(image.naturalWidth, image.naturalHeight) <= PIXELS_UP_TO));
+  return image;
+}
+
+/** A picture that opens large when it is clicked; null where the sample has none. */
+function pictureButton(row, look) {
+  const item = previewOf(row);
+  if (!item || item[0] !== "image") return null;
+  const alt = `picture of ${short(idName(row), 60)}`;
+  return el("button", { type: "button", class: `${look} picture-button`, title: "Enlarge", onclick: () => enlarge(row) },
+    pictureOf(item, { alt, decoding: "async" }));
+}
+
+function cellPairs(names, values) {
+  return names.map((name, place) =>
+    el("div", null, el("dt", null, said(name, 40)), el("dd", null, said(values[place], 120))));
+}
+
+/** The columns in which a row is odd, beside the middle of the classes in question. */
+function oddTable(row, oddest) {
+  const { names, middle } = report.previews.odd;
+  const own = samples.label[row];
+  const other = samples.suspected[row] ? samples.suggested[row] : -1;
+  const compared = [own, ...(other >= 0 && other !== own ? [other] : [])];
+  return el("table", { class: "odd" },
+    el("caption", { class: "unseen" }, "Columns in which it is odd, and the median or commonest value of the classes"),
+    el("thead", null, el("tr", null,
+      el("th", { scope: "col" }, "odd in"), el("th", { scope: "col" }, "this"),
+      compared.map((place) => el("th", { scope: "col" }, "usual ", said(report.classes[place], 18))))),
+    el("tbody", null, oddest.slice(0, 4).map(([column, value]) =>
+      el("tr", null, el("th", { scope: "row" }, said(names[column], 32)), el("td", null, el("b", null, said(value, 40))),
+        compared.map((place) => el("td", { class: "muted" }, said(middle[place][column], 40)))))));
+}
+
+function rowContent(row, [, which, values, leftOut, oddest]) {
+  const names = report.previews.columns[which];
+  const pairs = cellPairs(names, values);
+  const rest = leftOut ? `, ${plural(leftOut, "column")} left out` : "";
+  if (oddest.length) {
+    return [oddTable(row, oddest),
+      el("details", null, el("summary", null, `all ${plural(pairs.length, "column")}${rest}`), el("dl", { class: "cells" }, pairs))];
+  }
+  const parts = [el("dl", { class: "cells" }, pairs.slice(0, COLUMNS_AT_FIRST))];
+  if (pairs.length > COLUMNS_AT_FIRST || leftOut) {
+    parts.push(el("details", null,
+      el("summary", null, `${plural(pairs.length - COLUMNS_AT_FIRST, "more column")}${rest}`),
+      el("dl", { class: "cells" }, pairs.slice(COLUMNS_AT_FIRST))));
+  }
+  return parts;
+}
+
+function contentOf(row) {
+  const item = previewOf(row);
+  if (item?.[0] === "row") return rowContent(row, item);
+  if (item?.[0] !== "text") return null;
+  const rest = item[2] ? el("span", { class: "muted" }, ` (${plural(item[2], "more character")})`) : null;
+  return el("p", { class: "sample-text" }, el("bdi", { dir: "auto" }, visible(item[1])), rest);
+}
+
+function verdictButtons(row) {
+  const [advised, label] = suggestion(row);
+  const suggested = samples.suspected[row] ? advised : 0;
+  const button = (verdict, name, act) =>
+    el("button", { type: "button", "data-verdict": verdict, "aria-pressed": "false", onclick: act,
+      class: verdict === suggested && verdict !== RELABEL ? "advised" : null }, name);
+  const accept = suggested === RELABEL
+    ? el("button", { type: "button", "data-accept": "", "aria-pressed": "false", class: "accept advised", title: "Accept what the audit suggests",
+        onclick: () => decideRows([row], suggestion, true) }, el("span", null, "→\u00a0", said(report.classes[label], 22)))
+    : null;
+  return el(
+    "div",
+    { class: "verdict", role: "group", "aria-label": `Decision for ${short(idName(row), 60)}` },
+    accept,
+    button(KEEP, "Keep", () => decideRows([row], () => [KEEP, -1], true)),
+    button(DROP, "Drop", () => decideRows([row], () => [DROP, -1], true)),
+    button(RELABEL, "Relabel", () => askLabel(row)),
+  );
+}
+
+/** What the audit says of a row, in words. */
+function claim(row) {
+  const given = el("strong", null, said(report.classes[samples.label[row]], 60));
+  const parts = [el("span", { class: "muted" }, "labelled "), given];
+  if (samples.kind[row] === 1 && samples.suggested[row] >= 0) {
+    parts.push(el("span", { class: "muted" }, ", looks like "), el("strong", null, said(report.classes[samples.suggested[row]], 60)));
+  } else if (samples.kind[row] === 2) {
+    parts.push(el("span", { class: "muted" }, ", fits no class"));
+  }
+  return el("p", { class: "claim" }, parts);
+}
+
+function whichLine(row) {
+  const kind = KINDS[samples.kind[row]];
+  const level = samples.level?.[row] ?? 0;
+  return el("p", { class: "which" },
+    el("span", { class: `chip ${kind}` }, kind),
+    level ? el("span", { class: `chip level-${level}` }, LEVEL_NAMES[level]) : null,
+    el("span", { class: "id" }, said(idName(row), 90)),
+    alikeButton(row));
+}
+
+function sampleItem(row) {
+  const item = el(
+    "li",
+    { class: "sample", "data-row": row, tabindex: "-1" },
+    pictureButton(row, "picture"),
+    el("div", { class: "what" }, claim(row), whichLine(row), whyWords(row), contentOf(row)),
+    el("div", { class: "how" },
+      el("p", { class: "score" },
+        el("span", { class: "muted", title: "1 is the least likely to belong" }, `rank ${number(row + 1)} `),
+        el("span", null, el("span", { class: "muted" }, "score "), el("b", null, samples.score[row].toFixed(3)))),
+      chanceBars(row) ??
+        el("p", { class: "score muted" }, el("span", null, "confidence "), el("span", null, samples.confidence[row].toFixed(3)))),
+    verdictButtons(row),
+    el("p", { class: "outcome", "data-outcome": "" }),
+    compareArea(row),
+  );
+  markVerdict(item, row);
+  return item;
+}
+
+/** The same, small: to look at many pictures at once. */
+function tileItem(row) {
+  const item = el(
+    "li",
+    { class: "sample tile-sample", "data-row": row, tabindex: "-1" },
+    pictureButton(row, "picture") ?? el("p", { class: "no-picture muted" }, said(idName(row), 40)),
+    claim(row),
+    verdictButtons(row),
+    el("p", { class: "outcome", "data-outcome": "" }),
+  );
+  markVerdict(item, row);
+  return item;
+}
+
+/** Show on an item what is decided for its row. */
+function markVerdict(item, row) {
+  const verdict = decided.verdict[row];
+  const accepted = verdict === RELABEL && decided.label[row] === samples.suggested[row];
+  item.dataset.decided = VERDICTS[verdict];
+  for (const button of item.querySelectorAll("[data-verdict]")) {
+    const pressed = Number(button.dataset.verdict) === verdict && !(accepted && verdict === RELABEL);
+    button.setAttribute("aria-pressed", String(pressed));
+  }
+  item.querySelector("[data-accept]")?.setAttribute("aria-pressed", String(accepted));
+  const outcome = item.querySelector("[data-outcome]");
+  outcome.replaceChildren();
+  if (verdict === RELABEL) outcome.append("will be ", said(report.classes[decided.label[row]], 60));
+}

@@ -1,0 +1,78 @@
+"""Which samples have a preview in the page, and their previews in blocks that it reads one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.errors import DataError
+from graylearn.report.columns import OddColumns
+from graylearn.report.data import Preview, ReportData
+from graylearn.report.json_text import to_json
+from graylearn.report.previews import cell_text
+
+MAX_PICTURES = 4_000
+"""Pictures embedded in a page."""
+MAX_PREVIEW_BYTES = 20_000_000
+"""Bytes that all previews of a page may take."""
+PREVIEWS_A_BLOCK = 1_000
+"""Previews that the page reads at once."""
+
+
+def preview_blocks(
+    data: ReportData, wanted: NDArray[np.int64], odd: OddColumns | None
+) -> tuple[dict[str, Any], list[str]]:
+    """As many previews as the limits allow, in the order wanted; and what the page must know of them."""
+    places: list[int] = []
+    items: list[str] = []
+    sets: dict[tuple[str, ...], int] = {}
+    left_out = size = pictures = 0
+    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
+    for done, place in enumerate(wanted.tolist() if look is not None else []):
+        preview = None if pictures >= MAX_PICTURES else look(place)  # type: ignore[misc]
+        item = None if preview is None else to_json(_item(preview, sets, _oddest(data, place, preview, odd)))
+        if pictures >= MAX_PICTURES or size + len(item or "") > MAX_PREVIEW_BYTES:
+            left_out = len(wanted) - done
+            break
+        if preview is None or item is None:
+            continue
+        pictures += preview.kind == "image"
+        size += len(item)
+        places.append(place)
+        items.append(item)
+    blocks = [
+        f"[{','.join(items[start : start + PREVIEWS_A_BLOCK])}]"
+        for start in range(0, len(items), PREVIEWS_A_BLOCK)
+    ]
+    about = {
+        "place": places,
+        "columns": [list(names) for names in sets],
+        "leftOut": left_out,
+        "block": PREVIEWS_A_BLOCK,
+        "pictures": pictures,
+        "odd": None if odd is None else {"names": list(odd.names), "middle": odd.middle},
+    }
+    return about, blocks
+
+
+def _oddest(data: ReportData, index: int, preview: Preview, odd: OddColumns | None) -> list[list[Any]]:
+    """[column, value as text] of the oddest columns of a row, the oddest first."""
+    if odd is None or data.rows is None or preview.kind != "row":
+        return []
+    return [[column, cell_text(data.rows.iat[index, column])] for column in odd.of(index)]
+
+
+def _item(preview: Preview, sets: dict[tuple[str, ...], int], oddest: list[list[Any]]) -> list[Any]:
+    """["image", address], ["text", text, left out] or ["row", which columns, values, left out, oddest]."""
+    if isinstance(preview.content, str):
+        if preview.kind == "image":
+            if not preview.content.startswith("data:image/"):
+                raise DataError("a picture's preview must be a data:image/ address: see image_preview")
+            return ["image", preview.content]
+        return ["text", preview.content, preview.left_out]
+    names = tuple(str(name) for name in preview.content)
+    which = sets.setdefault(names, len(sets))
+    return ["row", which, [str(value) for value in preview.content.values()], preview.left_out, oddest]

@@ -1,0 +1,141 @@
+"""What stands beside a sample: the numbers behind the comparisons, against plain numpy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_tables import make_table
+
+from graylearn.errors import DataError
+from graylearn.report import ReportData, image_preview, preview_blocks, row_preview
+from graylearn.report.columns import odd_columns
+from graylearn.report.payload import build_payload
+
+CLASSES = ("cat", "dog", "owl")
+
+
+def payload(**fields):
+    return build_payload(ReportData(title="Pets", table=make_table(), classes=CLASSES, **fields))
+
+
+@pytest.mark.parametrize("columns", [3, 40], ids=["by distance", "by direction"])
+def test_nearest_and_typical_samples_are_those_of_brute_force(columns):
+    x = np.random.default_rng(0).normal(size=(120, columns))
+    main, _ = payload(features=x)
+    rows = x if columns < 16 else x / np.linalg.norm(x, axis=1, keepdims=True)
+    apart = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    near = main["beside"]["nearest"]
+    assert near["of"] == list(range(60))  # the suspects
+    assert np.array(near["index"]).reshape(60, 3).tolist() == np.argsort(apart[:60], axis=1)[:, :3].tolist()
+    for k in range(3):
+        members = np.array([i for i in range(60, 120) if i % 3 == k])
+        centre = rows[members].mean(axis=0)
+        closest = members[np.argsort(np.linalg.norm(rows[members] - centre, axis=1))[:3]]
+        assert main["beside"]["typical"][k] == closest.tolist()
+
+
+def test_the_likeliest_classes_come_best_first():
+    chance = np.random.default_rng(0).dirichlet(np.ones(3), size=120)
+    likely = payload(probabilities=chance)[0]["beside"]["likely"]
+    assert likely["of"][:60] == list(range(60))
+    assert likely["classes"][:3] == np.argsort(-chance[0]).tolist()
+    assert likely["chance"][:3] == np.rint(1000 * np.sort(chance[0])[::-1]).astype(int).tolist()
+
+
+def test_near_duplicates_are_groups():
+    x = np.random.default_rng(0).normal(size=(120, 3))
+    x[7] = x[3] + 1e-6
+    x[100] = x[3] - 1e-6
+    main, _ = payload(features=x)
+    assert main["beside"]["alike"] == [[3, 7, 100]]
+
+
+def test_what_suspects_are_compared_with_has_a_preview_before_the_rest(monkeypatch):
+    monkeypatch.setattr(preview_blocks, "MAX_PICTURES", 100)
+    x = np.random.default_rng(0).normal(size=(120, 3))
+    main, _ = payload(features=x, previews=lambda index: image_preview(np.full((4, 4), index, np.uint8)))
+    beside = main["beside"]
+    compared = [*(i for row in beside["typical"] for i in row), *beside["nearest"]["index"]]
+    assert main["previews"]["place"] == list(dict.fromkeys([*range(60), *compared]))[:100]
+
+
+def test_the_oddest_columns_come_first_beside_the_middle_of_the_class():
+    rng = np.random.default_rng(0)
+    label = np.arange(300) % 3
+    table = pd.DataFrame(
+        {
+            "noise": rng.normal(size=300),
+            "weight": 10.0 * label + rng.normal(size=300),
+            "colour": np.array(["red", "green", "blue"], dtype=object)[label],
+            "name": [f"sample {i}" for i in range(300)],
+            "empty": np.full(300, np.nan),
+        }
+    )
+    table.loc[0, "weight"] = 20.0
+    table.loc[1, "colour"] = "blue"
+    suspected = np.zeros(300, dtype=bool)
+    suspected[:2] = True
+    odd = odd_columns(table, label, suspected, 3)
+    assert odd.of(0)[0] == 1
+    assert odd.of(1)[0] == 2
+    assert 3 not in {*odd.of(0), *odd.of(1)}  # a column of names says nothing
+    middle = np.median(table["weight"][(label == 0) & ~suspected])
+    assert float(odd.middle[0][1]) == pytest.approx(middle, abs=1e-4)
+    assert [row[2] for row in odd.middle] == ["red", "green", "blue"]
+    main, blocks = build_payload(
+        ReportData(
+            title="t",
+            table=make_table(300, 2),
+            classes=CLASSES,
+            rows=table,
+            previews=lambda index: row_preview(table.iloc[index].to_dict()),
+        )
+    )
+    assert main["previews"]["odd"]["names"] == list(table.columns)
+    assert '[1,"20"]' in blocks[0][:400]
+
+
+def test_the_map_is_within_its_frame_and_parts_the_classes():
+    rng = np.random.default_rng(0)
+    table = make_table(300, 30)
+    x = 8.0 * np.eye(3)[np.arange(300) % 3] @ rng.normal(size=(3, 6)) + rng.normal(size=(300, 6))
+    found = build_payload(ReportData(title="t", table=table, classes=CLASSES, features=x))[0]["map"]
+    assert sorted(found["index"]) == list(range(300))
+    assert found["index"][-30:] == list(range(30))  # suspects are drawn last
+    where = np.stack([found["x"], found["y"]], axis=1)
+    assert where.min() == 0
+    assert where.max() == found["extent"]
+    label = np.array(found["index"]) % 3
+    centres = np.stack([where[label == k].mean(axis=0) for k in range(3)])
+    guessed = np.linalg.norm(where[:, None] - centres[None], axis=2).argmin(axis=1)
+    assert (guessed == label).mean() > 0.95
+
+
+def test_a_map_of_nothing_is_none():
+    assert payload(features=np.ones((120, 4)))[0]["map"] is None
+    assert payload()[0]["map"] is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"probabilities": np.zeros((120, 2))},
+            r"probabilities has shape \(120, 2\) for 120 samples: .*120, 3",
+        ),
+        ({"features": np.zeros((119, 2))}, r"features has shape \(119, 2\)"),
+        ({"rows": pd.DataFrame({"a": [1]})}, r"rows has shape \(1, 1\)"),
+        ({"features": np.full((120, 2), np.nan)}, "features hold values that are not finite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(fields, said):
+    with pytest.raises(DataError, match=said):
+        payload(**fields)
+
+
+def test_levels_are_digits_and_others_are_refused():
+    level = np.where(np.arange(120) < 60, np.where(np.arange(120) < 10, "sure", "review"), "")
+    main, _ = build_payload(ReportData(title="t", table=make_table().assign(level=level), classes=CLASSES))
+    assert main["level"] == "2" * 10 + "1" * 50 + "0" * 60
+    with pytest.raises(DataError, match="level of the table has 'certain'"):
+        ReportData(title="t", table=make_table().assign(level="certain"), classes=CLASSES)

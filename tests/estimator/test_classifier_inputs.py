@@ -162,7 +162,7 @@ def test_what_cannot_be_fitted_is_refused(x, y, words):
     ],
 )
 def test_numbers_that_are_none_are_refused(wrong):
-    with pytest.raises(SettingsError, match=rf"{next(iter(wrong))} is .*: expected a"):
+    with pytest.raises(SettingsError, match=rf"{next(iter(wrong))} is .*, expected a"):
         quick(**wrong).fit(np.eye(4), [0, 1, 0, 1])
 
 

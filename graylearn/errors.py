@@ -5,6 +5,7 @@
       SettingsError (ValueError)      a setting is out of range or contradicts another
       DivergedError (ArithmeticError) the loss turned NaN or infinite
       CheckpointError (ValueError)    a saved file is damaged, foreign or of another run
+      FolderTakenError                the folder of a run is finished, in use or not a run's
       MissingExtraError (ImportError) an optional package is needed and not installed
 
 Losses raise plain ValueError / TypeError / RuntimeError, as torch.nn.functional does.
@@ -110,3 +111,7 @@ class CheckpointError(GraylearnError, ValueError):
 
 class MissingExtraError(GraylearnError, ImportError):
     """An optional package is needed and not installed."""
+
+
+class FolderTakenError(CheckpointError):
+    """The run folder cannot be used for this run: it is finished, of other settings, foreign or in use."""

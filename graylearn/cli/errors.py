@@ -5,32 +5,46 @@
 2    wrong usage: an unknown flag or setting, a value out of range
 3    the run folder is taken: finished, of other settings, foreign, or another run is at work in it
 130  Ctrl-C; the same command goes on where the run stopped
+143  SIGTERM, likewise
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 import typer
 from rich.console import Console
 
-from graylearn.errors import GraylearnError, SettingsError
+from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
 from graylearn.runs.settings import FIELDS
 
-ERROR, USAGE, TAKEN, INTERRUPTED = 1, 2, 3, 130
+ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 _CALLED = {"on_error": "unreadable", "id_like": "without", "random_state": "seed", "audit": "mode"}
 """Options of Python that have another name on the command line."""
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM came; not an Exception, which somebody on the way might take for an error of theirs."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _TerminatedError
 
 
 @contextmanager
 def said() -> Iterator[None]:
     """Turn whatever goes wrong inside into one sentence on standard error and an exit code."""
     debug = bool(os.environ.get("GRAYLEARN_DEBUG"))
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
         sys.stdout.flush()
@@ -42,6 +56,9 @@ def said() -> Iterator[None]:
     except KeyboardInterrupt:
         _say("interrupted; the same command goes on where it stopped", style="yellow")
         sys.exit(INTERRUPTED)
+    except _TerminatedError:
+        _say("terminated; the same command goes on where it stopped", style="yellow")
+        sys.exit(TERMINATED)
     except GraylearnError as error:
         if debug:
             raise
@@ -83,8 +100,6 @@ def plain(text: str) -> str:
 
 
 def _code(error: GraylearnError) -> int:
-    from graylearn.runs.folder import FolderTakenError
-
     if isinstance(error, FolderTakenError):
         return TAKEN
     return USAGE if isinstance(error, SettingsError) else ERROR

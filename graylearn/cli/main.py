@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +31,7 @@ app = typer.Typer(
     cls=_Words,
     help="Learn from dirty training sets, and find the samples that do not belong.",
     epilog="Exit codes: 0 done, 1 an error said in one sentence, 2 wrong usage, 3 the run folder is taken, "
-    "130 Ctrl-C.",
+    "130 Ctrl-C, 143 SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,12 +65,15 @@ def _options(
 
 def main() -> None:
     """Run the command line; see graylearn.cli.errors for what the exit codes mean."""
-    start(app)
+    start(app, "graylearn")
 
 
 def start(commands: typer.Typer, name: str | None = None) -> None:
     """Run what the words after the program's name ask of these commands."""
-    for stream in (sys.stdout, sys.stderr):
+    for name_of in ("stdout", "stderr"):
+        if getattr(sys, name_of) is None:  # closed by the shell, as by >&-
+            setattr(sys, name_of, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name_of)
         if hasattr(stream, "reconfigure"):  # a label that the terminal cannot show is no reason to stop
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -132,3 +132,18 @@ class Method:
             # a copy, because a method may change its tensors in place and what was saved is loaded twice
             own = value.to(self.task.device, copy=True) if isinstance(value, Tensor) else value
             setattr(self, name, own)
+
+
+REGISTERED: dict[str, Callable[..., Method]] = {}
+"""What `register` was told, in the order of the imports; graylearn.METHODS has it in order."""
+M = TypeVar("M", bound=Method)
+
+
+def register(name: str) -> Callable[[type[M]], type[M]]:
+    """Give a method its name in METHODS: `@register("gce")` above its class."""
+
+    def add(method: type[M]) -> type[M]:
+        REGISTERED[name] = method
+        return method
+
+    return add

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from graylearn.losses import bootstrap_loss
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("bt")
 @dataclass
 class Bootstrap(Method):
     """-sum_k [b y_k + (1 - b) t_k] log Q_k with t = Q, the softmax."""
@@ -32,6 +33,7 @@ class Bootstrap(Method):
         )
 
 
+@register("bt-hard")
 @dataclass
 class HardBootstrap(Method):
     """The same with t = onehot(argmax Q)."""

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 from graylearn.methods.peers import peer_losses
 from graylearn.methods.selection import mean_over
 
 
+@register("co-teaching")
 @dataclass
 class CoTeaching(Method):
     """Each network trains on the 1 - R(t) of the batch with the smallest losses of its peer.

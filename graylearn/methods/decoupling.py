@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 from graylearn.methods.peers import peer_losses
 from graylearn.methods.selection import mean_over
 
 
+@register("decoupling")
 @dataclass
 class Decoupling(Method):
     """Both networks update on the samples that they predict differently.

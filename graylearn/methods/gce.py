@@ -9,9 +9,10 @@ from torch import Tensor
 from graylearn.errors import SettingsError
 from graylearn.losses import generalized_loss
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("gce")
 @dataclass
 class Generalized(Method):
     """(1 - q^p) / p with the power p, the option `q`: near 0 it is cross entropy, at 1 half of MAE."""

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from graylearn.losses import gray_loss
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("gl")
 @dataclass
 class Gray(Method):
     """C L_G + (1 - C) L_C, with the confidence C constant in the gradient."""
@@ -29,6 +30,7 @@ class Gray(Method):
         return gray_loss(step.logits, step.target, confidence=self.confidence, reduction="none")
 
 
+@register("gl-relative")
 @dataclass
 class GrayRelative(Gray):
     """The same with confidence measured against that of the batch.
@@ -41,6 +43,7 @@ class GrayRelative(Gray):
     """As in gl. Default: what this name stands for."""
 
 
+@register("gl-label")
 @dataclass
 class GrayLabel(Gray):
     """The same with the confidence of the paper's equation."""

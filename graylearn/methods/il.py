@@ -9,10 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step, Task
+from graylearn.methods.base import Method, Step, Task, register
 from graylearn.methods.outliers import class_outlier_factors, suspect_worst
 
 
+@register("il")
 @dataclass
 class Iterative(Method):
     """Cross entropy weighted by how far a sample lies outside its class, plus a contrastive loss.

@@ -9,10 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 from graylearn.methods.blend import blendable, sum_with_shuffles
 
 
+@register("lcvd")
 @dataclass
 class CrossClassVicinity(Method):
     """CE + beta times the mean, over the classes blended into x~, of -log(1 - Q_c(x~)).

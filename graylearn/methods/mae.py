@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from graylearn.losses import mae_loss
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("mae")
 @dataclass
 class MAE(Method):
     """2 (1 - q): bounded, so no wrong label can pull without end, and slow to fit."""

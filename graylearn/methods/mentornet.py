@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step, Task
+from graylearn.methods.base import Method, Step, Task, register
 
 
+@register("mentornet-pd")
 @dataclass
 class MentorNetPD(Method):
     """v L with v = 1 where the loss is at most a moving average of a percentile of the batch losses.

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from graylearn.losses import complementary_loss, negative_loss
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("nl")
 @dataclass
 class Negative(Method):
     """L_C = -sum over k != y of log(1 - Q_k)."""

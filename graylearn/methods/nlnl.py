@@ -11,10 +11,11 @@ from torch.nn import functional as F
 from graylearn.errors import SettingsError
 from graylearn.losses import complementary_loss, negative_loss
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step, Task
+from graylearn.methods.base import Method, Step, Task, register
 from graylearn.methods.selection import mean_over
 
 
+@register("nlnl")
 @dataclass
 class NegativePositive(Method):
     """First NL on all; then NL where the label is likelier than chance; then CE where it is likely.

@@ -1,57 +1,59 @@
-"""Every method by name, and the way from a name and options to a method."""
+"""Every method by name, and the way from a name and options to a method.
+
+A method is one file of this package; nothing here needs to know of it.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import pkgutil
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from graylearn.errors import SettingsError
-from graylearn.methods.base import Method
-from graylearn.methods.bt import Bootstrap, HardBootstrap
-from graylearn.methods.co_teaching import CoTeaching
-from graylearn.methods.decoupling import Decoupling
-from graylearn.methods.gce import Generalized
-from graylearn.methods.gl import Gray, GrayLabel, GrayRelative
-from graylearn.methods.il import Iterative
-from graylearn.methods.il_lite import IterativeLite
-from graylearn.methods.lcvd import CrossClassVicinity
-from graylearn.methods.mae import MAE
-from graylearn.methods.mentornet import MentorNetPD
-from graylearn.methods.nl import Negative
-from graylearn.methods.nlnl import NegativePositive
-from graylearn.methods.sl import Symmetric
-from graylearn.methods.spl import SelfPaced
-from graylearn.methods.spld import DiverseSelfPaced
-from graylearn.methods.srcc import SelfReweighting
-from graylearn.methods.standard import Standard
-from graylearn.methods.standard_nl import StandardNegative
+from graylearn.methods.base import REGISTERED, Method
 
-METHODS: dict[str, Callable[..., Method]] = {
-    "standard": Standard,
-    "mae": MAE,
-    "bt": Bootstrap,
-    "bt-hard": HardBootstrap,
-    "spl": SelfPaced,
-    "spld": DiverseSelfPaced,
-    "il": Iterative,
-    "il-lite": IterativeLite,
-    "sl": Symmetric,
-    "nl": Negative,
-    "nlnl": NegativePositive,
-    "srcc": SelfReweighting,
-    "lcvd": CrossClassVicinity,
-    "gl": Gray,
-    "gl-label": GrayLabel,
-    "gl-relative": GrayRelative,
-    "standard+nl": StandardNegative,
-    "gce": Generalized,
-    "co-teaching": CoTeaching,
-    "decoupling": Decoupling,
-    "mentornet-pd": MentorNetPD,
-}
-"""What makes a method, by its name; add your own with METHODS["name"] = YourMethod."""
+_ORDER = [
+    "standard",
+    "mae",
+    "bt",
+    "bt-hard",
+    "spl",
+    "spld",
+    "il",
+    "il-lite",
+    "sl",
+    "nl",
+    "nlnl",
+    "srcc",
+    "lcvd",
+    "gl",
+    "gl-label",
+    "gl-relative",
+    "standard+nl",
+    "gce",
+    "co-teaching",
+    "decoupling",
+    "mentornet-pd",
+]
+"""The paper's methods and their neighbours, in its order; any other follows them."""
+
+
+def _collected() -> dict[str, Callable[..., Method]]:
+    """The methods of every file of this package."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if module.name != "registry":
+            import_module(f"graylearn.methods.{module.name}")
+    rank = {name: index for index, name in enumerate(_ORDER)}
+    return dict(sorted(REGISTERED.items(), key=lambda item: (rank.get(item[0], len(rank)), item[0])))
+
+
+METHODS: dict[str, Callable[..., Method]] = _collected()
+"""What makes a method, by its name: all of this package, whose files `register` them; add your own with
+METHODS["name"] = YourMethod."""
 
 
 def make_method(name: str, **options: Any) -> Method:

@@ -8,12 +8,13 @@ from torch import Tensor
 
 from graylearn.losses import symmetric_loss
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 MANY_CLASSES = 50
 """From here on the authors' weights for 100 classes are nearer than those for 10."""
 
 
+@register("sl")
 @dataclass
 class Symmetric(Method):
     """a CE + b RCE with RCE = -A (1 - q), A standing for log 0."""

@@ -10,10 +10,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step, Task
+from graylearn.methods.base import Method, Step, Task, register
 from graylearn.methods.selection import mean_over
 
 
+@register("spl")
 @dataclass
 class SelfPaced(Method):
     """Train on the samples whose loss was below lambda; relax lambda after each epoch.

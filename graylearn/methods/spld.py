@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from graylearn.methods import checks
+from graylearn.methods.base import register
 from graylearn.methods.spl import SelfPaced
 
 
+@register("spld")
 @dataclass
 class DiverseSelfPaced(SelfPaced):
     """Keep the i-th easiest sample of a class if its loss < lambda + gamma / (sqrt(i) + sqrt(i - 1))."""

@@ -9,10 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.methods import checks
-from graylearn.methods.base import Method, Step, Task
+from graylearn.methods.base import Method, Step, Task, register
 from graylearn.methods.blend import blendable
 
 
+@register("srcc")
 @dataclass
 class SelfReweighting(Method):
     """Cross entropy on inputs and on mixed pairs of them, weighted by closeness to the class centroid.

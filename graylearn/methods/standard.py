@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("standard")
 @dataclass
 class Standard(Method):
     """L_G = -log q."""

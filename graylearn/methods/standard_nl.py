@@ -8,9 +8,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.losses import complementary_loss
-from graylearn.methods.base import Method, Step
+from graylearn.methods.base import Method, Step, register
 
 
+@register("standard+nl")
 @dataclass
 class StandardNegative(Method):
     """(L_G + L_C) / 2: gl with its confidence fixed at one half."""

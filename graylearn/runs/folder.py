@@ -30,7 +30,7 @@ import pandas as pd
 
 from graylearn.data.atomic import alone, replacing
 from graylearn.data.cells import guarded
-from graylearn.errors import CheckpointError, GraylearnError, SettingsError
+from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _FILES = (
@@ -49,10 +49,6 @@ _FOLDERS = ("model", "stages")
 _LOCK = ".lock"
 _REPLACED = ".replaced"
 """Where a run that is made anew waits until the new one has read its data."""
-
-
-class FolderTakenError(CheckpointError):
-    """The run folder cannot be used for this run: it is finished, of other settings, foreign or in use."""
 
 
 class RunFolder:

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graylearn.errors import SettingsError
+from graylearn.errors import FolderTakenError, SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
 from graylearn.runs import outputs
 from graylearn.runs.fit import fit_stages
-from graylearn.runs.folder import FolderTakenError, RunFolder, writing
+from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, changed

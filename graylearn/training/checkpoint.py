@@ -14,6 +14,7 @@ checkpoint.json, which is itself replaced in one move; the old folder goes last.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -21,6 +22,8 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +33,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import alone, replacing
 from graylearn.data.npz import read_arrays
-from graylearn.errors import CheckpointError
+from graylearn.errors import CheckpointError, Hint
 
 MANIFEST = "checkpoint.json"
 _FORMAT = 2
@@ -43,6 +46,28 @@ _FILES = ("weights.safetensors", "state.npz", "state.json")
 def has_checkpoint(folder: str | Path) -> bool:
     """Whether a checkpoint was ever completed in `folder`."""
     return (Path(folder) / MANIFEST).exists()
+
+
+@contextmanager
+def writes_checkpoints(folder: Path | None) -> Iterator[None]:
+    """Train with checkpoints in `folder`, alone; a full disk is told, and leaves the last whole one."""
+    if folder is None:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = CheckpointError(
+        f"another process is training with the checkpoints in {folder}: wait for it, or give another folder"
+    )
+    with alone(folder / ".training.lock", taken):
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+                raise
+            raise CheckpointError(
+                f"the checkpoint in {folder} cannot be written ({error.strerror}); make room and start again",
+                Hint("resume", True, "to go on from the last whole one"),
+            ) from error
 
 
 def save_checkpoint(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
 from graylearn.training.networks import as_output, batch_norms
@@ -48,6 +49,10 @@ class Learner(Protocol):
 
     def read(self) -> None:
         """Take up what was changed in the modules of the user."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What of it decides the result and settings alone do not say."""
         ...
 
     def weights(self) -> dict[str, Tensor]:
@@ -105,7 +110,17 @@ class ModuleLearner:
         self.bfloat16 = bfloat16
         # a user's optimizer may give its groups rates of their own: the schedule scales each
         self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
-        self.base_rate = self.group_rates[0]
+        self.base_rate = next((rate for rate in self.group_rates if rate > 0), 0.0)
+        if not self.base_rate:
+            raise SettingsError("the optimizer has learning rate 0 in all groups: give one of them a rate")
+        self.made_with = [
+            {
+                name: value
+                for name, value in group.items()
+                if isinstance(value, bool | int | float | tuple | str)
+            }
+            for group in optimizer.param_groups
+        ]
         self.norms = batch_norms(network)
         self.compiled: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
@@ -166,8 +181,12 @@ class ModuleLearner:
             losses.backward(weight)  # type: ignore[no-untyped-call]
             self.optimizer.step()
 
+    def describe(self) -> dict[str, Any]:
+        """Which optimizer trains it, with which options: a run is resumed with the same."""
+        return {"optimizer": [type(self.optimizer).__name__, self.made_with]}
+
     def set_learning_rates(self, rates: Sequence[float]) -> None:
-        """The rate of the first group; others keep their ratio to it."""
+        """The rate of the first group that has one; others keep their ratio to it."""
         for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
             rate = rates[0] * own / self.base_rate
             if isinstance(group["lr"], Tensor):

@@ -171,6 +171,10 @@ class MLPLearner:
                 weight[model].copy_(module.get_parameter(f"{layer.linear}.weight").T)
                 bias[model, 0].copy_(module.get_parameter(f"{layer.linear}.bias"))
 
+    def describe(self) -> dict[str, Any]:
+        """Nothing: the settings say it all."""
+        return {}
+
     def weights(self) -> dict[str, Tensor]:
         """The weights of the one module; a stack keeps no checkpoints."""
         self.sync()

@@ -19,7 +19,7 @@ from graylearn.errors import DataError
 def as_tensor(values: Any, what: str = "x") -> Tensor:
     """Arrays, tensors or lists as a tensor; float64 becomes float32."""
     if isinstance(values, Tensor):
-        tensor = values
+        tensor = values.detach()
     else:
         try:
             array = np.asarray(values)

@@ -22,6 +22,7 @@ from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.settings import Settings
 
 _FINGERPRINT_ROWS = 256
+"""Of a dataset, whose samples may take long to read; of arrays every row counts."""
 _DEVICE_SHARE = 0.5
 """How much of the free memory of a device a training set may take."""
 
@@ -37,7 +38,7 @@ class Training:
     ids: np.ndarray[Any, Any] | None
     """What the user calls each sample."""
     fingerprint: str
-    """Changes where the data does, so that a run is not resumed on other data."""
+    """Changes where the data does, so that a run is not resumed on other data; empty without checkpoints."""
 
 
 def check_kind(data: Any) -> None:
@@ -59,6 +60,24 @@ def _are_arrays(parts: Sequence[Any]) -> bool:
     if len(parts) == 2 and all(isinstance(part, list) for part in parts):
         return len(parts[0]) == len(parts[1]) and len(parts[0]) not in (2, 3)
     return isinstance(parts[0], np.ndarray | Tensor)
+
+
+def _are_batches(data: Any) -> bool:
+    """Whether this is a list of (x, y) batches, not one of samples: its first y has several labels."""
+    if not isinstance(data, list | tuple) or not data:
+        return False
+    first = data[0]
+    return isinstance(first, list | tuple) and len(first) in (2, 3) and np.ndim(first[1]) == 1
+
+
+def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
+    """Batches (x, y, index), samples counted through all of them where the batches do not say."""
+    ends = np.cumsum([len(batch[1]) for batch in batches])
+    counted = [torch.arange(end - len(batch[1]), end) for batch, end in zip(batches, ends, strict=True)]
+    return [
+        (batch[0], batch[1], batch[2] if len(batch) == 3 else index)
+        for batch, index in zip(batches, counted, strict=True)
+    ]
 
 
 def read_validation(validation: Any) -> tuple[Any, Any]:
@@ -99,7 +118,9 @@ def make_training(
         return _from_arrays(data.x, data.y, data.ids, images, even_tail=even_tail, **options)
     if isinstance(data, tuple) and len(data) == 2:
         return _from_arrays(data[0], data[1], None, False, even_tail=even_tail, **options)
-    if isinstance(data, DataLoader | IterableDataset):
+    if _are_batches(data):
+        data = _numbered(data)
+    if isinstance(data, DataLoader | IterableDataset) or _are_batches(data):
         return _from_loader(data, **options)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
         return _from_dataset(data, even_tail=even_tail, **options)
@@ -162,9 +183,8 @@ def _from_arrays(
             even_tail=even_tail,
         )
     example = preparation.finish(preparation.stored(samples[:2].to(device)))
-    return Training(
-        source, preparation, example, None if ids is None else np.asarray(ids), _fingerprint(samples, labels)
-    )
+    seen = _fingerprint(samples, labels) if settings.checkpoint is not None else ""
+    return Training(source, preparation, example, None if ids is None else np.asarray(ids), seen)
 
 
 def _fits(samples: Tensor, pixels: bool, device: torch.device) -> bool:
@@ -191,7 +211,8 @@ def _from_dataset(
         even_tail=even_tail,
     )
     example = _example(preparation, first[None].to(device))
-    return Training(source, preparation, example, None, _fingerprint(first[None], source.targets.cpu()))
+    seen = "" if settings.checkpoint is None else _fingerprint(_some(data), source.targets.cpu())
+    return Training(source, preparation, example, None, seen)
 
 
 def _from_loader(
@@ -241,9 +262,19 @@ def _example(preparation: Preparation, samples: Tensor) -> Tensor:
 
 
 def _fingerprint(samples: Tensor, labels: Tensor) -> str:
-    """A hash of the labels, the shape and some rows spread over the set."""
-    rows = np.unique(np.linspace(0, len(samples) - 1, _FINGERPRINT_ROWS).astype(int))
+    """A hash of the labels, the shape and every value: a second for two gigabytes."""
     digest = hashlib.sha256(json.dumps([list(samples.shape), str(samples.dtype)]).encode())
     digest.update(labels.cpu().long().numpy().tobytes())
-    digest.update(np.ascontiguousarray(samples[torch.from_numpy(rows)].cpu().numpy()).tobytes())
+    at_once = max(1, (1 << 24) // max(1, samples[:1].numel()))
+    for start in range(0, len(samples), at_once):
+        rows = samples[start : start + at_once].cpu().contiguous()
+        digest.update(rows.view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _some(data: Any) -> Tensor:
+    """Samples spread over a dataset, as one tensor; the first alone where they differ in shape."""
+    rows = np.unique(np.linspace(0, len(data) - 1, _FINGERPRINT_ROWS).astype(int))
+    samples = [torch.as_tensor(split_item(data[int(row)])[0]) for row in rows]
+    same = all(sample.shape == samples[0].shape for sample in samples)
+    return torch.stack(samples) if same else samples[0][None]

@@ -59,6 +59,8 @@ def train_stack(
     where = devices.choose(chosen.device)
     with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
         nets = _made(models, numbers) if callable(models) else list(models)
+        if not all(isinstance(net, nn.Module) for net in nets):
+            raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")
         return _train(nets, data, chosen_methods, numbers, chosen, where, sample_weight, began)
 
 

@@ -18,7 +18,7 @@ from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
-from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint
+from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
@@ -96,9 +96,15 @@ def train(
             raise SettingsError(
                 f"callbacks hold {type(callback).__name__}, expected functions of an EpochEnd"
             )
+    if not isinstance(model, nn.Module):
+        raise SettingsError.wrong("model", model, "a torch module that returns logits")
     check_kind(data)
     where = devices.choose(chosen.device)
-    with seeding.seeded(chosen.seed, where), devices.prepared(where, chosen.deterministic):
+    with (
+        writes_checkpoints(chosen.checkpoint),
+        seeding.seeded(chosen.seed, where),
+        devices.prepared(where, chosen.deterministic),
+    ):
         return _train(model, data, chosen_method, chosen, where, sample_weight, validation, called, began)
 
 
@@ -140,6 +146,7 @@ def _train(
     weights = weights_for(sample_weight, source.targets)
     identity = {
         **settings.describe(),
+        **learner.describe(),
         "method": f"{type(method).__name__} {_options(method)}",
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
@@ -214,12 +221,13 @@ def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:
     """Sample weights on the device, scaled to mean 1."""
     if sample_weight is None:
         return None
-    weights = torch.as_tensor(np.asarray(sample_weight, dtype=np.float32)).reshape(-1).to(targets.device)
+    weights = torch.as_tensor(np.asarray(sample_weight, dtype=np.float64)).reshape(-1)
     if len(weights) != len(targets):
         raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
-    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.sum()) <= 0:
+    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
         raise DataError("sample weights must be finite, 0 or more, and not all 0")
-    return weights / weights.mean()
+    largest = weights.max()  # the sum of the largest floats is none
+    return (weights / largest / (weights / largest).mean()).float().to(targets.device)
 
 
 def _validator(

@@ -1,9 +1,12 @@
 """What goes wrong is said in one sentence, with an exit code that means something."""
 
 import importlib.metadata
+import re
+import subprocess
+import sys
 
 import pytest
-from cli_helpers import is_one_sentence, run, several, write_csv
+from cli_helpers import GRAYLEARN, environment, is_one_sentence, run, several, write_csv
 
 
 @pytest.fixture
@@ -53,6 +56,16 @@ def test_errors_usage_and_help(folder):
         (["fit", *out], 2, "there is no data"),
         (["fit", "data.csv", "--settings", "bad.toml", *out], 2, "did you mean 'epochs'?"),
         (["fit", "data.csv", "--test-share", "3", *out], 2, "between 0 and 1"),
+        (
+            ["fit", "data.csv", "--learning-rate", "inf", *out],
+            2,
+            "--learning-rate is inf, expected",
+        ),
+        (
+            ["fit", "data.csv", "--epochs", "0", *out],
+            2,
+            "--epochs is 0, expected a whole number",
+        ),
         (["fit", "data.csv", "--method", "nope", *out], 2, "there is no method 'nope'"),
         (["fit", "data.csv", "--out", "mine", "-q"], 3, "thesis.tex"),
         (["fit", "data.csv", "--out", "data.csv", "-q"], 3, "is a file"),
@@ -98,3 +111,23 @@ def test_debug_shows_where_anywhere_on_the_line(folder):
     assert done.returncode == 1
     assert b"Traceback" in done.stderr
     assert b"absent.csv does not exist" in done.stderr
+
+
+def test_a_closed_standard_output_is_no_error(folder):
+    command = f"{GRAYLEARN} audit data.csv --out closed --epochs 1 -q >&-"
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment(folder), capture_output=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert (folder / "closed" / "audit.csv").exists()
+
+
+def test_python_runs_the_package_and_a_missing_file_is_told_without_torch(folder):
+    """Importing torch alone takes seconds."""
+    words = [sys.executable, "-X", "importtime", "-m", "graylearn", "fit", "absent.csv", "--out", "run"]
+    done = subprocess.run(
+        words, cwd=folder, env=environment(folder), capture_output=True, timeout=200, text=True
+    )
+    assert done.returncode == 1
+    assert "absent.csv does not exist" in done.stderr
+    assert not re.search(r"\| +(torch|pandas|sklearn)$", done.stderr, re.MULTILINE)

@@ -15,7 +15,7 @@ NAMES = [
 
 
 def test_every_method_of_the_paper_and_its_neighbours_is_registered():
-    assert list(METHODS) == NAMES
+    assert list(METHODS)[: len(NAMES)] == NAMES
     for name in NAMES:
         assert isinstance(make_method(name), Method)
         assert dataclasses.is_dataclass(METHODS[name])

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from graylearn.data.cells import unguarded
-from graylearn.errors import CheckpointError, DataError
-from graylearn.runs.folder import FolderTakenError, RunFolder, write_csv, writing
+from graylearn.errors import CheckpointError, DataError, FolderTakenError
+from graylearn.runs.folder import RunFolder, write_csv, writing
 from graylearn.runs.settings import RunSettings
 
 SETTINGS = RunSettings(data="/a.csv", epochs=3)

@@ -1,0 +1,157 @@
+"""What went wrong under a hostile hand: each ends in right data or one sentence."""
+
+import errno
+import functools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from training_helpers import Opaque, assert_same_weights, blobs, mlp
+
+from graylearn.errors import CheckpointError, SettingsError
+from graylearn.training import checkpoint as checkpoints
+from graylearn.training import train, train_stack
+
+SHORT = {"epochs": 2, "log": "none", "method": "standard"}
+
+
+@pytest.mark.parametrize("sizes", [[16] * 6, [5, 30, 1, 64]], ids=["equal", "unequal"])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_batches_is_batches(sizes, kind):
+    x, y = (values[: sum(sizes)] for values in blobs())
+    batches = list(zip(x.split(sizes), y.split(sizes), strict=True))
+    result = train(mlp(), kind(batches), **SHORT)
+    assert result.history.num_samples == sum(sizes)
+    np.testing.assert_array_equal(result.history.targets.numpy(), y.numpy())
+    assert not np.isnan(result.history.label_confidence).any()
+
+
+def test_a_list_of_samples_is_still_samples():
+    x, y = blobs()
+    listed = [(row.numpy(), int(label)) for row, label in zip(x, y, strict=True)]
+    result = train(mlp(), listed, **SHORT)
+    assert result.history.num_samples == len(y)
+
+
+SGD = torch.optim.SGD
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        functools.partial(SGD, lr=0.001),
+        torch.optim.Adam,
+        lambda parameters: SGD(parameters, lr=0.01, momentum=0.9),
+    ],
+    ids=["rate", "kind", "momentum"],
+)
+def test_a_run_is_not_resumed_with_another_optimizer(tmp_path, other):
+    train(Opaque(mlp()), blobs(), optimizer=functools.partial(SGD, lr=0.01), checkpoint=tmp_path, **SHORT)
+    with pytest.raises(CheckpointError, match="its optimizer is"):
+        train(Opaque(mlp()), blobs(), optimizer=other, checkpoint=tmp_path, resume=True, **SHORT)
+    train(
+        Opaque(mlp()),
+        blobs(),
+        optimizer=functools.partial(SGD, lr=0.01),
+        checkpoint=tmp_path,
+        resume=True,
+        **SHORT,
+    )
+
+
+@pytest.mark.parametrize("row", [1, 57, 1198])
+def test_a_run_is_not_resumed_on_data_of_which_one_value_is_another(tmp_path, row):
+    x, y = torch.randn(1200, 6), torch.arange(1200) % 3
+    train(mlp(), (x, y), checkpoint=tmp_path, **SHORT)
+    changed = x.clone()
+    changed[row, 3] += 1e-6
+    with pytest.raises(CheckpointError, match="its data is other"):
+        train(mlp(), (changed, y), checkpoint=tmp_path, resume=True, **SHORT)
+    train(mlp(), (x, y), checkpoint=tmp_path, resume=True, **SHORT)
+
+
+OTHER = """
+import sys, torch
+from pathlib import Path
+from graylearn.training.checkpoint import writes_checkpoints
+with writes_checkpoints(Path(sys.argv[1])):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_processes_do_not_write_the_same_checkpoints(tmp_path):
+    other = subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout.readline() == b"in\n"
+        with pytest.raises(CheckpointError, match="another process is training with the checkpoints in"):
+            train(mlp(), blobs(), checkpoint=tmp_path, **SHORT)
+    finally:
+        other.kill()
+        other.communicate()
+    result = train(mlp(), blobs(), checkpoint=tmp_path, **SHORT)  # the lock goes with its process
+    assert len(result.log) == 2
+    assert not (tmp_path / ".training.lock").exists()
+
+
+def test_a_group_that_does_not_learn_may_come_first():
+    def optimizer(parameters):
+        first, *others = parameters
+        return SGD([{"params": [first], "lr": 0.0}, {"params": others, "lr": 0.1}], lr=0.1)
+
+    model = Opaque(mlp())
+    before = [value.detach().clone() for value in model.parameters()]
+    train(model, blobs(), optimizer=optimizer, **SHORT)
+    moved = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
+    assert moved == [False] + [True] * (len(moved) - 1)
+    with pytest.raises(SettingsError, match="learning rate 0 in all groups"):
+        train(Opaque(mlp()), blobs(), optimizer=lambda parameters: SGD(parameters, lr=0.0), **SHORT)
+
+
+def test_samples_that_ask_for_a_gradient_are_samples():
+    x, y = blobs()
+    plain, asked = mlp(), mlp()
+    train(plain, (x, y), **SHORT)
+    train(asked, (x.clone().requires_grad_(), y), **SHORT)
+    assert_same_weights(plain, asked)
+
+
+@pytest.mark.parametrize("model", [None, "mlp", lambda x: x, torch.nn.Linear])
+def test_what_is_no_module_is_refused_by_name(model):
+    with pytest.raises(SettingsError, match=r"model is .*, expected a torch module"):
+        train(model, blobs(), **SHORT)
+    if not callable(model):
+        with pytest.raises(SettingsError, match="expected torch modules"):
+            train_stack([model, model], blobs(), epochs=1, log="none")
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e40, 1e307])
+def test_weights_of_any_size_are_the_same_weights(size):
+    weights = np.linspace(0.5, 2, len(blobs()[1]))
+    plain, large = mlp(), mlp()
+    train(plain, blobs(), sample_weight=weights, **SHORT)
+    train(large, blobs(), sample_weight=weights * size, **SHORT)
+    for mine, other in zip(plain.parameters(), large.parameters(), strict=True):
+        torch.testing.assert_close(mine, other)
+
+
+def test_a_full_disk_is_told_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    train(mlp(), blobs(), checkpoint=tmp_path, **SHORT | {"epochs": 1})
+    kept = (tmp_path / checkpoints.MANIFEST).read_text()
+    another = tmp_path / "another"
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoints.np, "savez", full)
+    with pytest.raises(
+        CheckpointError, match=r"cannot be written \(No space left on device\); make room"
+    ) as told:
+        train(mlp(), blobs(), checkpoint=another, **SHORT)
+    assert "resume=True" in str(told.value)
+    assert not [path.name for path in another.iterdir() if path.is_dir()]
+    assert (tmp_path / checkpoints.MANIFEST).read_text() == kept

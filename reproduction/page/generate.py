@@ -9,7 +9,7 @@ from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
 from reproduction.figures import fingerprint, recorded_fingerprint
 from reproduction.grids import PAPER_IMAGES
-from reproduction.page import prose, regimes, tabular, text
+from reproduction.page import memory, prose, regimes, tabular, text
 from reproduction.page.commands import commands
 from reproduction.page.evidence import Evidence
 from reproduction.page.judgement import Judgement
@@ -60,6 +60,7 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
         "## Why four tabular rows cannot come from the loss\n\n" + tabular.two_classes(evidence),
         "## What the released code does to its baselines\n\n" + tabular.released_code(evidence),
         "## When OOD samples hurt, and what helps\n\n" + regimes.section(evidence),
+        "## What is memorised, and when\n\n" + memory.section(results),
         prose.ERRATA,
         prose.own_numbers(),
         prose.data(evidence),

@@ -279,3 +279,32 @@ def test_a_trend_over_shares_is_one_schedules():
     longer = rows_of("alpha", levels(), replace(cells, epochs=200, alphas=(0.3, 0.5)))
     shorter = rows_of("alpha", lambda cell: 0.94 - 0.1 * cell.alpha, replace(cells, epochs=20))
     assert judged("alpha-standard", alpha=[*longer, *shorter]).epochs == (20, 20)  # two shares make none
+
+
+def told(method, clean, bad, labels="random"):
+    """A row of results/history.jsonl whose shares of fitted samples at the end are given."""
+    ood = "ood" if labels in ("random", "specific") else "flipped"
+    cell = Cell("image", "cifar10", method, 0, ood="svhn", labels=labels, net="resnet18", preset="paper")
+    steady = {"confidence": [0.3, 0.5, 0.9], "given": [0.1, 0.2, 0.25]}
+    groups = {"clean": {"fitted": [0.5, 0.9, clean], **steady}, ood: {"fitted": [0.0, 0.1, bad], **steady}}
+    return {"experiment": "history", "cell": cell.to_dict(), "epochs": [100, 150, 200], "groups": groups}
+
+
+def test_what_a_run_memorises_and_what_it_leaves_is_told(tmp_path):
+    def section(*rows):
+        return generate(write_stores(tmp_path, history=rows)).split("## What is memorised")[1].split("## ")[0]
+
+    found = section(
+        told("gl", 0.99, 0.92),
+        told("gl-label", 0.85, 0.1),
+        told("gl-relative", 0.99, 0.2),
+        told("gl", 0.99, 0.9, "worst"),
+    )
+    assert (
+        "- CIFAR-10, random labels, GL: memorises 92 % of the OOD labels; C of the OOD samples goes" in found
+    )
+    assert "GL (label): leaves 15 % of the clean samples unlearned; C of the OOD samples" in found
+    assert "GL (relative): does neither; C of the OOD samples goes from 0.30 to 0.90." in found
+    assert "worst labels, GL: memorises 90 % of the wrong labels" in found
+    assert "| OOD | 50 / 90 / 85 | 0 / 10 / 10 | 0.30 / 0.50 / 0.90 |" in found
+    assert "Not measured yet" in generate(tmp_path / "none").split("## What is memorised")[1].split("## ")[0]

@@ -1,0 +1,82 @@
+"""What is memorised when: the confidences of clean, OOD and wrongly labelled samples over the epochs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reproduction import names
+from reproduction.page.text import NOT_YET
+from reproduction.render.markdown import markdown_grid
+
+Row = Mapping[str, Any]
+
+HOW = """C = max Q is high wherever the network is sure, of samples it has memorised too. C = Q(y | x) is low
+wherever it does not say what the label says, of hard samples that belong too. Which of the two a run suffers
+from shows in the confidences that it gave its own training samples (`--keep FOLDER`, thinned out to
+`results/history.jsonl`; ResNet18, the paper's schedule, whose rate falls after epochs 100 and 150, seed 0).
+*Fitted* is the share of samples predicted as labelled. *Pull* is the share of the whole gradient that draws
+such samples towards their labels: the part C L_G, from q and max Q, what is left of the probability taken as
+spread evenly."""
+
+SHOWN = (100, 150, 200)
+"""Epochs of the table: before the rate falls, after its first step, at the end."""
+
+
+def section(results: str | Path) -> str:
+    """The table, and what changed from before the rate falls to the end; from results/history.jsonl."""
+    path = Path(results) / "history.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    if not rows:
+        return NOT_YET
+    rows.sort(key=lambda row: (row["cell"]["labels"] in ("aggregate", "worst"), _title(row)))
+    return "\n\n".join([HOW, _grid(rows), "\n".join(f"- {_change(row)}" for row in rows)])
+
+
+def _title(row: Row) -> str:
+    cell = row["cell"]
+    dataset = names.dataset_title(str(cell["dataset"]))
+    return f"{dataset}, {cell['labels']} labels, {names.method_title(str(cell['method']))}"
+
+
+def _bad(row: Row) -> tuple[str, Mapping[str, Any]]:
+    """(what they are called, their numbers): the samples whose labels should not be learned."""
+    groups = row["groups"]
+    return ("OOD", groups["ood"]) if "ood" in groups else ("wrong", groups["flipped"])
+
+
+def _grid(rows: Sequence[Row]) -> str:
+    body = []
+    for row in rows:
+        what, bad = _bad(row)
+        clean = row["groups"]["clean"]
+        at = [row["epochs"].index(epoch) for epoch in SHOWN]
+        line = [_title(row), what]
+        line += [" / ".join(f"{100 * clean['fitted'][index]:.0f}" for index in at)]
+        line += [" / ".join(f"{100 * bad['fitted'][index]:.0f}" for index in at)]
+        line += [" / ".join(f"{group['confidence'][index]:.2f}" for index in at) for group in (clean, bad)]
+        line += [" / ".join(f"{100 * bad['given'][index]:.0f}" for index in at)]
+        body.append(line)
+    epochs = ", ".join(map(str, SHOWN[:-1])) + f" and {SHOWN[-1]}"
+    head = ["setting and method", "bad samples", "clean fitted, %", "bad fitted, %"]
+    head += ["C of clean", "C of bad", "pull of bad, %"]
+    return f"After {epochs} epochs:\n\n{markdown_grid(head, body, words=(0, 1))}"
+
+
+def _change(row: Row) -> str:
+    """One sentence a run: what it ends up fitting of what it should, and of what it should not."""
+    what, bad = _bad(row)
+    first, last = (row["epochs"].index(epoch) for epoch in (SHOWN[0], SHOWN[-1]))
+    learned, memorised = row["groups"]["clean"]["fitted"][last], bad["fitted"][last]
+    faults = []
+    if memorised >= 0.5:
+        faults.append(f"memorises {100 * memorised:.0f} % of the {what} labels")
+    if learned < 0.95:
+        faults.append(f"leaves {100 * (1 - learned):.0f} % of the clean samples unlearned")
+    told = " and ".join(faults) if faults else "does neither"
+    return (
+        f"{_title(row)}: {told}; C of the {what} samples goes from {bad['confidence'][first]:.2f} to "
+        f"{bad['confidence'][last]:.2f}."
+    )

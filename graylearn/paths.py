@@ -22,14 +22,16 @@ def existing(given: str | os.PathLike[str]) -> Path:
     return path
 
 
-def most_unpacked(path: Path) -> int:
+def most_unpacked(path: Path, always: int | None = None) -> int:
     """Bytes that a compressed file may unpack to: more is no data but meant to fill the memory.
 
-    The environment variable GRAYLEARN_MAX_UNPACKED sets another limit. Text that is compressed well has a
-    twentieth of its size.
+    So many are `always` allowed, by default UNPACKED, which files of our own do not need. The environment
+    variable GRAYLEARN_MAX_UNPACKED sets another limit. Text that is compressed well has a twentieth of its
+    size.
     """
     told = os.environ.get("GRAYLEARN_MAX_UNPACKED", "")
-    return int(told) if told.isdecimal() else max(UNPACKED, RATIO * path.stat().st_size)
+    least = UNPACKED if always is None else always
+    return int(told) if told.isdecimal() else max(least, RATIO * path.stat().st_size)
 
 
 def too_large(limit: int) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.npz import read_arrays
+from graylearn.data.npz import OWN, read_arrays
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
@@ -87,7 +87,7 @@ def read_audit(folder: Path) -> dict[str, Any]:
     """The fields of a saved audit, of any version; nothing in the folder is ever executed."""
     try:
         meta = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-        arrays = read_arrays(folder / "arrays.npz")
+        arrays = read_arrays(folder / "arrays.npz", always=OWN)
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{folder} does not hold a saved audit ({error}): save it again") from error
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:

@@ -32,6 +32,10 @@ def apply(
         Literal["keep", "drop", "suggested"],
         typer.Option("--suspects", help="What becomes of suspects without a decision."),
     ] = "keep",
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Where the audited data lie now, if moved.", show_default=False),
+    ] = None,
     link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
     as_json: flags.AsJson = False,
@@ -51,7 +55,9 @@ def apply(
 
     if decisions is None and suspects == "keep":
         raise SettingsError("there is nothing to apply: give decisions.csv, or --suspects drop or suggested")
-    summary = apply_decisions(run, decisions, out, suspects=suspects, link=link, overwrite=overwrite)
+    summary = apply_decisions(
+        run, decisions, out, suspects=suspects, link=link, overwrite=overwrite, data=data
+    )
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:

@@ -1,4 +1,7 @@
-"""The decisions a person downloads from the page: a CSV of id, decision, label, read back exactly.
+"""The decisions a person downloads from the page: a CSV of id, decision, label, given and run.
+
+`given` is the label that the sample had and `run` the fingerprint of the report; a file made by hand may do
+without them, and is then not checked against the run it is applied to.
 
 A field that a spreadsheet would take for a formula is written with one apostrophe before it:
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -22,6 +25,8 @@ from graylearn.errors import DataError
 Verdict = Literal["keep", "drop", "relabel"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 COLUMNS = ("id", "decision", "label")
+CHECKED = ("given", "run")
+"""Columns that tell whether decisions are of the run they are applied to; a file need not have them."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,10 @@ class Decision:
     """"keep" it as it is, "drop" it, or "relabel" it."""
     label: str | None = None
     """The new label, as text, where it is relabelled."""
+    given: str | None = field(default=None, compare=False)
+    """The label that the sample had, as text; None where the file does not say."""
+    run: str | None = field(default=None, compare=False)
+    """The fingerprint of the report; None where the file does not say."""
 
 
 def read_decisions(path: str | Path) -> list[Decision]:
@@ -69,6 +78,12 @@ def read_decisions(path: str | Path) -> list[Decision]:
         if not fields[1].strip() and not fields[2].strip():
             continue
         decision = _decision(fields, path, number)
+        told = {
+            name: unguarded(row[header.index(name)])
+            for name in CHECKED
+            if name in header and header.index(name) < len(row)
+        }
+        decision = replace(decision, given=told.get("given"), run=told.get("run") or None)
         if decision.id in seen:
             raise DataError(
                 f"{path}, row {number} decides on {decision.id!r} a second time: keep one of them"

@@ -57,7 +57,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     main = {
         "title": str(data.title),
         "created": str(data.created),
-        "run": _fingerprint(data),
+        "run": fingerprint_of(data),
         "facts": [[str(name), fact_text(value)] for name, value in data.facts.items()],
         "notes": [str(note) for note in data.notes],
         "command": str(data.command),
@@ -133,7 +133,7 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(values * SCALE).astype(np.int64)
 
 
-def _fingerprint(data: ReportData) -> str:
+def fingerprint_of(data: ReportData) -> str:
     """What decisions are kept under: another run or another dataset has another, and it tells no paths."""
     digest = hashlib.sha256(repr((data.run, data.classes)).encode("utf-8", "backslashreplace"))
     for name in ("id", "label"):

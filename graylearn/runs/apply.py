@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow.parquet as pq
 
 from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
-from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 from graylearn.report import Decision, read_decisions
 from graylearn.runs.folder import RunFolder, same_file
 
@@ -43,11 +43,13 @@ def apply_decisions(
     suspects: Suspects = "keep",
     link: bool = False,
     overwrite: bool = False,
+    data: str | Path | None = None,
 ) -> dict[str, Any]:
     """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
 
     `decisions` is the CSV that the report downloads; None decides nothing, so that `suspects` rules alone.
-    `link` makes hard links instead of copied images.
+    `link` makes hard links instead of copied images. `data` is where the audited data lie now, if they were
+    moved.
     """
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
@@ -55,15 +57,16 @@ def apply_decisions(
     source = Origin.from_json(saved["source"])
     recorded = read_recorded(folder)
     found = [] if decisions is None else by_name(recorded, read_decisions(decisions))
+    _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects)
-    data = Path(source.path)
-    _check_target(target, data, source, overwrite)
-    _check_unchanged(data, source, recorded, saved["fingerprint"])
+    where = Path(source.path if data is None else data)
+    _check_target(target, where, source, overwrite)
+    _check_unchanged(where, source, recorded, saved["fingerprint"])
     if link and target.suffix.lower() == ".csv":
         raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
     form = FORMATS[source.form]
-    form.rewrite(data, target, source, replace(change, link=link).with_rows(source.left_out))
+    form.rewrite(where, target, source, replace(change, link=link).with_rows(source.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),
@@ -119,6 +122,22 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
             raise DataError(f"the decisions decide on {meant[0]!r} a second time: keep one of them")
         found[meant[0]] = replace(decision, id=meant[0])
     return list(found.values())
+
+
+def _check_same_run(decisions: list[Decision], recorded: Recorded, fingerprint: str | None) -> None:
+    """Refuse decisions that were made about other samples, which may have the same names: lines do."""
+    labels = dict(zip(recorded.ids, recorded.labels, strict=True))
+    for decision in decisions:
+        if fingerprint is not None and decision.run is not None and decision.run.strip() != fingerprint:
+            raise DataError(
+                "the decisions were made in the report of another run; if you mean them, "
+                "delete their column 'run'"
+            )
+        if decision.given is not None and decision.given != labels[decision.id]:
+            raise DataError(
+                f"the decisions say that {decision.id!r} is labelled {decision.given!r}, but here it is "
+                f"{labels[decision.id]!r}: are they of another run?"
+            )
 
 
 def _bare(name: str) -> str:
@@ -189,7 +208,9 @@ def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> 
 def _check_unchanged(data: Path, source: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
     """Refuse data that are no longer those that were audited."""
     if not data.exists():
-        raise DataError(f"{data}, which was audited, does not exist any more")
+        raise DataError(
+            f"{data}, which was audited, does not exist any more;", Hint("data", None, "if it was moved")
+        )
     advice = "audit it anew, or bring the old state back"
     if recorded.hashes is not None:
         gone = next((name for name in recorded.ids if not (data / name).exists()), None)

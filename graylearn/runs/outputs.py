@@ -24,6 +24,7 @@ from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.report import ReportData, write_report
+from graylearn.report.payload import fingerprint_of
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
 from graylearn.runs.prepare import Prepared
@@ -194,8 +195,11 @@ def make_report(
     summary: dict[str, Any],
     environment: dict[str, Any],
     data_notes: Sequence[str] = (),
-) -> None:
-    """The page a person opens; `data_notes` is what reading and encoding the data told."""
+) -> str:
+    """The page a person opens; `data_notes` is what reading and encoding the data told.
+
+    Gives its fingerprint, which decisions made in it carry.
+    """
     audit, settings = fitted.audit, prepared.settings
     table = audit.table.assign(
         id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
@@ -249,6 +253,7 @@ def make_report(
         training_log=fitted.logs.get("first"),
     )
     write_report(folder.report, shown)
+    return fingerprint_of(shown)
 
 
 def threshold_of(audit: Audit) -> float | None:

@@ -53,7 +53,9 @@ def run(
             fitted.classifier.save(folder.model)
         summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began)
         with progress.working("writing the report"):
-            outputs.make_report(folder, prepared, fitted, summary, environment, progress.notes)
+            summary["fingerprint"] = outputs.make_report(
+                folder, prepared, fitted, summary, environment, progress.notes
+            )
         folder.finish(summary)
     return summary
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graylearn.data.npz import read_arrays
+from graylearn.data.npz import OWN, read_arrays
 from graylearn.errors import CheckpointError, DataError
 
 DEFAULT_BUDGET = 1 << 30
@@ -236,7 +236,7 @@ class History:
     def load(cls, path: str | Path) -> History:
         """Read what `save` wrote, onto the CPU."""
         try:
-            arrays = read_arrays(Path(path))
+            arrays = read_arrays(Path(path), always=OWN)
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{path} is not a saved history ({error})") from error
         missing = set(_SAVED) - set(arrays)

@@ -240,6 +240,27 @@ def test_decisions_are_loaded_from_a_file(open_report, small, tmp_path):
     expect(page.locator("#progress")).to_have_text("0 of 60 suspects decided")
 
 
+def test_decisions_of_another_run_are_not_loaded(open_report, small, tmp_path):
+    page = open_report(small)
+    press(page, "n", "k", "d")
+    mine = download(page, tmp_path)
+    text = mine.read_text(encoding="utf-8-sig")
+    assert text.startswith("id,decision,label,given,run")
+    other = ReportData(title="Pets", table=small.table, classes=CLASSES, run="another")
+    page = open_report(other, "other.html")
+    page.set_input_files("#load", mine)
+    expect(page.locator("#message")).to_have_text(re.compile("^These are decisions of another run"))
+    assert set(verdicts(page)) == {""}
+    label = text.splitlines()[1].split(",")[3]
+    named = "\n".join(line.rpartition(",")[0] for line in text.splitlines())  # without the column run
+    path = tmp_path / "changed.csv"
+    path.write_text(named.replace(f",{label}", ",unicorn", 1))
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text(
+        "1 decision loaded. Left out: 1 sample labelled otherwise here."
+    )
+
+
 def test_a_spreadsheet_may_name_the_separator_and_leave_samples_undecided(open_report, small, tmp_path):
     page = open_report(small)
     path = tmp_path / "mine.csv"

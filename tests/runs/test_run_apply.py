@@ -357,3 +357,39 @@ def test_a_folder_of_parquet_files_becomes_one_file(tmp_path, finished):
     (data / "1.parquet").unlink()
     with pytest.raises(DataError, match="has changed since it was audited"):
         apply_decisions(run, None, tmp_path / "d.parquet", suspects="drop")
+
+
+def test_decisions_of_another_run_are_refused(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    run = finished(data)
+    (run / "summary.json").write_text('{"fingerprint": "one"}')
+    decisions = tmp_path / "decisions.csv"
+
+    def apply(rows, header="id,decision,label,given,run"):
+        decisions.write_text(f"{header}\n{rows}\n")
+        return apply_decisions(run, decisions, tmp_path / "c.csv", overwrite=True)
+
+    assert apply("3,drop,,y,one")["dropped"] == 1
+    assert apply("3,drop,,y,")["dropped"] == 1
+    assert apply("3,drop,", "id,decision,label")["dropped"] == 1  # made by hand
+    with pytest.raises(DataError, match="made in the report of another run"):
+        apply("3,drop,,y,another")
+    with pytest.raises(DataError, match="'3' is labelled 'x', but here it is 'y'"):
+        apply("3,drop,,x,one")
+
+
+def test_data_that_was_moved_is_found_where_it_is_said_to_be(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    run = finished(data)
+    (tmp_path / "moved").mkdir()
+    moved = data.rename(tmp_path / "moved" / "b.csv")
+    decisions = decide(tmp_path, "3,drop,")
+    with pytest.raises(DataError, match="does not exist any more; pass data= if it was moved"):
+        apply_decisions(run, decisions, tmp_path / "c.csv")
+    apply_decisions(run, decisions, tmp_path / "c.csv", data=moved)
+    assert (tmp_path / "c.csv").read_text() == "a,label\n1,x\n3,x\n4,y\n"
+    moved.write_text("a,label\n1,x\n2,y\n3,x\n5,y\n")
+    with pytest.raises(DataError, match="has changed since"):
+        apply_decisions(run, decisions, tmp_path / "d.csv", data=moved)

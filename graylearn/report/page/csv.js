@@ -12,6 +12,8 @@ function csvField(text) {
   return /[",;\t\r\n']|^\s|\s$/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
+const unguarded = (field) => (GUARDED.test(field) ? field.slice(1) : field);
+
 /** The decisions as CSV text, in the order of the dataset. */
 function decisionsCsv() {
   const rows = [];
@@ -19,9 +21,10 @@ function decisionsCsv() {
   rows.sort((a, b) => samples.place[a] - samples.place[b]);
   const lines = rows.map((row) => {
     const label = decided.verdict[row] === RELABEL ? report.classes[decided.label[row]] : "";
-    return [idText(row), VERDICTS[decided.verdict[row]], label].map(csvField).join(",");
+    const given = report.classes[samples.label[row]];
+    return [idText(row), VERDICTS[decided.verdict[row]], label, given, report.run].map(csvField).join(",");
   });
-  return ["id,decision,label", ...lines, ""].join("\r\n");
+  return ["id,decision,label,given,run", ...lines, ""].join("\r\n");
 }
 
 /** The text as UTF-8; half a surrogate pair (a file name of other bytes) as its own three bytes. */
@@ -84,19 +87,25 @@ function loadCsv(text) {
   if (where.some((place) => place < 0)) {
     return { taken: [], message: "Not a file of decisions: its first line must name id, decision and label." };
   }
+  const [given, run] = ["given", "run"].map((name) => header.indexOf(name));
+  if (run >= 0 && rows.slice(1).some((fields) => (fields[run] || report.run) !== report.run)) {
+    return { taken: [], message: "These are decisions of another run. If you mean them, delete their column run." };
+  }
   const rowOfId = new Map();
   for (let row = 0; row < count; row++) rowOfId.set(asDecoded(idText(row)), row);
   const placeOfClass = new Map(report.classes.map((name, place) => [asDecoded(name), place]));
   const chosen = new Map();
-  const left = { id: 0, decision: 0, label: 0 };
+  const left = { id: 0, given: 0, decision: 0, label: 0 };
   for (const fields of rows.slice(1)) {
     const [id, word, label] = where
       .map((place) => fields[place] ?? "")
-      .map((field) => (GUARDED.test(field) ? field.slice(1) : field));
+      .map(unguarded);
     if (word.trim() === "" && label.trim() === "") continue; // undecided
     const row = rowOfId.get(id);
     const verdict = VERDICTS.indexOf(word.trim().toLowerCase());
+    const had = unguarded(fields[given] ?? "");
     if (row === undefined) left.id += 1;
+    else if (had && had !== asDecoded(report.classes[samples.label[row]])) left.given += 1;
     else if (verdict < 1) left.decision += 1;
     else if (verdict === RELABEL && !placeOfClass.has(label)) left.label += 1;
     else chosen.set(row, [verdict, verdict === RELABEL ? placeOfClass.get(label) : -1]);
@@ -104,6 +113,7 @@ function loadCsv(text) {
   const taken = decide(chosen.keys(), (row) => chosen.get(row));
   const problems = [];
   if (left.id) problems.push(`${plural(left.id, "id")} not in this report`);
+  if (left.given) problems.push(`${plural(left.given, "sample")} labelled otherwise here`);
   if (left.decision) problems.push(`${plural(left.decision, "unknown decision")}`);
   if (left.label) problems.push(`${plural(left.label, "unknown label")}`);
   const rest = problems.length ? ` Left out: ${problems.join(", ")}.` : "";

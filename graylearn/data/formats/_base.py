@@ -56,8 +56,8 @@ class Origin:
     """Rows of a table that are no samples: their labels are missing, or their images cannot be read."""
     separator: str | None = None
     """What parts the cells of delimited text."""
-    decimal: str = "."
-    """The decimal mark of delimited text."""
+    decimal: str | None = None
+    """The decimal mark of delimited text; runs of version 0.1.0 did not keep it."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""

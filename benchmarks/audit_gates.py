@@ -94,7 +94,7 @@ def readings(given: Clean, mode: str) -> dict[str, float]:
         network = history_probabilities(train_for_history(x, y, k))
     else:
         network = held_out_probabilities(x, y, k)
-    evidence = gather(network, y, tuple(range(k)), x, "history" if mode == "history" else "held-out")
+    evidence = gather(network, y, tuple(range(k)), x, "history" if mode == "history" else "held-out", "none")
     columns = np.stack(list(evidence.no_class.values()), axis=1)
     likely = mixture.fit_noise(evidence.probabilities, y, columns).log_likelihood
     simple = max(likely["none"], likely["constant"])

@@ -21,6 +21,7 @@ from graylearn.errors import SettingsError
 
 Precision = Literal["auto", "fp32", "bf16"]
 Mode = Literal["auto", "held-out", "history"]
+OverlapSetting = Literal["auto", "none", "possible"]
 
 LEAST = {
     "epochs": 1,
@@ -55,6 +56,10 @@ class Learning:
     mode: Mode = "auto"
     """How to audit: by networks that did not see a sample (held-out), or by the history of the one fit; auto
     is held-out, but for pixels history."""
+    overlap: OverlapSetting = "auto"
+    """Whether a sample may lie between two classes, as measured quantities do (possible), or each has one
+    true class that a person could tell (none): then labels that look like another class are held against
+    their samples more readily. auto is none for texts and 32 columns of numbers or more."""
     refine: bool = True
     """Fit again on what the audit believes of each sample."""
     seed: int = 0
@@ -74,6 +79,9 @@ def check(values: Mapping[str, Any]) -> None:
     rate = values.get("learning_rate")
     if rate is not None and not (isinstance(rate, Real) and 0 < float(rate) < math.inf):
         raise SettingsError.wrong("learning_rate", rate, "a positive number")
+    overlap = values.get("overlap", "auto")
+    if overlap not in ("auto", "none", "possible"):
+        raise SettingsError.wrong("overlap", overlap, "none, possible or auto")
     precision = values.get("precision", "auto")
     if precision not in ("auto", "fp32", "bf16"):
         raise SettingsError.wrong("precision", precision, "auto, fp32 or bf16")

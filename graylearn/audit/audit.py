@@ -12,9 +12,11 @@ from graylearn.audit.heldout import epochs_by_size, held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features, as_ids, as_labels
+from graylearn.audit.overlap import overlap_of
 from graylearn.audit.result import Audit
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
+from graylearn.options import OverlapSetting
 from graylearn.training import devices
 from graylearn.training.history import History
 
@@ -32,6 +34,7 @@ def audit(
     mode: Literal["held-out", "history"] = "held-out",
     ids: Any = None,
     classes: Any = None,
+    overlap: OverlapSetting = "auto",
     folds: int = 2,
     repeats: int | None = None,
     epochs: int | None = None,
@@ -46,12 +49,16 @@ def audit(
         run is audited as it is, see `audit_history`. y: labels, any kind.
     mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
         one stack); "history" reads the confidences of a single short Gray Learning run.
+    overlap: "none" where each sample has one true class that a person could tell (photos, texts, sounds),
+        "possible" where classes may overlap (measured quantities): there a label that looks wrong may be
+        right, and labels that are mistaken for one another are not flagged. "auto": none for images, texts
+        and arrays of 32 columns or more, possible for tables.
     repeats: 3 unless told, 1 beyond 67 million class probabilities (30,000 samples of 2,200 classes).
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
     device: where networks are trained and neighbours and kernels are compared.
     """
     if isinstance(X, History):
-        return audit_history(X, y, ids=ids, classes=classes)
+        return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
     if folds < 2 or (repeats is not None and repeats < 1) or (epochs is not None and epochs < 1):
@@ -93,4 +100,5 @@ def audit(
     else:
         history = train_for_history(features, label, num_classes, epochs=epochs, seed=seed, device=where)
         network = history_probabilities(history)
-    return Audit.from_evidence(gather(network, label, names, features, mode, where), row_ids)
+    evidence = gather(network, label, names, features, mode, overlap_of(overlap, X), where)
+    return Audit.from_evidence(evidence, row_ids)

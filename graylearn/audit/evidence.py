@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from graylearn.audit.finding import Finding, threshold_of, together
+from graylearn.audit.overlap import Overlap
 from graylearn.audit.pooling import pool
 from graylearn.data.samples import Label
 
@@ -46,6 +47,8 @@ class Evidence:
     """(N, D) scaled features; None where only probabilities are known."""
     mode: Mode
     """Where the network's probabilities came from; in "history" it had seen the labels."""
+    overlap: Overlap
+    """Whether a sample may lie between two classes; "none": each has one true class."""
     findings: Mapping[str, Finding] = field(default_factory=dict)
     """What the detectors before this one found, by name."""
 
@@ -78,10 +81,23 @@ class Evidence:
         return len(self) >= MIN_SAMPLES and len(np.unique(self.label[self.checked])) >= 2
 
     @cached_property
+    def views_differ(self) -> float:
+        """Share of checked samples on which network and neighbours differ: about the model's own error."""
+        if "neighbours" not in self.opinions or not self.checked.any():
+            return 0.0
+        network, votes = (self.opinions[name].argmax(axis=1) for name in ("network", "neighbours"))
+        return float((network != votes)[self.checked].mean())
+
+    @cached_property
     def unsuspected(self) -> Ints:
         """Index of the samples that are checked and that no detector so far has made a suspect."""
         posterior = together(self.findings.values(), len(self)).posterior
         return np.flatnonzero(self.checked & (posterior <= threshold_of(posterior)))
+
+    @property
+    def form(self) -> str:
+        """The model that the first detector that has several chose, "none" before it was asked."""
+        return next((each.form for each in self.findings.values() if each.form), "none")
 
     def found(self, *names: str) -> bool:
         """Whether any of these detectors, all without names, found something so far."""
@@ -99,6 +115,7 @@ def gather(
     classes: tuple[Label, ...],
     features: NDArray[np.float32] | None,
     mode: Mode,
+    overlap: Overlap,
     device: torch.device | str = "cpu",
 ) -> Evidence:
     """Evidence from a network's class probabilities (N, K) and, where given, scaled features (N, D)."""
@@ -112,4 +129,5 @@ def gather(
         no_class=pooled.no_class,
         features=features,
         mode=mode,
+        overlap=overlap,
     )

@@ -13,6 +13,8 @@ Ints = NDArray[np.int64]
 
 LOWEST_FLAG, HIGHEST_FLAG = 0.25, 0.5
 """Between these the threshold on the posterior is chosen by the posterior itself; see `threshold_of`."""
+SURE_POSTERIOR = 0.9
+"""Posterior above which a suspect is sure, where its detector does not say so itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +27,16 @@ class Finding:
     """(N,) the same chance before looking at the label."""
     ood_prior: Floats
     """(N,) the part of `prior` that is due to the sample belonging to no class."""
+    wrong: Floats
+    """(N,) the part of `posterior` by which the sample is of another class than its label says."""
     suggested: Ints | None = None
     """(N,) class that explains the sample, -1 where there is none to offer; None: the most probable."""
+    sure: NDArray[np.bool_] | None = None
+    """(N,) where the label surely is not the sample's; None: where the posterior is above SURE_POSTERIOR."""
+    low: Floats | None = None
+    """(N,) `posterior` read cautiously, for the lower end of shares; None: the same."""
+    high: Floats | None = None
+    """(N,) `posterior` read boldly, for the upper end of shares; None: the same."""
     doubt: Floats | None = None
     """(N,) in [0, 1]: the order of the samples that nothing speaks against; None: no opinion."""
     notes: tuple[str, ...] = ()
@@ -57,7 +67,7 @@ def nothing(
 ) -> Finding:
     """The finding of a detector that holds nothing against any of n samples."""
     zero = np.zeros(n)
-    return Finding(zero, zero, zero, doubt=doubt, hints=hints, details=details or {})
+    return Finding(zero, zero, zero, zero, doubt=doubt, hints=hints, details=details or {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +77,20 @@ class Chances:
     posterior: Floats
     prior: Floats
     ood_prior: Floats
+    wrong: Floats
 
 
 def together(findings: Iterable[Finding], n: int) -> Chances:
     """The findings side by side: a sample belongs if it belongs by each of them."""
-    posterior, prior, ood_prior = np.zeros(n), np.zeros(n), np.zeros(n)
+    posterior, prior, ood_prior, wrong = (np.zeros(n) for _ in range(4))
     for each in findings:
         both = (posterior > 0) & (each.posterior > 0)  # a tiny chance alone stays what it is, to the last bit
         joint = 1.0 - (1.0 - posterior) * (1.0 - each.posterior)
         posterior = np.where(both, joint, np.maximum(posterior, each.posterior))
         prior = np.maximum(prior, each.prior)
         ood_prior = np.maximum(ood_prior, each.ood_prior)
-    return Chances(posterior, prior, ood_prior)
+        wrong = np.maximum(wrong, each.wrong)
+    return Chances(posterior, prior, ood_prior, wrong)
 
 
 def threshold_of(posterior: Floats) -> float:

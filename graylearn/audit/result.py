@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.history import history_probabilities
 from graylearn.audit.inputs import as_features, as_ids, as_labels, as_probabilities
-from graylearn.audit.kinds import KINDS, MISLABELLED, OOD
+from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
+from graylearn.audit.overlap import Overlap, overlap_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
+from graylearn.options import OverlapSetting
 from graylearn.training.history import History
 
 Floats = NDArray[np.float64]
@@ -49,6 +51,8 @@ class Audit:
     """(N,) in [0, 1]: how little the sample belongs where its label puts it."""
     suspected: NDArray[np.bool_]
     """(N,) whether the sample is flagged."""
+    level: Ints
+    """(N,) index in LEVELS: none, review (look at it), sure (right in 95 of 100 cases or more)."""
     kind: Ints
     """(N,) index in KINDS: ok, mislabelled, ood."""
     suggested: Ints
@@ -59,6 +63,8 @@ class Audit:
     """(N,) the same chance before looking at the label."""
     ood_prior: Floats
     """(N,) the part of `prior` that is due to the sample belonging to no class."""
+    wrong: Floats
+    """(N,) the part of `posterior` by which the sample is of another class than its label says."""
     probabilities: Floats
     """(N, K) pooled class probabilities."""
     temperature: float
@@ -66,7 +72,12 @@ class Audit:
     mode: Mode
     """Where the network's probabilities came from."""
     form: str
-    """The model of random labels that the data paid for: "none", "constant" or "full"."""
+    """The model of wrong labels that the data paid for: "none", drawn at random equally often everywhere
+    ("constant") or where no class fits too ("full"), or mistaken for one another ("transition")."""
+    overlap: Overlap = "possible"
+    """What was held of the classes: each sample has one true class ("none"), or may lie between two."""
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The 90 % range of each share in `contamination`."""
     found_by: tuple[str, ...] = ()
     """Names of the detectors that found something, of those in `DETECTORS`."""
     notes: tuple[str, ...] = ()
@@ -79,7 +90,7 @@ class Audit:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a sample: id, label, confidence, score, suspected, kind, suggested (None for ood)."""
+        """A row a sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood)."""
         names = np.empty(len(self.classes) + 1, dtype=object)
         names[:-1] = self.classes
         names[-1] = None
@@ -90,6 +101,7 @@ class Audit:
                 "confidence": self.confidence,
                 "score": self.score,
                 "suspected": self.suspected,
+                "level": pd.Series(np.array(LEVELS, dtype=object)[self.level], dtype=object),
                 "kind": pd.Series(np.array(KINDS, dtype=object)[self.kind], dtype=object),
                 "suggested": pd.Series(names[self.suggested], dtype=object),
             }
@@ -106,11 +118,7 @@ class Audit:
         """Estimated shares: "ood", "mislabelled" and their sum "total"; not the shares flagged."""
         if not len(self):
             return {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
-        ood = self.ood_posterior
-        # A label drawn at random may be right by chance: such a sample is not mislabelled.
-        is_wrong = 1.0 - self.probabilities[np.arange(len(self)), self.label]
-        wrong = (self.posterior - ood) * is_wrong
-        shares = {"ood": float(ood.mean()), "mislabelled": float(wrong.mean())}
+        shares = {"ood": float(self.ood_posterior.mean()), "mislabelled": float(self.wrong.mean())}
         return {**shares, "total": sum(shares.values())}
 
     @property
@@ -158,8 +166,9 @@ class Audit:
         lines = [
             f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
-            f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled",
-            f"estimated contamination: {share['total']:.1%} "
+            f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
+            f"{int((self.level == SURE).sum())} sure, the others for review",
+            f"estimated contamination: {self._told_share('total')} "
             f"(ood {share['ood']:.1%}, mislabelled {share['mislabelled']:.1%})",
             *self.notes,
         ]
@@ -167,6 +176,13 @@ class Audit:
             verdict = "ood" if row.kind == "ood" else f"mislabelled, looks like {row.suggested!r}"
             lines.append(f"  {as_unicode(row.id)}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
         return "\n".join(lines)
+
+    def _told_share(self, name: str) -> str:
+        """A share with its range; "at least" where confusion of classes cannot be told from their overlap."""
+        least = "at least " if self.overlap == "possible" else ""
+        low, high = self.ranges.get(name, (0.0, 0.0))
+        told = f"{least}{self.contamination[name]:.1%}"
+        return f"{told}, 90 % range {low:.1%} to {high:.1%}" if high > 0 else told
 
     def save(self, path: str | Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
         """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle.
@@ -190,17 +206,26 @@ class Audit:
             confidence=evidence.confidence,
             probabilities=evidence.probabilities,
             mode=evidence.mode,
+            overlap=evidence.overlap,
             **vars(judge(evidence)),
         )
 
     @classmethod
     def from_predictions(
-        cls, pred_probs: Any, labels: Any, features: Any = None, ids: Any = None, *, classes: Any = None
+        cls,
+        pred_probs: Any,
+        labels: Any,
+        features: Any = None,
+        ids: Any = None,
+        *,
+        classes: Any = None,
+        overlap: OverlapSetting = "auto",
     ) -> Audit:
         """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
 
         Column k is class k of `classes`; without `classes`, labels are the whole numbers 0..K-1. Features
-        (N, D), where given, add what neighbours and a kernel regression say.
+        (N, D), where given, add what neighbours and a kernel regression say. overlap: as in `audit`; without
+        features "auto" is "possible", and labels that are mistaken for one another are only told of.
         """
         shape = np.shape(pred_probs)
         names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
@@ -211,12 +236,19 @@ class Audit:
                 f"pred_probs has {network.shape[1]} columns for {len(known)} classes: give one each"
             )
         used = None if features is None else as_features(features, len(label))
-        evidence = gather(network, label, known, used, "predictions")
+        evidence = gather(network, label, known, used, "predictions", overlap_of(overlap, features))
         return cls.from_evidence(evidence, as_ids(ids, features, len(label)))
 
     @classmethod
     def from_history(
-        cls, history: History, y: Any = None, features: Any = None, ids: Any = None, *, classes: Any = None
+        cls,
+        history: History,
+        y: Any = None,
+        features: Any = None,
+        ids: Any = None,
+        *,
+        classes: Any = None,
+        overlap: OverlapSetting = "auto",
     ) -> Audit:
         """Audit from the confidences that one training run gathered; no further training.
 
@@ -235,5 +267,7 @@ class Audit:
                 "pass the same labels in the same order"
             )
         used = None if features is None else as_features(features, len(label))
-        evidence = gather(history_probabilities(history), label, names, used, "history")
+        evidence = gather(
+            history_probabilities(history), label, names, used, "history", overlap_of(overlap, features)
+        )
         return cls.from_evidence(evidence, as_ids(history.ids if ids is None else ids, None, len(label)))

@@ -21,8 +21,8 @@ Arrays = dict[str, NDArray[Any]]
 _FORMAT = "graylearn-audit"
 _VERSION = 2
 _ARRAYS = (
-    "label", "confidence", "score", "suspected", "kind", "suggested", "posterior", "prior", "ood_prior",
-    "probabilities",
+    "label", "confidence", "score", "suspected", "level", "kind", "suggested", "posterior", "prior",
+    "ood_prior", "wrong", "probabilities",
 )  # fmt: skip
 """Arrays of an audit, under the names of its fields; `ids` come beside them."""
 _FIRST_NAMES = {"pi": "prior", "o": "ood_prior", "P": "probabilities"}
@@ -65,6 +65,8 @@ def write_audit(
         "mode": fields["mode"],
         "form": fields["form"],
         "found_by": list(fields["found_by"]),
+        "overlap": fields["overlap"],
+        "ranges": {name: list(ends) for name, ends in fields["ranges"].items()},
         "temperature": fields["temperature"],
         "contamination": contamination,
         "notes": list(fields["notes"]),
@@ -97,7 +99,7 @@ def read_audit(folder: Path) -> dict[str, Any]:
             f"{folder} was saved in version {meta.get('version')!r} of the format, this reads 1 to {_VERSION}"
         )
     if meta["version"] == 1:
-        arrays = {_FIRST_NAMES.get(name, name): value for name, value in arrays.items()}
+        arrays = _second_arrays({_FIRST_NAMES.get(name, name): value for name, value in arrays.items()})
     missing = {*_ARRAYS, "ids"} - set(arrays)
     if missing:
         raise CheckpointError(f"{folder / 'arrays.npz'} lacks {', '.join(sorted(missing))}: save it again")
@@ -114,6 +116,8 @@ def read_audit(folder: Path) -> dict[str, Any]:
             "mode": meta["mode"],
             "form": str(meta["form"]),
             "found_by": tuple(meta["found_by"]),
+            "overlap": str(meta["overlap"]),
+            "ranges": {name: (float(low), float(high)) for name, (low, high) in meta["ranges"].items()},
             "notes": tuple(meta["notes"]),
             "details": dict(meta["details"]),
             **{name: arrays[name] for name in _ARRAYS},
@@ -128,7 +132,20 @@ def _second_version(meta: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
     found_by = [] if form == "none" else ["random_labels"]
     if apart:
         found_by.append("foreign_clusters" if arrays["ood_prior"].any() else "class_confusion")
-    return {**meta, "form": form, "found_by": found_by}
+    return {**meta, "form": form, "found_by": found_by, "overlap": "possible", "ranges": {}}
+
+
+def _second_arrays(arrays: Arrays) -> Arrays:
+    """What version 1 did not keep: who is sure, which nobody was, and the chance of another class."""
+    try:
+        rows = np.arange(len(arrays["label"]))
+        ood = np.divide(
+            arrays["ood_prior"], arrays["prior"], out=np.zeros(len(rows)), where=arrays["prior"] > 0
+        )
+        wrong = arrays["posterior"] * (1.0 - ood) * (1.0 - arrays["probabilities"][rows, arrays["label"]])
+        return {**arrays, "level": arrays["suspected"].astype(np.int64), "wrong": wrong}
+    except (KeyError, IndexError, ValueError):
+        return arrays  # what lacks or does not fit is told by the checks that follow
 
 
 def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
@@ -136,6 +153,11 @@ def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
         expected = (n, num_classes) if name == "probabilities" else (n,)
         if value.shape != expected:
             raise DataError(f"{name} has shape {value.shape}, expected {expected}")
-    for name, low, high in (("label", 0, num_classes), ("kind", 0, 3), ("suggested", -1, num_classes)):
+    for name, low, high in (
+        ("label", 0, num_classes),
+        ("kind", 0, 3),
+        ("level", 0, 3),
+        ("suggested", -1, num_classes),
+    ):
         if n and (arrays[name].min() < low or arrays[name].max() >= high):
             raise DataError(f"{name} reaches outside {low}..{high - 1}")

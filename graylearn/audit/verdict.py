@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.evidence import MIN_CLASS, MIN_SAMPLES, Evidence
-from graylearn.audit.finding import Chances, Finding, threshold_of, together
-from graylearn.audit.kinds import MISLABELLED, OK, OOD
+from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
+from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
+from graylearn.audit.shares import ranges_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,11 +26,14 @@ class Verdict:
 
     score: Floats
     suspected: NDArray[np.bool_]
+    level: Ints
     kind: Ints
     suggested: Ints
     posterior: Floats
     prior: Floats
     ood_prior: Floats
+    wrong: Floats
+    ranges: dict[str, tuple[float, float]]
     temperature: float
     form: str
     found_by: tuple[str, ...]
@@ -62,13 +66,16 @@ def judge(evidence: Evidence) -> Verdict:
     return Verdict(
         score=np.clip(_score(evidence, findings, chances), 0.0, 1.0),
         suspected=suspected,
+        level=np.where(suspected, np.where(_sure(findings, len(evidence)), SURE, REVIEW), 0),
         kind=kind,
         suggested=np.where(kind == OK, evidence.label, np.where(kind == OOD, -1, suggested)),
         posterior=chances.posterior,
         prior=chances.prior,
         ood_prior=chances.ood_prior,
+        wrong=chances.wrong,
+        ranges=ranges_of(findings, chances),
         temperature=next((each.temperature for each in findings if each.temperature), 1.0),
-        form=next((each.form for each in findings if each.form), "none"),
+        form=evidence.form,
         found_by=tuple(name for name, each in evidence.findings.items() if each.found),
         notes=tuple(notes),
         details=details,
@@ -84,6 +91,14 @@ def _suggested(evidence: Evidence, findings: list[Finding]) -> Ints:
             suggested = np.where(taken, each.suggested, suggested)
             surest = np.where(taken, each.posterior, surest)
     return suggested
+
+
+def _sure(findings: list[Finding], n: int) -> NDArray[np.bool_]:
+    """(N,) whether any detector is sure of what it holds against the sample."""
+    sure = np.zeros(n, dtype=bool)
+    for each in findings:
+        sure |= each.posterior > SURE_POSTERIOR if each.sure is None else each.sure
+    return sure
 
 
 def _score(evidence: Evidence, findings: list[Finding], chances: Chances) -> Floats:

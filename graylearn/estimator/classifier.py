@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from graylearn.audit.overlap import overlap_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError
@@ -43,6 +44,7 @@ from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.state import ClassifierState
 from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import Method
+from graylearn.options import OverlapSetting
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
 
@@ -68,6 +70,10 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
     audit : "held-out" judges the training set by small networks that did not see the samples, "history" by
         the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about as
         much as the fit, and history for images.
+    overlap : "none" where each sample has one true class that a person could tell, "possible" where classes
+        may overlap; with none, labels that look like another class are held against their samples more
+        readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and for
+        images that are trained on as they are.
     refine : fit a second time, a committee of networks for rows, on what the audit believes of each sample;
         where it found nothing, or with two or three classes, on the labels as they are.
     members : networks of the committee, which answer as one. Networks of your own, images, and fits with a
@@ -107,6 +113,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         augment: Augment | bool | None = None,
         class_weight: Any = None,
         audit: Literal["auto", "history", "held-out"] | None = "auto",
+        overlap: OverlapSetting = "auto",
         refine: bool = False,
         members: int = 5,
         patience: int = 10,
@@ -126,6 +133,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         self.augment = augment
         self.class_weight = class_weight
         self.audit = audit
+        self.overlap = overlap
         self.refine = refine
         self.members = members
         self.patience = patience
@@ -188,6 +196,8 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
             self.method_,
             self._settings(len(samples.y), self._seed()),
             audit=audit,
+            # what a network gathers on images it has seen says too little to hold labels against them unasked
+            overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,
             refine=bool(self.refine),
             members=int(self.members),
             validation=checked,

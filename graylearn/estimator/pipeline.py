@@ -32,6 +32,7 @@ from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_target
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.nets import MLP
+from graylearn.options import OverlapSetting
 from graylearn.training import History, Result, Settings, train, train_stack
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
@@ -110,6 +111,8 @@ class Pipeline:
     """How each network is trained; its seed is that of all stages."""
     audit: Literal["held-out", "history"] | None = "held-out"
     """How the samples are judged: by networks that did not see them, by the first fit's own history, not."""
+    overlap: OverlapSetting = "auto"
+    """Whether samples may lie between two classes; see `graylearn.audit.audit`."""
     refine: bool = False
     """Whether to fit a second time."""
     members: int = 1
@@ -166,7 +169,13 @@ class Pipeline:
         if samples.features is not None:
             device = choose(self.settings.device)
             return audit_samples(
-                samples.features, labels, ids=samples.ids, classes=classes, seed=seed, device=device
+                samples.features,
+                labels,
+                ids=samples.ids,
+                classes=classes,
+                overlap=self.overlap,
+                seed=seed,
+                device=device,
             )
         alone = replace(self, validation=None)
 
@@ -175,7 +184,7 @@ class Pipeline:
             return alone.train(fit)[0]
 
         said = single_probabilities(samples, train_on, seed)
-        found = Audit.from_predictions(said, labels, None, samples.ids, classes=classes)
+        found = Audit.from_predictions(said, labels, None, samples.ids, classes=classes, overlap=self.overlap)
         return replace(found, mode="held-out")
 
     def second_fit(self, audit: Audit, *, goes_on: bool = False) -> PlannedFit | None:
@@ -260,7 +269,9 @@ class Pipeline:
             samples, self.new_network, lambda: copy.deepcopy(method), self.settings, self.settings.seed
         )
         labels, classes = samples.classes[samples.labels], samples.classes.tolist()
-        found = Audit.from_predictions(said, labels, samples.features, samples.ids, classes=classes)
+        found = Audit.from_predictions(
+            said, labels, samples.features, samples.ids, classes=classes, overlap=self.overlap
+        )
         worth = bool(found.posterior.any()) and know_more(
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )

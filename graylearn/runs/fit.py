@@ -162,6 +162,7 @@ def make_classifier(settings: RunSettings, **others: Any) -> GrayClassifier:
         "learning_rate": settings.learning_rate,
         "augment": settings.augment or None,
         "audit": settings.mode,
+        "overlap": settings.overlap,
         "refine": settings.refine and settings.command == "fit",
         "precision": settings.precision,
         "device": settings.device,

@@ -81,7 +81,7 @@ def test_both_faults_are_told_apart(mix):
 def test_table_says_what_the_arrays_say(mix):
     data, found = mix
     table = found.table
-    assert list(table) == ["id", "label", "confidence", "score", "suspected", "kind", "suggested"]
+    assert list(table) == ["id", "label", "confidence", "score", "suspected", "level", "kind", "suggested"]
     assert (table["id"] == data.ids).all()
     assert (table["label"] == np.array(data.classes)[data.y]).all()
     assert table["score"].between(0, 1).all()
@@ -191,7 +191,10 @@ def test_audits_saved_in_the_first_version_of_the_format_are_read(some, tmp_path
     assert (back.prior == 0.3).all()
     assert (back.ood_prior == ood).all()
     np.testing.assert_array_equal(back.probabilities, some.probabilities)
-    pd.testing.assert_frame_equal(back.table, some.table)
+    pd.testing.assert_frame_equal(back.table.drop(columns="level"), some.table.drop(columns="level"))
+    assert set(back.table["level"][some.suspected]) == {"review"}  # nobody was sure then
+    expected_wrong = some.posterior * (1 - ood / 0.3) * (1 - some.confidence)
+    np.testing.assert_allclose(back.wrong, expected_wrong)
 
 
 def test_damaged_or_foreign_folders_are_refused(some, tmp_path):

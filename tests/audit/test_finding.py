@@ -11,12 +11,12 @@ from graylearn.audit.kinds import MISLABELLED, OK
 
 def finding(chance, **fields):
     chance = np.asarray(chance, dtype=float)
-    return Finding(chance, chance, np.zeros(len(chance)), **fields)
+    return Finding(chance, chance, np.zeros(len(chance)), chance, **fields)
 
 
 def evidence(n=40):
     label = np.arange(n) % 4
-    return gather(np.full((n, 4), 0.25), label, ("a", "b", "c", "d"), None, "predictions")
+    return gather(np.full((n, 4), 0.25), label, ("a", "b", "c", "d"), None, "predictions", "possible")
 
 
 def test_a_sample_belongs_if_it_belongs_by_each_finding():

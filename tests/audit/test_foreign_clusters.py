@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from graylearn.audit.detectors.foreign_clusters import (
-    MIN_EVIDENT,
+    MIN_EVIDENT_FAR,
     _two_bells,
     foreign_rank,
     lying_apart,
@@ -99,7 +99,7 @@ def test_two_ways_to_write_a_one_are_not_foreign(seed):
     rows, _ = train_test_split(np.arange(len(y)), train_size=0.45, random_state=seed, stratify=y)
     features = as_features(x[rows], len(rows))
     split = split_labels(unit_rows(features).double().numpy(), y[rows])
-    assert split.evident > MIN_EVIDENT  # there are parts, and they are clusters
+    assert split.evident > MIN_EVIDENT_FAR  # there are parts, and they are clusters
     found = lying_apart(features, y[rows], 10, np.ones(len(rows), dtype=bool))
     assert found.share == 0
 

@@ -93,6 +93,7 @@ def an_audit(label, posterior, o_share, P):
     return Audit(
         ids=np.arange(n), label=np.array(label), classes=tuple(range(P.shape[1])), confidence=zeros,
         score=zeros, suspected=np.array(posterior) > 0.5, kind=np.zeros(n, dtype=int),
+        level=np.zeros(n, dtype=int), wrong=zeros,
         suggested=np.array(label), posterior=np.array(posterior), prior=np.full(n, 0.5),
         ood_prior=0.5 * np.array(o_share), probabilities=P, temperature=1.0, mode="held-out", form="full",
     )  # fmt: skip

@@ -1,9 +1,9 @@
-"""Samples that look like another class: wrong labels that always go the same way, or classes that overlap.
+"""Labels that are mistaken for one another: people call a wolf a husky, and hardly ever a lorry.
 
-Such labels, cats called dogs, are learnt like any other: held-out networks give each cat its chance of being
-called a dog, as they do where cats and dogs overlap, and no label looks drawn at random. Where classes are
-clouds the two can still be told apart: what overlaps lies between two classes, a wrong label lies in its own
-class like any sample from elsewhere.
+Such labels are learnt like any other: held-out networks give each wolf its chance of being called a husky, as
+they do where wolves and huskies overlap, and no label looks drawn at random. Two things tell confusion from
+overlap: where the samples lie (`gaps.py`: inside the other class, with a gap between the two), and the user's
+word that each sample has one true class. The transition model (`transitions.py`) then says which are wrong.
 """
 
 from __future__ import annotations
@@ -11,16 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.audit.centroids import centre_cosine
-from graylearn.audit.detectors.foreign_clusters import (
-    MIN_CLASSES,
-    MIN_SAMPLES,
-    NONE_APART,
-    apart_among,
-    foreign_rank,
-)
+from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
+from graylearn.audit.gaps import gaps, inside_rank, pairs_of
+from graylearn.audit.transitions import Reading, gain_over_even, sharpened, sharpness_for, wrong_share
 from graylearn.data.samples import Label
 
 Floats = NDArray[np.float64]
@@ -31,64 +26,190 @@ CLEARLY_ANOTHER = 0.5
 """How much surer of another class than of its label the views are of a sample that looks like that class."""
 MIN_LOOK = 0.02
 """Share of such samples from which on they are told where none is flagged; clean digits have .003."""
-FOREIGN_RANK = 0.5
-"""Mean rank among the samples with other labels below which samples that look like another class do not look
-like their own. On real clean sets such samples have .57 to .94, for they lie between the two; labels of the
-next class .28 to .60."""
-CLOUDS = 0.85
-"""Share of the others to which centres give their own label; below, classes are not clouds round them, and
-ranks say nothing: clean synthetic sets with .45 to .76 have ranks of .41 to .65. Digits have .89."""
+LOW_RANK = 0.2
+"""Rank of the own label's probability among the members of another class below which a sample lies well
+inside that class."""
+MIN_INSIDE, MIN_INSIDE_ALONE = 6, 8
+"""Samples that lie well inside another class, in pairs with a gap, from which on labels are held confused;
+the second where a rate for each pair does not explain the labels better."""
+MIN_RATE, RATE_OF_DISAGREEMENT = 0.012, 0.07
+"""The rate of confusion that they stand for (ranks are even: they are a fifth of it) is at least the first,
+and at least the second of the samples that look like another class: where classes overlap, nearly all lie
+between."""
+SEPARATED, MEAN_GAP, CLEAR_GAP = 0.6, 0.75, 0.3
+"""Density half-way between two classes, over that at their means, below which they are apart; the mean of it
+over all samples that look like another class; and that mean where classes may overlap."""
+MAX_DIFFER, MAX_DIFFER_STRUCTURED, STRUCTURED = 0.36, 0.45, 0.08
+"""Share of samples on which network and neighbours differ above which the model is too weak to contradict;
+the second where a rate for each pair gains more than the third, in nats a sample."""
+MODEL_ERROR, WEAK_ERROR = 0.85, 0.8
+"""The model's own error as a share of that on which network and neighbours differ; the second comes on top
+where the features are weak, for two views that are often wrong are wrong together."""
+WEAK_FROM, WEAK_TO = 0.15, 0.3
+KEPT_FROM, KEPT_TO = 0.45, 0.7
+"""Features grow weak as views differ by the first two, as far as they differ by the second two of that once
+labels are replaced by beliefs: wrong labels that made them differ are then gone."""
+MIN_GAIN = 12.0
+"""Log-likelihood that a rate for each pair must gain over even noise, held out, to overrule labels drawn at
+random. Uniform flips -114 to -68, OOD -56 to 6, labels of people 30 to 93, pairs and class-dependent noise 60
+to 600."""
+SURE = 0.7
+"""Cautious posterior above which a label is surely wrong."""
+BETA_ALONE = 4.0
+"""Sharpness of probabilities from elsewhere, of which nothing tells the error."""
+LATE_FROM, LATE_TO = 0.1, 0.22
+"""Share of wrong labels from which on the last reading counts, and at which it counts alone."""
+PASSES = 2
+MAX_VALUES = 1 << 26
+"""Class probabilities (60,000 samples of 1,000 classes) beyond which the detector is not asked: it holds
+several times as many in memory."""
+TAKEN = 0.85
+"""Chance of another class above which a sample that seemed to belong to none belongs to that one."""
 
 
 def find(evidence: Evidence) -> Finding:
-    """Flag what looks like another class, where it does not lie between the two; elsewhere tell how many.
-
-    Where labels look drawn at random, that explains what looks like another class. Confused samples lie apart
-    from the others of their label too, so that foreign clusters may have been found among them: overruled.
-    """
+    """Flag labels mistaken for one another where that can be told; elsewhere tell how many there may be."""
+    n = len(evidence)
     hints = _hints(evidence)
-    if evidence.features is None or evidence.num_classes < MIN_CLASSES or evidence.found("random_labels"):
-        return nothing(len(evidence), hints=hints)
-    label, best = evidence.label, evidence.best
-    rest = np.flatnonzero(evidence.checked)
-    p = evidence.probabilities[rest]
-    another = clearly_another(p, label[rest], best[rest])
-    if another.mean() <= MIN_LOOK:
-        return nothing(len(evidence), hints=hints)
-    foreign = evidence.findings["foreign_clusters"]
-    if not (
-        lie_like_others(evidence.features[rest], label[rest], evidence.num_classes, another)
-        # or only they lie apart, and not for being foreign
-        or (foreign.found and apart_among(evidence, rest[~another]).reason == NONE_APART)
-    ):
-        return nothing(len(evidence), hints=hints)
-    wrong = 1.0 - evidence.confidence[rest] / p[np.arange(len(rest)), best[rest]]
-    posterior = np.zeros(len(evidence))
-    posterior[rest] = np.where(another, np.maximum(foreign.posterior[rest], wrong), 0.0)
-    note = (
-        f"{int(another.sum())} samples lie apart from the others of their label and where another "
-        f"class lies ({pairs_of(label[rest][another], best[rest][another], evidence.classes)})"
-    )
+    too_large = evidence.probabilities.size > MAX_VALUES
+    if too_large or (evidence.overlap == "possible" and "neighbours" not in evidence.opinions):
+        return nothing(n, hints=hints)
+    rows = np.flatnonzero(evidence.checked)
+    part = _Part(evidence, rows)
+    why_not = part.why_not(evidence.form, MEAN_GAP if evidence.overlap == "none" else CLEAR_GAP)
+    if why_not:
+        return nothing(n, hints=(*hints, why_not) if hints else (), details=part.details)
+    readings, weights = part.readings()
+
+    def blended(name: str) -> Floats:
+        return np.asarray(sum(w * getattr(each, name) for w, each in zip(weights, readings, strict=True)))
+
+    wrong, low, high = (np.zeros(n) for _ in range(3))
+    sure, suggested = np.zeros(n, dtype=bool), np.full(n, -1)
+    wrong[rows], low[rows], high[rows] = blended("posterior"), blended("cautious"), blended("bold")
+    every = np.min([each.cautious for each in readings], axis=0)
+    sure[rows] = (low[rows] > SURE) & (every > SURE - 0.2)
+    another = blended("true_class")
+    another[np.arange(len(rows)), part.label] = -1.0
+    suggested[rows] = another.argmax(axis=1)
+    posterior, ood = wrong, np.zeros(n)
+    if evidence.form == "full":
+        # Samples of no class stay what they are, unless another class is all but sure of them.
+        random = evidence.findings["random_labels"]
+        is_ood = (random.ood_prior > 0.5 * random.prior) & ~(
+            np.isin(np.arange(n), rows[another.max(axis=1) > TAKEN])
+        )
+        posterior = np.where(is_ood, np.maximum(wrong, random.posterior), wrong)
+        ood = np.where(is_ood, posterior, 0.0)
+        wrong = np.where(is_ood, 0.0, wrong)
+    flagged = np.flatnonzero(wrong > 0.5)
+    pairs = told(evidence.label[flagged], suggested[flagged], evidence.classes)
+    note = f"labels are mistaken for one another ({pairs}): their samples lie inside another class"
     return Finding(
         posterior,
         posterior,
-        np.zeros(len(evidence)),
-        doubt=np.where(posterior > 0, 0.0, 1.0 - evidence.confidence),
-        notes=(note,),
-        overrules=("foreign_clusters",),
+        ood,
+        wrong,
+        suggested=suggested,
+        sure=sure,
+        low=np.minimum(low, posterior),
+        high=np.maximum(high, posterior),
+        notes=(note,) if len(flagged) else (),
+        overrules=("random_labels", "foreign_clusters"),
+        details=part.details,
+        form="transition",
+        temperature=1.0 / part.beta,
     )
 
 
-def lie_like_others(features: NDArray[np.float32], label: Ints, num_classes: int, some: Bools) -> bool:
-    """Whether `some` samples are no nearer to their label's centre, made without them, than others are.
+class _Part:
+    """The samples that can be checked, as the transition model reads them."""
 
-    Only where classes are clouds round their centres can that be told.
-    """
-    if len(label) < MIN_SAMPLES or not some.any():
-        return False
-    similarity = centre_cosine(features, label, num_classes, some)
-    explained = (similarity.argmax(axis=1) == label)[~some].mean()
-    return bool(explained > CLOUDS and foreign_rank(similarity, label)[some].mean() < FOREIGN_RANK)
+    def __init__(self, evidence: Evidence, rows: Ints) -> None:
+        self.label, self.best = evidence.label[rows], evidence.best[rows]
+        self.probabilities = evidence.probabilities[rows]
+        self.num_classes = evidence.num_classes
+        told = evidence.features is not None and "neighbours" in evidence.opinions
+        self.features = evidence.features[rows] if told and evidence.features is not None else None
+        self.details: dict[str, float] = {}
+        if self.features is None:
+            self.beta = self._sharpness_alone()
+            return
+        # Never nothing: a model that seems never to err would make q as sharp as can be.
+        self.differ = max(evidence.views_differ, 2.0 / len(rows))
+        self.beta = sharpness_for(self.probabilities, MODEL_ERROR * self.differ)
+        self.details["views_differ"] = self.differ
+
+    def why_not(self, form: str, largest_gap: float) -> str:
+        """Why labels are not held to be mistaken for one another; "" where they are.
+
+        form: of the labels drawn at random, which must be overruled where there are any. largest_gap: of the
+        mean gap between classes, which is large where there is none.
+        """
+        label, best = self.label, self.best
+        apart = best != label
+        if not apart.any():
+            return "no sample looks like another class"
+        gain = gain_over_even(sharpened(self.probabilities, self.beta), label)
+        inside = apart & (inside_rank(self.probabilities, label, best) < LOW_RANK)
+        least_rate, least = MIN_RATE, MIN_INSIDE if gain >= MIN_GAIN else MIN_INSIDE_ALONE
+        mean_gap = 0.0
+        if self.features is not None:
+            strong = gain >= STRUCTURED * len(label)
+            if self.differ > (MAX_DIFFER_STRUCTURED if strong else MAX_DIFFER):
+                return "the model is too weak to contradict labels: only the order is told"
+            pairs = pairs_of(label[apart], best[apart])
+            read = gaps(self.features, label, best, set(pairs), self.num_classes)
+            inside[apart] &= [read[pair][0] < SEPARATED and read[pair][1] for pair in pairs]
+            mean_gap = float(np.mean([read[pair][0] for pair in pairs]))
+            least_rate = max(MIN_RATE, RATE_OF_DISAGREEMENT * float(apart.mean()))
+        rate = float(inside.mean()) / LOW_RANK
+        self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}
+        if inside.sum() < least or rate < least_rate or mean_gap > largest_gap:
+            return (
+                "samples that look like another class lie between the two, as they do where classes overlap"
+            )
+        if gain < MIN_GAIN and form != "none":
+            return "labels go wrong towards any class alike"
+        return ""
+
+    def readings(self) -> tuple[list[Reading], list[float]]:
+        """The transition model, read again with what it believes, and how much each reading counts."""
+        readings = [Reading(self.probabilities, self.label, self.beta)]
+        if self.features is None:
+            return readings, [1.0]
+        views = AskedAgain(self.features)
+
+        def read_again(believed: Floats) -> tuple[Floats, float]:
+            by_vote, by_kernel = views.by_vote(believed), views.by_kernel(believed)
+            differ = float((by_vote.argmax(axis=1) != by_kernel.argmax(axis=1)).mean())
+            return 0.5 * (by_vote + by_kernel), max(differ, 2.0 / len(self.label))
+
+        kept = read_again(readings[0].true_class)[1] / self.differ
+        weak = _ramp(self.differ, WEAK_FROM, WEAK_TO) * _ramp(kept, KEPT_FROM, KEPT_TO)
+        error = MODEL_ERROR + WEAK_ERROR * weak
+        if weak > 0:
+            self.beta = sharpness_for(self.probabilities, error * self.differ)
+            readings = [Reading(self.probabilities, self.label, self.beta)]
+        for _ in range(PASSES):
+            again, differ = read_again(readings[-1].true_class)
+            beta = sharpness_for(again, error * float(np.sqrt(self.differ * differ)))
+            readings.append(Reading(again, self.label, beta))
+        late = _ramp(float(readings[-1].posterior.mean()), LATE_FROM, LATE_TO)
+        return readings, [0.5 * (1.0 - late), 0.5 * (1.0 - late), late]
+
+    def _sharpness_alone(self) -> float:
+        """Without features: as sharp as networks of their kind are, the more so the more labels are wrong."""
+        beta = BETA_ALONE
+        for _ in range(2):
+            wrong = wrong_share(self.probabilities, self.label, beta)
+            beta = BETA_ALONE / (1.0 - 1.5 * min(wrong, 0.5))
+        return beta
+
+
+def _ramp(value: float, start: float, end: float) -> float:
+    """0 up to `start`, 1 from `end` on, and evenly between."""
+    return float(np.clip((value - start) / (end - start), 0.0, 1.0))
 
 
 def clearly_another(p: Floats, label: Ints, best: Ints) -> Bools:
@@ -106,14 +227,14 @@ def _hints(evidence: Evidence) -> tuple[str, ...]:
         return ()
     return (
         f"{len(another)} samples look like another class all the same "
-        f"({pairs_of(label[another], best[another], evidence.classes)}), and lead the order: labels that "
+        f"({told(label[another], best[another], evidence.classes)}), and lead the order: labels that "
         "always go wrong the same way cannot be told from classes that overlap",
     )
 
 
-def pairs_of(label: Ints, best: Ints, classes: tuple[Label, ...]) -> str:
+def told(label: Ints, best: Ints, classes: tuple[Label, ...]) -> str:
     """Which label looks like which class, the most frequent first."""
     pairs, count = np.unique(np.stack([label, best]), axis=1, return_counts=True)
     most = np.argsort(-count, kind="stable")[:3]
-    told = ", ".join(f"{classes[pairs[0, i]]} like {classes[pairs[1, i]]}: {count[i]}" for i in most)
-    return told + (", ..." if len(count) > len(most) else "")
+    said = ", ".join(f"{classes[pairs[0, i]]} like {classes[pairs[1, i]]}: {count[i]}" for i in most)
+    return said + (", ..." if len(count) > len(most) else "")

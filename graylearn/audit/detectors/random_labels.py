@@ -20,10 +20,14 @@ def find(evidence: Evidence) -> Finding:
     )
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior
+    known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
+    # A label drawn at random may be right by chance: such a sample is not mislabelled.
+    wrong = posterior * known * (1.0 - evidence.confidence)
     return Finding(
         posterior,
         prior,
         ood_prior,
+        wrong,
         details=_details(fit, list(evidence.no_class)),
         form=fit.form,
         temperature=fit.temperature,

@@ -1,0 +1,45 @@
+"""Ranges of the estimated shares of wrong and of foreign samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.audit.finding import Chances, Finding
+
+Floats = NDArray[np.float64]
+
+NINETY = 1.645
+"""Standard errors to each side of an estimate that hold nine cases of ten."""
+
+
+def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[float, float]]:
+    """The 90 % range of each share, "ood", "mislabelled" and "total".
+
+    It reaches from the cautious to the bold reading of the detectors' posteriors, and by chance beyond: given
+    its posterior, each sample is wrong or not.
+    """
+    n = len(chances.posterior)
+    if n == 0 or not chances.posterior.any():
+        return dict.fromkeys(("ood", "mislabelled", "total"), (0.0, 0.0))
+    share = np.divide(chances.ood_prior, chances.prior, out=np.zeros(n), where=chances.prior > 0)
+    ood = chances.posterior * share
+    found = {}
+    for name, chance in (("ood", ood), ("mislabelled", chances.wrong), ("total", ood + chances.wrong)):
+        low, high = _readings(findings, chances.posterior, chance)
+        luck = NINETY * float(np.sqrt((chance * (1.0 - np.minimum(chance, 1.0))).sum())) / n
+        found[name] = (max(0.0, low - luck), min(1.0, high + luck))
+    return found
+
+
+def _readings(findings: Sequence[Finding], posterior: Floats, chance: Floats) -> tuple[float, float]:
+    """The mean of `chance`, a part of the posterior, as the posterior is read cautiously and boldly."""
+    part = np.divide(chance, posterior, out=np.zeros(len(chance)), where=posterior > 0)
+    low, high = np.zeros(len(chance)), np.zeros(len(chance))
+    for each in findings:
+        low = np.maximum(low, each.posterior if each.low is None else each.low)
+        high = np.maximum(high, each.posterior if each.high is None else each.high)
+    mean = float(chance.mean())
+    return min(float((low * part).mean()), mean), max(float((high * part).mean()), mean)

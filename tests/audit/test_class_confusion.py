@@ -1,0 +1,112 @@
+"""Labels that are mistaken for one another, told from classes that overlap."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from graylearn.audit import Audit, audit
+from graylearn.audit.gaps import gaps, inside_rank
+from graylearn.audit.kinds import MISLABELLED, SURE
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits(return_X_y=True)
+
+
+def swapped(y, rate, seed=3):
+    """Labels of which a share is called the next digit."""
+    wrong = np.random.default_rng(seed).random(len(y)) < rate
+    return np.where(wrong, (y + 1) % 10, y), wrong
+
+
+@pytest.mark.parametrize("rate", [0.08, 0.35])
+@pytest.mark.parametrize("mode", ["held-out", "history"])
+def test_digits_called_the_next_digit_are_found_and_named(digits, rate, mode):
+    x, y = digits
+    given, wrong = swapped(y, rate)
+    found = audit(x, given, mode=mode)
+    assert found.found_by == ("class_confusion",)
+    assert found.suspected[wrong].mean() > 0.9
+    assert wrong[found.suspected].mean() > 0.9
+    assert (found.kind[found.suspected] == MISLABELLED).all()
+    caught = found.suspected & wrong
+    assert (found.suggested[caught] == y[caught]).mean() > 0.97
+    sure = found.level == SURE
+    assert sure.sum() > 20
+    assert wrong[sure].mean() > 0.97
+    low, high = found.ranges["mislabelled"]
+    assert low < wrong.mean() < high
+    assert found.contamination["mislabelled"] == pytest.approx(wrong.mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("overlap", ["none", "possible"])
+def test_clouds_that_overlap_are_left_alone_whatever_is_said(overlap):
+    random = np.random.default_rng(0)
+    true = random.integers(5, size=1000)
+    x = random.normal(size=(5, 40))[true] * 0.5 + random.normal(size=(1000, 40))
+    found = audit(x, true, overlap=overlap)
+    assert not found.suspected.any()
+
+
+def probabilities(n=2000, k=5, rate=0.2, seed=0):
+    """A network that has learnt labels of the next class as far as they are frequent, sure of the rest."""
+    random = np.random.default_rng(seed)
+    true = random.integers(k, size=n)
+    wrong = random.random(n) < rate
+    label = np.where(wrong, (true + 1) % k, true)
+    p = random.dirichlet(np.full(k, 0.3), size=n) * 0.2
+    p[np.arange(n), (true + 1) % k] += 0.8 * rate
+    p[np.arange(n), true] += 0.8 * (1 - rate)
+    return p, label, wrong, true
+
+
+def test_probabilities_alone_need_the_users_word():
+    p, label, wrong, true = probabilities()
+    silent = Audit.from_predictions(p, label)
+    assert silent.overlap == "possible"
+    assert not silent.suspected.any()
+    assert any("cannot be told from classes that overlap" in note for note in silent.notes)
+    assert "at least 0.0%" in silent.summary()
+    found = Audit.from_predictions(p, label, overlap="none")
+    assert found.form == "transition"
+    assert found.suspected[wrong].mean() > 0.9
+    assert wrong[found.suspected].mean() > 0.9
+    caught = found.suspected & wrong
+    np.testing.assert_array_equal(found.suggested[caught], true[caught])
+    assert "at least" not in found.summary()
+
+
+def test_labels_wrong_at_random_stay_with_the_mixture(digits):
+    x, y = digits
+    random = np.random.default_rng(5)
+    wrong = random.random(len(y)) < 0.2
+    given = np.where(wrong, (y + random.integers(1, 10, size=len(y))) % 10, y)
+    found = audit(x, given)
+    assert found.found_by == ("random_labels",)
+    assert found.details["confusion_gain"] < 0
+
+
+def test_ranks_are_even_inside_another_class_and_high_between_two():
+    random = np.random.default_rng(0)
+    side = np.r_[random.normal(-3, 1, 2000), random.normal(3, 1, 2000)]
+    p = np.stack([1 / (1 + np.exp(side)), 1 / (1 + np.exp(-side))], axis=1)
+    best = p.argmax(axis=1)
+    confused = random.random(4000) < 0.1
+    rank = inside_rank(p, np.where(confused, 1 - best, best), best)
+    assert np.isnan(rank[~confused]).all()
+    assert np.nanmean(rank) == pytest.approx(0.5, abs=0.05)
+    drawn = (p[:, 1] > random.random(4000)).astype(np.int64)  # labels that overlap as the classes do
+    assert np.nanmean(inside_rank(p, drawn, best)) > 0.7
+
+
+def test_gaps_are_seen_between_clouds_and_not_between_halves_of_one():
+    random = np.random.default_rng(0)
+    label = np.repeat(np.arange(3), 300)
+    x = random.normal(size=(900, 10)).astype(np.float32)
+    x[:, 0] += 6.0 * (label == 2)
+    cut = np.where((label != 2) & (x[:, 1] > 0), 1, np.where(label == 2, 2, 0))
+    read = gaps(x, cut, cut, {(0, 1), (0, 2)}, 3)
+    assert read[0, 1][0] > 0.75
+    assert read[0, 2][0] < 0.2
+    assert read[0, 1][1]

@@ -158,3 +158,22 @@ def test_library_and_command_line_agree_on_columns(tmp_path, table):
     assert_same(gl.data.read(path), prepared.everything)
     if table == "a manifest with ids":
         assert prepared.everything.ids.tolist() == [7, 8, 9, 10]
+
+
+def test_damaged_files_give_samples_or_one_sentence(example):
+    path = example[1]
+    if path.is_dir():
+        path = next(each for each in sorted(path.rglob("*")) if each.is_file())
+    whole, random = path.read_bytes(), np.random.default_rng(0)
+    told = []
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for at in random.integers(0, len(whole), 3):
+            damaged[at] ^= 1 << random.integers(0, 8)
+        path.write_bytes(bytes(damaged))
+        try:
+            gl.data.read(example[1])
+        except DataError as error:
+            told.append(str(error))
+    assert told
+    assert not any("\n" in sentence for sentence in told)

@@ -32,6 +32,10 @@ def apply(
         Literal["keep", "drop", "suggested"],
         typer.Option("--suspects", help="What becomes of suspects without a decision."),
     ] = "keep",
+    only_sure: Annotated[
+        bool,
+        typer.Option("--only-sure", help="--suspects is for those that the audit is sure of; others stay."),
+    ] = False,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Where the audited data lie now, if moved.", show_default=False),
@@ -48,7 +52,7 @@ def apply(
 
       graylearn apply run decisions.csv --out clean.csv
 
-      graylearn apply run --suspects drop --out photos-clean/
+      graylearn apply run --suspects drop --only-sure --out photos-clean/
     """
     from graylearn.errors import SettingsError
     from graylearn.runs.apply import apply_decisions
@@ -56,7 +60,7 @@ def apply(
     if decisions is None and suspects == "keep":
         raise SettingsError("there is nothing to apply: give decisions.csv, or --suspects drop or suggested")
     summary = apply_decisions(
-        run, decisions, out, suspects=suspects, link=link, overwrite=overwrite, data=data
+        run, decisions, out, suspects=suspects, only_sure=only_sure, link=link, overwrite=overwrite, data=data
     )
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))

@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.audit import KINDS
+from graylearn.audit import KINDS, LEVELS
 from graylearn.errors import DataError
 from graylearn.metrics import Reliability
 
-LEVELS = ("", "review", "sure")
-"""How sure a suspect is, in the table's column `level` where it has one."""
 _COLUMNS = ("id", "label", "confidence", "score", "suspected", "kind", "suggested")
 
 

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.audit import KINDS
+from graylearn.audit import KINDS, LEVELS
 from graylearn.errors import DataError
 from graylearn.report.beside import beside, needed
 from graylearn.report.columns import odd_columns
-from graylearn.report.data import LEVELS, ReportData
+from graylearn.report.data import ReportData
 from graylearn.report.json_text import fact_text
 from graylearn.report.preview_blocks import MAX_PICTURES, preview_blocks
 from graylearn.report.projection import positions

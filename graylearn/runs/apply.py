@@ -33,6 +33,8 @@ class Recorded:
     """What the audit suggests for each suspect: another label, or None where no class fits."""
     held_out: set[str]
     """Those that were held out to measure on, which nobody audited."""
+    sure: set[str]
+    """The suspects that the audit is sure of."""
 
 
 def apply_decisions(
@@ -41,13 +43,15 @@ def apply_decisions(
     out: str | Path,
     *,
     suspects: Suspects = "keep",
+    only_sure: bool = False,
     link: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
 ) -> dict[str, Any]:
     """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
 
-    `decisions` is the CSV that the report downloads; None decides nothing, so that `suspects` rules alone.
+    `decisions` is the CSV that the report downloads; None decides nothing, so that `suspects` rules alone,
+    over all of them or those that the audit is sure of (`only_sure`).
     `link` makes hard links instead of copied images. `data` is where the audited data lie now, if they were
     moved.
     """
@@ -59,7 +63,7 @@ def apply_decisions(
     found = [] if decisions is None else by_name(recorded, read_decisions(decisions))
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
-    change = plan(recorded, found, suspects)
+    change = plan(recorded, found, suspects, only_sure=only_sure)
     where = Path(source.path if data is None else data)
     _check_target(target, where, source, overwrite)
     _check_unchanged(where, source, recorded, saved["fingerprint"])
@@ -88,14 +92,18 @@ def read_recorded(folder: RunFolder) -> Recorded:
     """The samples and suspects of a finished run."""
     try:
         samples = pq.read_table(folder.samples)
-        audit = pq.read_table(folder.audit_parquet, columns=["id", "suspected", "suggested"])
+        audit = pq.read_table(folder.audit_parquet)
+        flagged = audit.filter(audit["suspected"]).to_pylist()
         suspects = {
-            str(row["id"]): None if row["suggested"] is None else str(row["suggested"])
-            for row in audit.filter(audit["suspected"]).to_pylist()
+            str(row["id"]): None if row["suggested"] is None else str(row["suggested"]) for row in flagged
         }
+        sure = {
+            str(row["id"]) for row in flagged if row.get("level") == "sure"
+        }  # runs of 0.1.0 have no level
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
         held_out = set(samples.filter(samples["held_out"])["id"].to_pylist())
-        return Recorded(samples["id"].to_pylist(), samples["label"].to_pylist(), hashes, suspects, held_out)
+        ids, labels = samples["id"].to_pylist(), samples["label"].to_pylist()
+        return Recorded(ids, labels, hashes, suspects, held_out, sure)
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
 
@@ -146,7 +154,9 @@ def _bare(name: str) -> str:
     return re.sub(r"\.0*$", "", bare) if re.fullmatch(r"-?[0-9]+\.0*", bare) else bare
 
 
-def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> Change:
+def plan(
+    recorded: Recorded, decisions: list[Decision], suspects: Suspects, *, only_sure: bool = False
+) -> Change:
     """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
     index_of = {name: index for index, name in enumerate(recorded.ids)}
     bearer: dict[str, int] = {}
@@ -162,7 +172,7 @@ def plan(recorded: Recorded, decisions: list[Decision], suspects: Suspects) -> C
 
     decided = {decision.id for decision in decisions}
     for name, suggested in recorded.suspects.items():
-        if name in decided or suspects == "keep":
+        if name in decided or suspects == "keep" or (only_sure and name not in recorded.sure):
             continue
         if suspects == "drop" or suggested is None:
             keep[index_of[name]] = False

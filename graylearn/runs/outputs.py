@@ -20,6 +20,7 @@ import torch
 
 from graylearn import metrics
 from graylearn.audit import KINDS, Audit
+from graylearn.audit.kinds import SURE
 from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
@@ -130,7 +131,10 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "audit": audit.mode,
         "found": kinds,
         "suspected": int(audit.suspected.sum()),
+        "sure": int((audit.level == SURE).sum()),
+        "overlap": audit.overlap,
         "contamination": audit.contamination,
+        "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
         "per_class": per_class,
         "worst": worst_of(audit),
         "notes": notes_of(prepared, fitted),
@@ -216,6 +220,7 @@ def make_report(
         "Learned from": prepared.encoding.words,
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.classifier.refined_ else ""),
         "Audited by": {"held-out": "networks that did not see the sample"}.get(audit.mode, audit.mode),
+        "Classes may overlap": "no: each sample has one true class" if audit.overlap == "none" else "yes",
         "Seed": str(settings.seed),
         "Seconds": summary["seconds"],
         "graylearn": environment["graylearn"],

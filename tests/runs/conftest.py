@@ -23,7 +23,7 @@ def own_cache(tmp_path, monkeypatch):
 def finished(tmp_path):
     """Make a finished run of `data`, whose suspects and suggestions are given by hand."""
 
-    def make(data, suspects=None, **settings):
+    def make(data, suspects=None, sure=None, **settings):
         chosen = RunSettings(data=str(data), **settings)
         folder = RunFolder(tmp_path / "run")
         folder.path.mkdir()
@@ -39,6 +39,9 @@ def finished(tmp_path):
                 "suggested": pa.array([suspects.get(name) for name in ids], pa.string()),
             }
         )
+        if sure is not None:  # runs of 0.1.0 have no levels
+            levels = ["sure" if name in sure else "review" if name in suspects else "" for name in ids]
+            table = table.append_column("level", pa.array(levels))
         pa.parquet.write_table(table, folder.audit_parquet)
         folder.summary.write_text(json.dumps({}))
         return folder.path

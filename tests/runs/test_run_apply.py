@@ -238,6 +238,15 @@ def test_undecided_suspects(tmp_path, plain_run, suspects, expected):
     assert (tmp_path / "c.csv").read_text() == expected
 
 
+@pytest.mark.parametrize(("sure", "expected"), [({"5"}, "1,x\n2,y\n3,x\n"), (None, "1,x\n2,y\n3,x\n4,y\n")])
+def test_the_rule_can_be_for_sure_suspects_alone(tmp_path, finished, sure, expected):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    run = finished(data, {"2": "y", "5": None}, sure)
+    apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested", only_sure=True)
+    assert (tmp_path / "c.csv").read_text() == f"a,label\n{expected}"
+
+
 def test_a_decision_wins_over_the_rule_for_suspects(tmp_path, plain_run):
     apply_decisions(plain_run, decide(tmp_path, "2,keep,"), tmp_path / "c.csv", suspects="drop")
     assert (tmp_path / "c.csv").read_text() == "a,label\n1,x\n2,y\n3,x\n"

@@ -10,6 +10,7 @@ import numpy as np
 from human_noise_sets import Case
 
 from graylearn import Audit, audit
+from graylearn.audit import LEVELS
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_features
 
@@ -47,15 +48,16 @@ def _audited(given: Given, mode: str) -> Found:
 
 
 def _word(case: Case) -> dict[str, Any]:
-    """What the user says of the classes, for audits that ask."""
-    return {}
+    """What a user says of the classes."""
+    return {"overlap": "none" if case.one_true_class else "possible"}
 
 
 def read(found: Audit) -> Found:
     """What is measured of an audit."""
     return {
         "score": found.score, "flagged": found.suspected, "kind": found.kind, "suggested": found.suggested,
-        "estimated": found.contamination["total"], "by": "+".join(found.found_by) or "nothing",
+        "estimated": found.contamination["total"], "interval": found.ranges.get("total", (0.0, 1.0)),
+        "sure": found.level == LEVELS.index("sure"), "by": "+".join(found.found_by) or "nothing",
     }  # fmt: skip
 
 

@@ -58,6 +58,7 @@ def judge(evidence: Evidence) -> Verdict:
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
+    notes += _doubts(evidence, suspected)
     suggested = _suggested(evidence, findings)
     is_ood = suspected & (chances.ood_prior > 0.5 * chances.prior)
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
@@ -110,6 +111,17 @@ def _score(evidence: Evidence, findings: list[Finding], chances: Chances) -> Flo
     if doubt is None:
         return chances.posterior
     return np.asarray(1.0 - (1.0 - chances.posterior) * (1.0 - WEAK * doubt))
+
+
+def _doubts(evidence: Evidence, suspected: NDArray[np.bool_]) -> list[str]:
+    """Where the audit may be what is wrong: classes most of which it suspects."""
+    count = np.bincount(evidence.label, minlength=len(evidence.classes))
+    flagged = np.bincount(evidence.label[suspected], minlength=len(evidence.classes))
+    return [
+        f"most of what is labelled {str(evidence.classes[k])!r} is suspect ({flagged[k]} of {count[k]}): "
+        "much of it is wrong, or the audit does not understand this class; look before anything is dropped"
+        for k in np.flatnonzero(2 * flagged > count)
+    ]
 
 
 def _notes(evidence: Evidence) -> list[str]:

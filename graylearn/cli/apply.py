@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -42,6 +44,7 @@ def apply(
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before most of a class goes.")] = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Write the cleaned dataset: decided samples dropped or relabelled, all else as it was.
@@ -59,8 +62,21 @@ def apply(
 
     if decisions is None and suspects == "keep":
         raise SettingsError("there is nothing to apply: give decisions.csv, or --suspects drop or suggested")
+    ask: Callable[[str], bool] | None = None
+    if yes:
+        ask = bool  # of a sentence: True
+    elif sys.stdin is not None and sys.stdin.isatty():
+        ask = _asked
     summary = apply_decisions(
-        run, decisions, out, suspects=suspects, only_sure=only_sure, link=link, overwrite=overwrite, data=data
+        run,
+        decisions,
+        out,
+        suspects=suspects,
+        only_sure=only_sure,
+        link=link,
+        overwrite=overwrite,
+        data=data,
+        ask=ask,
     )
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
@@ -68,3 +84,7 @@ def apply(
         from graylearn.cli.show import show_applied
 
         show_applied(summary)
+
+
+def _asked(text: str) -> bool:
+    return typer.confirm(f"{text}. Go on?", err=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
+from graylearn.audit.evidence import MIN_CLASS
 from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 from graylearn.report import Decision, read_decisions
@@ -47,13 +50,15 @@ def apply_decisions(
     link: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
+    ask: Callable[[str], bool] | None = None,
 ) -> dict[str, Any]:
     """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
 
     `decisions` is the CSV that the report downloads; None decides nothing, so that `suspects` rules alone,
     over all of them or those that the audit is sure of (`only_sure`).
     `link` makes hard links instead of copied images. `data` is where the audited data lie now, if they were
-    moved.
+    moved. Where undecided suspects would take more than half of a class, `ask` is asked with what would be
+    lost; without it, that is an error.
     """
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
@@ -64,6 +69,8 @@ def apply_decisions(
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects, only_sure=only_sure)
+    if suspects != "keep":
+        _check_losses(recorded, change, ask)
     where = Path(source.path if data is None else data)
     _check_target(target, where, source, overwrite)
     _check_unchanged(where, source, recorded, saved["fingerprint"])
@@ -194,6 +201,26 @@ def plan(
     if not any(keep):
         raise DataError("nothing would be left: every sample is dropped")
     return Change(recorded.ids, recorded.labels, keep, label_of)
+
+
+def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool] | None) -> None:
+    """Ask before most of a class goes on the word of the audit alone, which may not understand that class."""
+    labels = Counter(recorded.labels)
+    left = Counter(
+        label
+        for label, keep, row in zip(recorded.labels, change.keep, change.label_of, strict=True)
+        if keep and recorded.labels[row] == label
+    )
+    lost = [label for label, count in labels.items() if count >= MIN_CLASS and 2 * left[label] < count]
+    if not lost:
+        return
+    worst = min(lost, key=lambda label: left[label] / labels[label])
+    others = f", and {len(lost) - 1} more classes would be left with less than half" if len(lost) > 1 else ""
+    text = f"of {labels[worst]} samples labelled {worst!r} {left[worst]} would be left{others}"
+    if ask is None:
+        raise SettingsError(f"{text}: look at them in the report first;", Hint("yes", True, "to go on"))
+    if not ask(text):
+        raise SettingsError(f"{text}: nothing was written")
 
 
 def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> None:

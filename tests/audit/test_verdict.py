@@ -50,6 +50,20 @@ def test_a_suspect_that_looks_like_its_own_label_is_nobodys():
     assert (found.suggested[relabelled] != label[relabelled]).all()
 
 
+def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
+    assert not any("most of what" in note for note in judged(*planted()).notes)
+    p, label = planted(k=6)
+    label[label == 5] = 0
+    p = np.concatenate([p, np.tile([0.95, 0.01, 0.01, 0.01, 0.01, 0.01], (4, 1))])
+    found = judged(p, np.concatenate([label, np.full(4, 5)]))  # a class that the network cannot see
+    assert found.suspected[-4:].all()
+    told = [
+        note for note in found.notes if note.startswith("most of what is labelled '5' is suspect (4 of 4)")
+    ]
+    assert len(told) == 1
+    assert told[0] in found.summary()
+
+
 @pytest.mark.parametrize(("size", "flagged"), [(3, 0), (4, 4)])
 def test_classes_of_three_samples_are_not_judged(size, flagged):
     p, label = planted(k=6)

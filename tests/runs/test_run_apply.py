@@ -402,3 +402,22 @@ def test_data_that_was_moved_is_found_where_it_is_said_to_be(tmp_path, finished)
     moved.write_text("a,label\n1,x\n2,y\n3,x\n5,y\n")
     with pytest.raises(DataError, match="has changed since"):
         apply_decisions(run, decisions, tmp_path / "d.csv", data=moved)
+
+
+def test_most_of_a_class_does_not_go_without_a_question(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n" + "".join(f"{row},{'xy'[row % 2]}\n" for row in range(12)))
+    suspects = dict.fromkeys(["2", "4", "6", "8"])  # lines of x: 4 of 6
+    run = finished(data, suspects)
+    out, asked = tmp_path / "c.csv", []
+    with pytest.raises(SettingsError, match="of 6 samples labelled 'x' 2 would be left") as caught:
+        apply_decisions(run, None, out, suspects="drop")
+    assert "yes=True" in str(caught.value)
+    with pytest.raises(SettingsError, match="nothing was written"):
+        apply_decisions(run, None, out, suspects="drop", ask=lambda text: bool(asked.append(text)))
+    assert not out.exists()
+    assert asked == ["of 6 samples labelled 'x' 2 would be left"]
+    apply_decisions(run, None, out, suspects="drop", ask=bool)
+    assert len(out.read_text().splitlines()) == 9
+    keep = decide(tmp_path, "2,keep,", "4,keep,")  # half of x stays
+    assert apply_decisions(run, keep, tmp_path / "d.csv", suspects="drop")["dropped"] == 2

@@ -21,6 +21,7 @@ from reproduction.cells import Cell
 from reproduction.diagnostics import by_group
 from reproduction.measure import rounded
 from reproduction.progress import Progress
+from reproduction.provenance import provenance
 
 CHECKPOINTS = 10
 """Checkpoints a run: at most a tenth of one is trained again. One of ResNet18 and its history is 150 MB."""
@@ -75,6 +76,7 @@ class Traces:
             "cell": cell.to_dict(),
             "log": result.log,
             "groups": by_group(result.history, truth["is_ood"], truth["is_flipped"], cell.method),
+            **provenance(),
         }
         with replacing(self.histories / f"{cell.key}.json") as partial:
             partial.write_text(json.dumps(rounded(told)) + "\n")

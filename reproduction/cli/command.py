@@ -139,7 +139,11 @@ def reproduce(
     ] = None,
     keep: Annotated[
         Path | None,
-        _option("--keep", panel=_OUT, help="A folder for what each image cell said of every sample."),
+        _option(
+            "--keep",
+            panel=_OUT,
+            help="A folder for what image cells said of every sample; docs takes its means in.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -173,7 +177,7 @@ def reproduce(
       python -m reproduction docs --check
     """  # fmt: skip
     if name == "docs":
-        _docs(check)
+        _docs(check, keep)
         return
     if check:
         raise SettingsError("--check is for `python -m reproduction docs`")
@@ -265,9 +269,11 @@ def _range(part: str) -> range:
     return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
 
 
-def _docs(check: bool) -> None:
-    """Make docs/reproduction.md and its figures from results/."""
+def _docs(check: bool, kept: Path | None) -> None:
+    """Make docs/reproduction.md and its figures from results/, histories that were kept taken in before."""
+    from reproduction.page import memory
     from reproduction.page import write as page
+    from reproduction.page.generate import RESULTS
 
     if check:
         if different := page.check():
@@ -276,5 +282,7 @@ def _docs(check: bool) -> None:
                 "run `python -m reproduction docs` and commit what it writes"
             )
         return
+    for key in memory.take_in(kept, RESULTS) if kept is not None else ():
+        typer.echo(f"{key} taken into {memory.FILE}")
     for path in page.update():
         typer.echo(str(path))

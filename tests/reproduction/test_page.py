@@ -1,5 +1,6 @@
 """The page of the reproduction says what the stores say: every sentence of outcome turns with the numbers."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from page_rows import ABSENT, Cell, judged, levels, row, rows_of, write_stores
 from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import Options
-from reproduction.page import check, generate, update
+from reproduction.page import check, generate, memory, update
 
 
 def test_the_committed_page_and_figures_are_as_the_results_make_them():
@@ -308,3 +309,22 @@ def test_what_a_run_memorises_and_what_it_leaves_is_told(tmp_path):
     assert "worst labels, GL: memorises 90 % of the wrong labels" in found
     assert "| OOD | 50 / 90 / 85 | 0 / 10 / 10 | 0.30 / 0.50 / 0.90 |" in found
     assert "Not measured yet" in generate(tmp_path / "none").split("## What is memorised")[1].split("## ")[0]
+
+
+def test_kept_means_are_taken_in_once_and_thinned_out(tmp_path):
+    told_of = told("gl", 0.99, 0.92)
+    curve = [epoch / 60 for epoch in range(1, 61)]
+    groups = {
+        "epochs": list(range(1, 61)),
+        "clean": {"samples": 9, "fitted": curve, "confidence": curve, "given": curve},
+    }
+    whole = {**told_of, "key": "abc", "log": [], "groups": {**groups, "ood": groups["clean"]}}
+    del whole["epochs"]
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "abc.json").write_text(json.dumps(whole))
+    assert memory.take_in(tmp_path / "kept", tmp_path) == ["abc"]
+    assert memory.take_in(tmp_path / "kept", tmp_path) == []
+    (row,) = [json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()]
+    assert row["epochs"] == [1, *range(3, 61, 3)]
+    assert row["groups"]["ood"]["fitted"][-1] == 1.0
+    assert "| OOD | 50 / 75 / 100 | 50 / 75 / 100 | 0.50 / 0.75 / 1.00 |" in memory.section(tmp_path)

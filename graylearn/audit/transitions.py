@@ -106,12 +106,12 @@ def wrong_share(probabilities: Floats, label: Ints, beta: float) -> float:
 class Reading:
     """The transition model fitted to one set of probabilities; a cautious and a bold reading beside it."""
 
-    def __init__(self, probabilities: Floats, label: Ints, beta: float) -> None:
+    def __init__(self, probabilities: Floats, label: Ints, beta: float, softening: float = SOFTENING) -> None:
         self.beta = beta
         q = sharpened(probabilities, beta)
         self.true_class = responsibility(q, transition(q, label), label)
         """(N, K) chance of each true class."""
         self.posterior = 1.0 - self.true_class[np.arange(len(label)), label]
         """(N,) chance that the label is wrong."""
-        self.cautious = wrong_posterior(probabilities, label, beta / SOFTENING)
+        self.cautious = wrong_posterior(probabilities, label, beta / softening)
         self.bold = wrong_posterior(probabilities, label, beta * SOFTENING)

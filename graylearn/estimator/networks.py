@@ -33,6 +33,8 @@ NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
 
 DROPOUT = 0.2
 """Of the default network for rows."""
+_ROWS = 8192
+"""Asked about at once."""
 EPOCHS = 20
 """Passes over the training set; more over small ones."""
 
@@ -180,8 +182,8 @@ def logits_of(network: nn.Module, x: NDArray[Any], preparation: Preparation) -> 
     The small networks for rows are run in float64, so that what is said of a sample does not depend, not
     even in the last digits, on which others are asked about with it.
     """
-    if isinstance(network, MLP) and not preparation.images:
-        return _exact(network, x)[0]
+    if type(network) is MLP and not preparation.images:
+        return _exact(network, x, with_features=False)[0]
     return predict_logits(network, x, preparation=preparation).astype(np.float64)
 
 
@@ -189,7 +191,7 @@ def outputs_of(
     network: nn.Module, x: NDArray[Any], preparation: Preparation
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Logits (N, K), and what the last linear layer reads, (N, D); None of a network without one."""
-    if isinstance(network, MLP) and not preparation.images:
+    if type(network) is MLP and not preparation.images:
         return _exact(network, x)
     try:
         both = _LogitsAndFeatures(network)
@@ -200,16 +202,22 @@ def outputs_of(
 
 
 @torch.no_grad()
-def _exact(network: MLP, x: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    exact = copy.deepcopy(network).double().eval()
-    device = next(exact.parameters()).device
+def _exact(
+    network: MLP, x: NDArray[Any], *, with_features: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Logits and features in float64; the network stays as it is, and its layers are not copied."""
+    layers = [part for part in [*network.body, network.head] if isinstance(part, nn.Linear)]
+    exact = [(part.weight.double(), part.bias.double()) for part in layers]
     logits, features = [], []
-    for start in range(0, len(x), 8192):
-        rows = torch.from_numpy(np.ascontiguousarray(x[start : start + 8192], dtype=np.float64))
-        found = exact.forward_features(rows.to(device))
-        features.append(found.cpu().numpy())
-        logits.append(exact.classify(found).cpu().numpy())
-    return np.concatenate(logits), np.concatenate(features)
+    for start in range(0, max(len(x), 1), _ROWS):
+        rows = torch.from_numpy(np.ascontiguousarray(x[start : start + _ROWS], dtype=np.float64))
+        hidden = rows.to(exact[0][0].device).flatten(1)
+        for weight, bias in exact[:-1]:
+            hidden = nn.functional.linear(hidden, weight, bias).relu_()
+        if with_features:
+            features.append(hidden.cpu().numpy())
+        logits.append(nn.functional.linear(hidden, *exact[-1]).cpu().numpy())
+    return np.concatenate(logits), np.concatenate(features) if with_features else None
 
 
 class LastingOptimizer:

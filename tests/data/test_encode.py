@@ -329,3 +329,21 @@ def test_scikit_learn_manners():
     for options in ({"limit": 0}, {"max_categories": 0}, {"id_like": "ignore"}):
         with pytest.raises(SettingsError, match=next(iter(options))):
             TableEncoder(**options).fit(FRAME)
+
+
+@pytest.mark.parametrize("block", [1 << 22, 10])
+def test_numbers_without_a_frame_are_encoded_the_same(monkeypatch, block):
+    """Missing and infinite values, a constant column, and bools that only a frame can hold."""
+    values = np.random.default_rng(0).normal(size=(40, 4))
+    values[3, 0], values[4, 1], values[:, 2] = np.nan, np.inf, 7.0
+    names = ["a", "b", "c", "d"]
+    frame = pd.DataFrame(values, columns=names)
+    encoder = TableEncoder().fit(frame)
+    monkeypatch.setattr("graylearn.data.encoding.encode._BLOCK", block)
+    found = encoder.transform_numbers(values, names)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, encoder.transform(frame))
+    np.testing.assert_array_equal(encoder.transform_numbers(values[:0], names), np.empty((0, 4)))
+    mixed = TableEncoder().fit(frame.assign(d=frame["d"] > 0))
+    found = mixed.transform_numbers(np.column_stack([values[:, :3], values[:, 3] > 0]), names)
+    np.testing.assert_array_equal(found, mixed.transform(frame.assign(d=frame["d"] > 0)))

@@ -15,6 +15,7 @@ import json
 import math
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -43,6 +44,7 @@ from graylearn.errors import CheckpointError, DataError, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 _HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
+_BLOCK = 1 << 22  # numbers worked on at once: 32 MB
 _HASHED = 32  # features that the letters of a column with very many values are hashed into
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
 
@@ -122,10 +124,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise DataError(
                 f"the table lacks {len(missing)} of the {len(self.kinds_)} columns it was fitted on: {shown}"
             )
-        parts = [self._numbers(frame)]
+        parts = [self._scaled(self._matrix(frame))]
         for name, plan in self.categories_.items():
             parts += _category_features(as_words(frame[name]), plan)
         return np.concatenate(parts, axis=1, dtype=np.float32)
+
+    def transform_numbers(self, values: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """What `transform` gives for a frame of these numbers, (N, columns) with names, without making one.
+
+        A row takes a tenth of the time, and many rows are scaled in blocks.
+        """
+        if any(split_kind(kind)[0] != "number" for kind in self.kinds_.values()):
+            return np.asarray(self.transform(pd.DataFrame(values, columns=list(names))))
+        index_of = {name: index for index, name in enumerate(names)}
+        index = [index_of[name] for name in self.kinds_]
+        step = max(1, _BLOCK // max(1, len(index)))
+        blocks = (values[start : start + step] for start in range(0, max(len(values), 1), step))
+        every = index == list(range(len(names)))
+        parts = [self._scaled(_finite(block if every else block[:, index])) for block in blocks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The name of each feature; `input_features` is not used."""
@@ -214,10 +231,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if scaled.any():
             # What scikit-learn's RobustScaler does, but for columns of a spread of 1e-18, which it takes for
             # constant ones. The spread of a normal column is then its standard deviation.
-            center[scaled] = np.nanmedian(matrix[:, scaled], axis=0)
-            low_quarter, high_quarter = np.nanpercentile(matrix[:, scaled], (25, 75), axis=0)
-            spread = (high_quarter - low_quarter) / (norm.ppf(0.75) - norm.ppf(0.25))
-            scale[scaled] = np.where(spread > 0, spread, 1.0)
+            some = np.array_split(np.flatnonzero(scaled), math.ceil(matrix.size / _BLOCK))
+            for columns in filter(len, some):  # a few at a time: percentiles make copies
+                center[columns] = np.nanmedian(matrix[:, columns], axis=0)
+                low_quarter, high_quarter = np.nanpercentile(matrix[:, columns], (25, 75), axis=0)
+                spread = (high_quarter - low_quarter) / (norm.ppf(0.75) - norm.ppf(0.25))
+                scale[columns] = np.where(spread > 0, spread, 1.0)
         for index in np.flatnonzero(scaled):
             column = matrix[~missing[:, index], index]
             away = np.abs(column - center[index])
@@ -241,8 +260,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             if holds or kind == "category"
         }
 
-    def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
-        matrix = self._matrix(frame)
+    def _scaled(self, matrix: np.ndarray) -> np.ndarray:
+        """Features of the columns of `_matrix`, float32."""
         indicators = np.isnan(matrix)[:, [has for _, has in self._with_indicator()]]
         kept = self.numbers_["kept"]
         with np.errstate(over="ignore"):  # by a minute spread; brought back right away
@@ -276,8 +295,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 elif kind == "date":
                     parts.append(as_date_parts(frame[name], name, writing))
             matrix = np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
-        finite: np.ndarray = np.clip(matrix, -_HUGE, _HUGE)
-        return finite
+        return _finite(matrix)
 
     def _widths(self) -> list[int]:
         """How many columns of the matrix each column of the table takes."""
@@ -327,6 +345,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise ValueError("numbers do not fit the columns")
         if not (np.isfinite(self.numbers_["center"]).all() and (self.numbers_["scale"] > 0).all()):
             raise ValueError("centers must be finite and scales positive")
+
+
+def _finite(matrix: np.ndarray) -> np.ndarray:
+    """Float64, infinities made finite."""
+    return np.asarray(np.clip(np.asarray(matrix, dtype=np.float64), -_HUGE, _HUGE))
 
 
 def _category_features(words: np.ndarray, plan: dict[str, Any]) -> list[np.ndarray]:

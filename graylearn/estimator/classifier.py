@@ -17,9 +17,11 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from graylearn.audit import Audit
 from graylearn.audit.overlap import overlap_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
+from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError
 from graylearn.estimator.inputs import read_inputs, read_labels
 from graylearn.estimator.networks import (
@@ -47,6 +49,10 @@ from graylearn.methods import Method
 from graylearn.options import OverlapSetting
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
+
+_REFERENCE = 50_000
+"""Samples that belong, at most, that new ones are compared with: their features are 50 MB, those of a million
+were a gigabyte, several times over."""
 
 
 class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  # scikit-learn has no types
@@ -161,8 +167,36 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
             network of the best epoch is kept.
         stages: what is done around each stage, such as keeping what it made; by default nothing.
         """
+        goes_on = self._goes_on
+        pipeline = self._pipeline(X, y, sample_weight, validation, stages)
+        begun = (copy.deepcopy(self.network_), self.members_) if goes_on else ()
+        fitted = pipeline.run(*begun)
+        self.network_, self.n_iter_, self.members_ = fitted.network, fitted.epochs, fitted.members
+        # predictions are made in float32, whatever the network was trained in
+        self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
+        self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
+        self._learn_reference(pipeline.samples, pipeline.validation)
+        return self
+
+    @all_or_nothing
+    def audit_only(self, X: Any, y: Any = None, stages: Stages | None = None) -> Audit:
+        """The audit that `fit` would leave in `audit_`, without a fit that it does not need.
+
+        Only an audit by "history" trains the network of the first fit. The classifier is not fitted.
+        """
+        return self._pipeline(X, y, None, None, stages).audit_only()
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit begins with the network that is there."""
+        return bool(self.warm_start) and hasattr(self, "network_")
+
+    def _pipeline(
+        self, X: Any, y: Any, sample_weight: Any, validation: Any, stages: Stages | None
+    ) -> Pipeline:
+        """Check and encode what is given, and plan the way from there."""
         check(self.get_params(deep=False))
-        goes_on = bool(self.warm_start) and hasattr(self, "network_")
+        goes_on = self._goes_on
         given = read_inputs(self, X, reset=not goes_on)
         classes, labels = read_labels(y, X)
         if goes_on and not np.array_equal(classes, self.classes_):
@@ -189,8 +223,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         audit = self.audit
         if audit == "auto":
             audit = "held-out" if encoder.kind == "rows" else "history"
-        checked = self._validation(validation)
-        pipeline = Pipeline(
+        return Pipeline(
             samples,
             self._new_network,
             self.method_,
@@ -200,18 +233,10 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
             overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,
             refine=bool(self.refine),
             members=int(self.members),
-            validation=checked,
+            validation=self._validation(validation),
             patience=self.patience,
             stages=stages or Stages(),
         )
-        begun = (copy.deepcopy(self.network_), self.members_) if goes_on else ()
-        fitted = pipeline.run(*begun)
-        self.network_, self.n_iter_, self.members_ = fitted.network, fitted.epochs, fitted.members
-        # predictions are made in float32, whatever the network was trained in
-        self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
-        self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
-        self._learn_reference(samples, checked)
-        return self
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -309,6 +334,9 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         if self.audit_ is not None and self.audit_.keep[samples.rows].any():
             kept = self.audit_.keep[samples.rows]
             x, label = x[kept], label[kept]
+        if len(x) > _REFERENCE:
+            some = stratified_choice(label, _REFERENCE, 0)
+            x, label = x[some], label[some]
         said = outputs_of(self.network_, x, self.preparation_)
         reference = learn_reference(*said, label)
         if validation is not None:

@@ -136,13 +136,21 @@ class Pipeline:
         fitted = PipelineResult(first.model, first.preparation, epochs, history, members=members)
         if self.audit is None:
             return fitted
-        found = self.stages.keep("audit", lambda: self.judge(first.history))
+        found = self._kept_audit(first.history)
         fitted = replace(fitted, audit=found)
         if not self.refine:
             return fitted
         return self.stages.keep(
             "refined", lambda: self._fit_again(fitted, found, goes_on=network is not None)
         )
+
+    def audit_only(self) -> Audit:
+        """The audit that `run` would make; the first fit is left out where it says nothing of the samples."""
+        by_history = self.audit == "history"
+        return self._kept_audit(self.train(self.first_fit())[0].history if by_history else None)
+
+    def _kept_audit(self, history: History | None) -> Audit:
+        return self.stages.keep("audit", lambda: self.judge(history))
 
     def first_fit(self, network: nn.Module | None = None) -> PlannedFit:
         """One network, on the labels as they are."""
@@ -151,8 +159,8 @@ class Pipeline:
             "first", (network or self.new_network(seed),), (seed,), self.method, self.samples.weight
         )
 
-    def judge(self, history: History) -> Audit:
-        """The audit of the user's samples; the history is that of the first fit.
+    def judge(self, history: History | None) -> Audit:
+        """The audit of the user's samples; the history is that of the first fit, None where it is not read.
 
         In the canonical order and back: which network is asked about a sample, and sums over samples, depend
         on their order.
@@ -160,9 +168,10 @@ class Pipeline:
         order = self.samples.order
         return self._judged(self.samples.renumbered(order), history).take(np.argsort(order))
 
-    def _judged(self, samples: TrainingSet, history: History) -> Audit:
+    def _judged(self, samples: TrainingSet, history: History | None) -> Audit:
         seed, classes = self.settings.seed, samples.classes.tolist()
         if self.audit == "history":
+            assert history is not None  # its first fit was trained
             by_sample = samples.by_sample(history)
             return Audit.from_history(by_sample, None, samples.features, samples.ids, classes=classes)
         labels = samples.classes[samples.labels]

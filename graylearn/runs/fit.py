@@ -25,6 +25,7 @@ from graylearn.data.atomic import replacing
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
+from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared
@@ -98,7 +99,7 @@ class Fitted:
     """What the fits of a run gave."""
 
     classifier: GrayClassifier
-    """The last fit, with its audit and history."""
+    """The last fit, with its audit and history; not fitted where an audit alone needed no fit."""
     audit: Audit
     """The verdict on the training set."""
     test_probabilities: dict[str, NDArray[np.float64]]
@@ -108,10 +109,30 @@ class Fitted:
     logs: dict[str, list[dict[str, Any]]]
     """One row an epoch, by stage."""
 
+    @property
+    def refined(self) -> bool:
+        """Whether the classifier learned what the audit believes."""
+        return bool(getattr(self.classifier, "refined_", False))
+
+    @property
+    def curves(self) -> NDArray[np.float16] | None:
+        """(epochs, N) confidence of the first fit in the given labels, where there was one."""
+        history = getattr(self.classifier, "history_", None)
+        return None if history is None else history.label_confidence
+
 
 def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitted:
-    """Run every stage that is not finished yet."""
+    """Run every stage that is not finished yet.
+
+    An audit alone trains no network that it does not ask: neither a first fit, whose confidences only the
+    audit by history reads, nor anything to measure, where there is no test set.
+    """
     settings, test = prepared.settings, prepared.test
+    by_history = settings.mode == "history" or (settings.mode == "auto" and is_images(prepared.train.x))
+    if settings.command == "audit" and not by_history and test is None:
+        alone = make_classifier(settings)
+        stages = FolderStages(folder, progress)
+        return Fitted(alone, alone.audit_only(prepared.train, stages=stages), {}, None, stages.logs)
     classifier, first_said, logs = _fitted(prepared, folder, progress)
     audit = classifier.audit_
     assert audit is not None

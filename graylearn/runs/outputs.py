@@ -138,7 +138,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "per_class": per_class,
         "worst": worst_of(audit),
         "notes": notes_of(prepared, fitted),
-        "refined": bool(fitted.classifier.refined_),
+        "refined": fitted.refined,
         "test_samples": 0 if prepared.test is None else len(prepared.test),
         "test": measured(fitted),
         "seconds": round(seconds, 1),
@@ -155,14 +155,14 @@ def notes_of(prepared: Prepared, fitted: Fitted) -> list[str]:
         notes.append(
             f"{held_out:,} samples held out to measure on were not audited; apply keeps them as they are"
         )
-    why_not = why_not_refined(fitted.classifier)
+    why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
     return notes if why_not is None else [*notes, why_not]
 
 
 def why_not_refined(classifier: GrayClassifier) -> str | None:
     """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
     audit = classifier.audit_
-    if not classifier.refine or classifier.refined_ or audit is None or not audit.suspected.any():
+    if classifier.refined_ or audit is None or not audit.suspected.any():
         return None
     if len(audit.classes) < LEAST_CLASSES:
         reason = (
@@ -218,7 +218,7 @@ def make_report(
         "Classes": len(audit.classes),
         "Label": prepared.source.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
-        "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.classifier.refined_ else ""),
+        "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
         "Audited by": {"held-out": "networks that did not see the sample"}.get(audit.mode, audit.mode),
         "Classes may overlap": "no: each sample has one true class" if audit.overlap == "none" else "yes",
         "Seed": str(settings.seed),
@@ -243,7 +243,7 @@ def make_report(
         threshold=threshold_of(audit),
         notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
         contamination=audit.contamination,
-        curves=fitted.classifier.history_.label_confidence,
+        curves=fitted.curves,
         previews=looks(prepared),
         probabilities=audit.probabilities,
         judge=JUDGES[audit.mode],

@@ -35,6 +35,8 @@ def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | N
     x = classifier.encoder_.transform(prepared.train.x)
     if x.ndim == 2:
         return reduced(scaled(x))
+    if not hasattr(classifier, "network_"):  # an audit alone
+        return None
     _, features = outputs_of(classifier.network_, x, classifier.preparation_)
     return None if features is None else reduced(scaled(features))
 

@@ -169,7 +169,7 @@ def long_run(tmp_path_factory):
     """A folder with a table and what an uninterrupted long run finds in it."""
     folder = tmp_path_factory.mktemp("long")
     write_csv(folder / "data.csv")
-    settings = RunSettings(command="audit", data=str(folder / "data.csv"), epochs=int(LONG[1]))
+    settings = RunSettings(data=str(folder / "data.csv"), epochs=int(LONG[1]))
     runs.run(settings, folder / "whole", progress=RunProgress(quiet=True))
     return folder
 
@@ -177,7 +177,7 @@ def long_run(tmp_path_factory):
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_run_that_is_cut_goes_on(long_run, how, code):
     out = long_run / how.name
-    command = ("audit", "data.csv", "--out", str(out), *LONG)
+    command = ("fit", "data.csv", "--out", str(out), *LONG)
     process = start(*command, folder=long_run)
     while not (out / "stages" / "first-0" / "checkpoint.json").exists():
         assert process.poll() is None, process.communicate()

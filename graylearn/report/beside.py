@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 COMPARED = 3
 """Likely classes, nearest samples and typical samples of a class that are shown."""
-MAX_NEIGHBOURED = 20_000
+MAX_NEIGHBOURED = 5_000
 """Samples whose nearest samples are looked for, suspects first."""
 MAX_LIKELY = 50_000
 """Samples whose likely classes are kept."""

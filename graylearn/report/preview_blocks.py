@@ -31,9 +31,14 @@ def preview_blocks(
     sets: dict[tuple[str, ...], int] = {}
     left_out = size = pictures = 0
     look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
+    columns: list[Any] = []
+    if odd is not None and data.rows is not None:
+        columns = [data.rows.iloc[:, column].array for column in range(len(odd.names))]
     for done, place in enumerate(wanted.tolist() if look is not None else []):
         preview = None if pictures >= MAX_PICTURES else look(place)  # type: ignore[misc]
-        item = None if preview is None else to_json(_item(preview, sets, _oddest(data, place, preview, odd)))
+        item = (
+            None if preview is None else to_json(_item(preview, sets, _oddest(place, preview, odd, columns)))
+        )
         if pictures >= MAX_PICTURES or size + len(item or "") > MAX_PREVIEW_BYTES:
             left_out = len(wanted) - done
             break
@@ -58,11 +63,11 @@ def preview_blocks(
     return about, blocks
 
 
-def _oddest(data: ReportData, index: int, preview: Preview, odd: OddColumns | None) -> list[list[Any]]:
+def _oddest(index: int, preview: Preview, odd: OddColumns | None, columns: list[Any]) -> list[list[Any]]:
     """[column, value as text] of the oddest columns of a row, the oddest first."""
-    if odd is None or data.rows is None or preview.kind != "row":
+    if odd is None or preview.kind != "row":
         return []
-    return [[column, cell_text(data.rows.iat[index, column])] for column in odd.of(index)]
+    return [[column, cell_text(columns[column][index])] for column in odd.of(index)]
 
 
 def _item(preview: Preview, sets: dict[tuple[str, ...], int], oddest: list[list[Any]]) -> list[Any]:

@@ -8,7 +8,7 @@ function enlarge(row) {
   const item = previewOf(row);
   if (!item || item[0] !== "image") return;
   byId("picture-stage").replaceChildren(pictureOf(item, { alt: `picture of ${short(idName(row), 60)}` }));
-  byId("picture-words").replaceChildren(claim(row), el("p", { class: "muted" }, said(idName(row), 200)));
+  byId("picture-words").replaceChildren(claim(row), ...[whyWords(row)].filter(Boolean), el("p", { class: "muted" }, said(idName(row), 200)));
   byId("picture-dialog").showModal();
 }
 

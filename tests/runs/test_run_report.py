@@ -1,0 +1,74 @@
+"""What a run hands to its report: likeness, whole pictures, notes on the data, the next command."""
+
+import base64
+import io
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from graylearn.runs import RunProgress, RunSettings, run
+
+
+def payload_of(folder):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A table of five groups that lie far apart, a tenth of the labels wrong; and its run."""
+    folder = tmp_path_factory.mktemp("reported")
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 5
+    given = truth.copy()
+    wrong = np.arange(0, 300, 11)
+    given[wrong] = (truth[wrong] + 1 + rng.integers(0, 4, len(wrong))) % 5
+    table = pd.DataFrame(6 * np.eye(5)[truth] + rng.normal(size=(300, 5)), columns=list("abcde"))
+    table["bought"] = [f"{row % 28 + 1}.12.2024" for row in range(300)]
+    table["label"] = np.array(["ant", "bee", "cow", "dog", "eel"])[given]
+    table.to_csv(folder / "my blobs.csv", index=False)
+    settings = RunSettings(command="audit", data=str(folder / "my blobs.csv"), label="label")
+    run(settings, folder / "run", progress=RunProgress(quiet=True))
+    return folder
+
+
+def test_the_report_of_a_table_explains_its_rows(made):
+    main = payload_of(made / "run")
+    assert main["idWord"] == "line"
+    assert main["judge"] == "networks that had not seen it"
+    assert main["command"] == f"graylearn apply {made / 'run'} decisions.csv --out 'my blobs-clean.csv'"
+    assert main["previews"]["odd"]["names"] == [*"abcde", "bought"]
+    assert len(main["beside"]["likely"]["of"]) == 300
+    assert len(main["map"]["index"]) == 300
+    suspects = main["suspected"].count("1")
+    assert suspects >= 20
+    nearest = np.array(main["beside"]["nearest"]["index"]).reshape(suspects, 3)
+    # The groups lie far apart: the nearest of a row are of its own group, whatever its label says.
+    assert (nearest % 5 == np.array(main["beside"]["nearest"]["of"])[:, None] % 5).mean() > 0.9
+
+
+def test_notes_on_the_data_reach_the_report(made):
+    notes = payload_of(made / "run")["notes"]
+    assert any(note.startswith("column 'bought' is text, read as dates") for note in notes), notes
+
+
+def test_pictures_are_shown_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    for label, shade in (("dark", 40), ("light", 200)):
+        (tmp_path / "photos" / label).mkdir(parents=True)
+        for number in range(20):
+            pixels = (shade + rng.integers(-20, 20, (30, 120, 3))).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / label / f"{number:02d}.png")
+    settings = RunSettings(
+        command="audit", data=str(tmp_path / "photos"), features="pixels", size=16, epochs=2
+    )
+    run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    first = json.loads(re.search(r'class="previews">(.*?)</script>', page, re.S)[1])[0]
+    assert first[0] == "image"
+    with Image.open(io.BytesIO(base64.b64decode(first[1].split(",")[1]))) as image:
+        assert image.size == (120, 30)

@@ -58,6 +58,8 @@ class ReportData:
     """What the reader should know, in plain sentences."""
     contamination: Mapping[str, float] | None = None
     """Estimated shares "ood", "mislabelled" and "total", as `Audit.contamination` gives them."""
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """The 90 % range of each of these shares, as `Audit.ranges` has them."""
     curves: Curves | None = None
     """Confidence in the given label over the epochs."""
     previews: Previews | None = None

@@ -243,6 +243,7 @@ def make_report(
         threshold=threshold_of(audit),
         notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
         contamination=audit.contamination,
+        ranges=audit.ranges,
         curves=fitted.curves,
         previews=looks(prepared),
         probabilities=audit.probabilities,

@@ -17,7 +17,9 @@ function drawTiles() {
   );
   const share = report.contamination;
   if (share) {
-    const parts = `ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
+    const whole_range = report.ranges.total;
+    const range = whole_range?.[1] ? `probably ${percent(whole_range[0])} to ${percent(whole_range[1])}; ` : "";
+    const parts = `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
     tiles.push(
       el(
         "div",

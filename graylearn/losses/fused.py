@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graylearn.losses.checks import can_look_at_values
+from graylearn.losses import checks
 from graylearn.losses.reference import Confidence, gray_gradient, mix
 from graylearn.losses.rows import compute_dtype
 from graylearn.torch_internals import forward_mode_active, is_batched, transforms_active
@@ -190,7 +190,7 @@ class Fused(torch.autograd.Function):
         if is_batched(received):  # several gradients at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing
         ctx.spent = True  # scaled in place below, so a second backward must start afresh
-        if not (ctx.summed and can_look_at_values(received) and received.item() == 1):
+        if not (ctx.summed and checks.can_look_at_values(received) and received.item() == 1):
             gradient.data.mul_(by)  # .data: autograd must not take this for a change of its saved tensor
         return gradient, *nothing
 

@@ -221,7 +221,7 @@ def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:
     """Sample weights on the device, scaled to mean 1."""
     if sample_weight is None:
         return None
-    weights = torch.from_numpy(np.array(sample_weight, dtype=np.float64)).reshape(-1)
+    weights = torch.from_numpy(np.asarray(sample_weight, dtype=np.float64).copy()).reshape(-1)
     if len(weights) != len(targets):
         raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
     if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:

@@ -52,10 +52,13 @@ def compiled(*options: str) -> str:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The lines of NAME==VERSION, without what is said about them."""
+    """The lines of NAME==VERSION, without what is said about them.
+
+    The systems that need a package are not said either: a constraint on what nobody asks for does nothing.
+    """
     for line in text.splitlines():
         if "==" in line and not line.startswith("#"):
-            yield line.strip()
+            yield line.partition(";")[0].strip()
 
 
 def names_of(text: str) -> set[str]:
@@ -66,8 +69,8 @@ def names_of(text: str) -> set[str]:
 def write() -> None:
     """All versions that hold everywhere; those of the file stay where they can."""
     kept = ["--constraints", str(FILE)] if FILE.exists() else []
-    text = compiled("--universal", "--python-version", PYTHONS[0], *kept)
-    FILE.write_text(HEAD + "".join(f"{line}\n" for line in sorted(lines_of(text), key=str.lower)))
+    text = compiled("--universal", "--fork-strategy", "fewest", "--python-version", PYTHONS[0], *kept)
+    FILE.write_text(HEAD + "".join(f"{line}\n" for line in sorted(set(lines_of(text)), key=str.lower)))
 
 
 def check() -> None:

@@ -1,4 +1,4 @@
-"""The tables of docs/audit.md, made from results/audit.jsonl.
+"""The tables of docs/lab/audit.md, made from results/audit.jsonl.
 
 python benchmarks/audit_tables.py            # write them into the page, between its markers
 python benchmarks/audit_tables.py --check    # only say whether the page is as the results make it
@@ -14,7 +14,7 @@ from statistics import mean, stdev
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE, RESULTS = ROOT / "docs" / "audit.md", ROOT / "results" / "audit.jsonl"
+PAGE, RESULTS = ROOT / "docs" / "lab" / "audit.md", ROOT / "results" / "audit.jsonl"
 START, END = "<!-- audit tables -->", "<!-- end -->"
 Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
 
 One JSON line a cell, setting, seed and method. A run that was cut short, by hand or by `--time-limit`, goes
 on where it was; rows of another REVISION are neither continued nor shown. benchmarks/refine_tables.py makes
-the tables of docs/classifier.md from the output; `--summary` prints them and measures nothing.
+the tables of docs/lab/refinement.md from the output; `--summary` prints them and measures nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of docs/classifier.md, made from results/refine.jsonl.
+"""The tables of docs/lab/refinement.md, made from results/refine.jsonl.
 
 python benchmarks/refine_tables.py            # write them into the page, between its markers
 python benchmarks/refine_tables.py --check    # only say whether the page is as the results make it
@@ -15,7 +15,7 @@ from statistics import mean, stdev
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "classifier.md"
+PAGE = ROOT / "docs" / "lab" / "refinement.md"
 RESULTS = ROOT / "results" / "refine.jsonl"
 REVISION = 2
 """What the rows mean; those of another revision were made with another refined fit or other settings."""

@@ -1,4 +1,4 @@
-"""The tables of docs/measurements.md, made from results/*.jsonl.
+"""The tables of docs/lab/measurements.md, made from results/*.jsonl.
 
 python benchmarks/tables.py            # write them into the page, between its markers
 python benchmarks/tables.py --check    # only say whether the page is as the results make it
@@ -15,7 +15,7 @@ from statistics import mean, stdev
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "measurements.md"
+PAGE = ROOT / "docs" / "lab" / "measurements.md"
 Row = dict[str, Any]
 
 

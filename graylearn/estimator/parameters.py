@@ -42,7 +42,7 @@ def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:
     """The method that "auto" stands for, or the one given; in_shape is (channels, height, width) of images.
 
     Images are trained by SGD, whose steps shrink with the gradient: with many classes gl, which begins with
-    2/K of it, learns too slowly (docs/measurements.md). Rows are trained by Adam, and measured with gl.
+    2/K of it, learns too slowly (docs/lab/measurements.md). Rows are trained by Adam, and measured with gl.
     """
     if not isinstance(method, str) or method != "auto":
         return method

@@ -164,7 +164,7 @@ class ModuleLearner:
 
         Batch norm takes its running statistics from the samples alone, not from what a method makes of
         them: means of twenty images have another spread, and a network that expects them misjudges the
-        images it is given later (lcvd loses ten points on CIFAR-10, docs/measurements.md).
+        images it is given later (lcvd loses ten points on CIFAR-10, docs/lab/measurements.md).
         """
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:

@@ -1,4 +1,4 @@
-"""docs/reproduction.md: every claim of the paper, judged from the results."""
+"""docs/lab/reproduction.md: every claim of the paper, judged from the results."""
 
 from reproduction.page.generate import generate
 from reproduction.page.write import check, update

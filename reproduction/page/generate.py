@@ -1,4 +1,4 @@
-"""The page docs/reproduction.md, made of the stores alone: from other results it says other things."""
+"""The page docs/lab/reproduction.md, made of the stores alone: from other results it says other things."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reproduction.statistics import counted
 from reproduction.summary import MAKERS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reproduction.md"
+PAGE = ROOT / "docs" / "lab" / "reproduction.md"
 FIGURES = ROOT / "docs" / "figures"
 RESULTS = ROOT / "results"
 VERDICTS = ("holds", "holds in part", "does not hold", "not measured")
@@ -214,7 +214,7 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
     if gaps := text.never_run(name, found):
         lines += ["", gaps]
     for figure in figures_of(name, evidence, folder):
-        lines += ["", f"![{experiment.title}](figures/{figure})"]
+        lines += ["", f"![{experiment.title}](../figures/{figure})"]
     tables = MAKERS[name](found)
     for table in tables:
         lines += ["", "<details><summary>" + table.title + "</summary>", "", markdown(table), "</details>"]

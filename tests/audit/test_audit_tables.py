@@ -1,4 +1,4 @@
-"""The tables in docs/audit.md show what results/audit.jsonl holds, and are made without it too."""
+"""The tables in docs/lab/audit.md show what results/audit.jsonl holds, and are made without it too."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def test_the_page_shows_the_results():
 
 
 def test_without_results_the_page_stays_as_it_is(tmp_path):
-    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "lab" / "audit.md").read_text(encoding="utf-8")
     assert audit_tables.START in page
     assert audit_tables.END in page.partition(audit_tables.START)[2]
     assert audit_tables.filled(page, tmp_path / "none.jsonl") == page

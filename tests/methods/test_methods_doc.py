@@ -14,7 +14,7 @@ from graylearn.methods import METHODS, make_method
 from graylearn.nets.mlp import MLP
 from graylearn.training import PRESETS, train
 
-PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "methods.md").read_text(encoding="utf-8")
 
 
 def code_after(heading):
@@ -27,7 +27,7 @@ def trimmed(monkeypatch):
     """The shown method, registered as shown, and taken out again afterwards."""
     monkeypatch.setitem(METHODS, "trimmed", None)  # restored to absent when the test is over
     source = code_after("## Adding a method")
-    exec(compile(source, "docs/methods.md", "exec"), {"__name__": "shown"})
+    exec(compile(source, "docs/reference/methods.md", "exec"), {"__name__": "shown"})
     return source
 
 
@@ -74,7 +74,7 @@ def test_what_each_asks_of_the_engine_is_said_truly():
 
 def test_first_example_runs():
     shown = {}
-    exec(compile(code_after("# Methods"), "docs/methods.md", "exec"), shown)
+    exec(compile(code_after("# Methods"), "docs/reference/methods.md", "exec"), shown)
     assert shown["method"] == METHODS["co-teaching"](noise_rate=0.2)
 
 

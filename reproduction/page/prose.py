@@ -42,14 +42,15 @@ from the first step on, as in the paper; in a run of few epochs
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as
 the authors' code trains it; `gl-label` has the C = Q(y | x) of their text. Ours are `gl-relative`, whose C is
 max Q over the median of the batch, at most 1, and `gl+refine`: `gl`, an audit of its confidences and a second
-fit without the suspects. SRCC is [a reconstruction](../reference/methods.md) from an abstract. *Gap won back* is
-(method - standard) / (oracle - standard), quoted where the gap is a point or more. Accuracies are in percent,
+fit without the suspects. SRCC is [a reconstruction](../reference/methods.md) from an abstract. *Gap won back*
+is (method - standard) / (oracle - standard), quoted where the gap is a point or more. Accuracies are in percent,
 differences in points. ± is over seeds, or over the settings of a mean over settings; a median stands beside a
 mean that a few runs carry away."""
 
 ERRATA = """## Errata of the theory
 
-Worked out, with the code that computes the corrected identity, on [the theory page](../how/theory.md). In short:
+Worked out, with the code that computes the corrected identity, on [the theory page](../how/theory.md).
+In short:
 
     L_M = L_G + r        r = (1 - C)(L_C - L_G) <= 0        (C held constant in the gradient)
 

@@ -270,7 +270,7 @@ def _range(part: str) -> range:
 
 
 def _docs(check: bool, kept: Path | None) -> None:
-    """Make docs/lab/reproduction.md and its figures from results/; histories that were kept are read first."""
+    """Make docs/lab/reproduction.md and its figures from results/; histories that were kept come first."""
     from reproduction.page import memory
     from reproduction.page import write as page
     from reproduction.page.generate import RESULTS

@@ -26,8 +26,8 @@ def two_classes(evidence: Evidence) -> str:
         f"Once the smallest class is taken out as OOD, {titles} have two classes left. With two classes the "
         "one complementary label's 1 - Q is the given label's Q, so L_C = L_G whatever the confidence: GL, "
         "NL, Standard+NL and cross entropy are one loss ([theory](../how/theory.md)). A gain of GL over "
-        f"standard training there cannot come from the loss. `{TWO_CLASSES_TEST}` trains one network through the "
-        "engine with each of them on Iris without its smallest class and finds the same weights and "
+        f"standard training there cannot come from the loss. `{TWO_CLASSES_TEST}` trains one network through "
+        "the engine with each of them on Iris without its smallest class and finds the same weights and "
         "predictions, to rounding, after every epoch; with three classes they part.",
         "",
     ]

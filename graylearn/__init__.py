@@ -3,11 +3,9 @@
 Names are imported when they are asked for: `graylearn --help` need not wait the seconds that torch takes.
 """
 
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graylearn.lazy import getter
+from graylearn.lazy import getter, keep_functions
 
 if TYPE_CHECKING:
     from graylearn import data, losses, metrics, nets, theory
@@ -97,16 +95,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES, *__all__})
 
 
-class _Package(ModuleType):
-    """This package, whose `audit` is the function although a package has the same name.
-
-    Whoever first imports that package makes Python set it as an attribute of the package.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "audit" and isinstance(value, ModuleType):
-            value = value.audit
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+keep_functions(__name__, "audit")

@@ -1,7 +1,9 @@
 """Packages whose names are imported when asked for, so that a part of them need not wait for torch."""
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -19,3 +21,20 @@ def getter(package: str, homes: Mapping[str, str], modules: tuple[str, ...] = ()
         return value
 
     return get
+
+
+def keep_functions(package: str, *names: str) -> None:
+    """Let `names` of `package` be the functions although modules or packages of it have the same names.
+
+    Whoever first imports such a module makes Python set it as an attribute of the package.
+    """
+
+    class Package(ModuleType):
+        """The package, which takes the function of a module for the module."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in names and isinstance(value, ModuleType):
+                value = getattr(value, name)
+            super().__setattr__(name, value)
+
+    sys.modules[package].__class__ = Package

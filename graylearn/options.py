@@ -36,6 +36,9 @@ LEAST = {
 }
 """Options that count something, and the least they can be."""
 
+MIN_CLASS = 4
+"""Classes with fewer samples than this are never flagged: half of the folds saw one of them at most."""
+
 
 @dataclass(frozen=True)
 class Learning:

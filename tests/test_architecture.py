@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "nets": {"errors"},
     "metrics": {"errors", "losses"},
     "theory": {"errors", "losses"},
-    "data": {"errors", "extras", "paths"},
+    "data": {"errors", "extras", "lazy", "paths"},
     "methods": {"errors", "losses"},
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
@@ -32,8 +32,8 @@ MAY_IMPORT = {
 MAY_IMPORT["training"] |= {"options", "torch_internals"}
 MAY_IMPORT["audit"] |= {"options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
-MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator"}
-MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report", "lazy"}
+MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
+MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report"}
 MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs", "paths"}
 MAY_IMPORT["__main__"] = {"cli"}
 

@@ -15,14 +15,13 @@ from graylearn.audit.finding import Finding, threshold_of, together
 from graylearn.audit.overlap import Overlap
 from graylearn.audit.pooling import pool
 from graylearn.data.samples import Label
+from graylearn.options import MIN_CLASS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Mode = Literal["held-out", "history", "predictions"]
 
-MIN_CLASS = 4
-"""Classes with fewer samples than this are never flagged: half of the folds saw one of them at most."""
 MIN_SAMPLES = 30
 """Below this many samples nothing is flagged: no test of the labels can be passed."""
 

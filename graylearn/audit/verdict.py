@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.audit.detectors import DETECTORS
-from graylearn.audit.evidence import MIN_CLASS, MIN_SAMPLES, Evidence
+from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.shares import ranges_of
+from graylearn.options import MIN_CLASS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

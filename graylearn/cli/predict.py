@@ -47,6 +47,11 @@ def predict(
 
       graylearn predict run new-photos/ --out predictions.parquet --reject-at 0.99
     """
+    from graylearn.paths import existing
+    from graylearn.runs.folder import RunFolder
+
+    RunFolder(run).check_finished()
+    existing(data)  # both said before the seconds that torch takes to import
     from graylearn.runs.predict import check_out, predict, write_predictions
     from graylearn.runs.progress import RunProgress
 

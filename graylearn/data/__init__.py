@@ -1,32 +1,37 @@
 """Reading, encoding, mixing and serving data, and the paper's datasets."""
 
-from graylearn.data.batches.augment import Augment
-from graylearn.data.batches.base import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
-from graylearn.data.batches.streams import LoaderBatches, StreamBatches
-from graylearn.data.catalog import (
-    CATALOG,
-    TABLES,
-    DatasetStatus,
-    Entry,
-    available,
-    datasets_table,
-    load,
-    table_task,
-)
-from graylearn.data.catalog.download import download
-from graylearn.data.contaminate import Contaminated, contaminate
-from graylearn.data.embeddings.embed import embed_images, embed_text
-from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.images.cache import CachedImages, cache_images
-from graylearn.data.read import read
-from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
-from graylearn.data.splits import (
-    hold_out_classes,
-    hold_out_smallest,
-    keep_classes,
-    split_sources,
-    train_test_split,
-)
+from typing import TYPE_CHECKING
+
+from graylearn.lazy import getter, keep_functions
+
+if TYPE_CHECKING:
+    from graylearn.data.batches.augment import Augment
+    from graylearn.data.batches.base import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
+    from graylearn.data.batches.streams import LoaderBatches, StreamBatches
+    from graylearn.data.catalog import (
+        CATALOG,
+        TABLES,
+        DatasetStatus,
+        Entry,
+        available,
+        datasets_table,
+        load,
+        table_task,
+    )
+    from graylearn.data.catalog.download import download
+    from graylearn.data.contaminate import Contaminated, contaminate
+    from graylearn.data.embeddings.embed import embed_images, embed_text
+    from graylearn.data.encoding.encode import TableEncoder
+    from graylearn.data.images.cache import CachedImages, cache_images
+    from graylearn.data.read import read
+    from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
+    from graylearn.data.splits import (
+        hold_out_classes,
+        hold_out_smallest,
+        keep_classes,
+        split_sources,
+        train_test_split,
+    )
 
 __all__ = [
     "CATALOG",
@@ -64,3 +69,61 @@ __all__ = [
     "table_task",
     "train_test_split",
 ]
+
+_NAMES = {
+    "batches.augment": ("Augment",),
+    "batches.base": (
+        "ArrayBatches",
+        "Batch",
+        "BatchSource",
+        "Preparation",
+        "StackBatches",
+    ),
+    "batches.streams": (
+        "LoaderBatches",
+        "StreamBatches",
+    ),
+    "catalog": (
+        "CATALOG",
+        "TABLES",
+        "DatasetStatus",
+        "Entry",
+        "available",
+        "datasets_table",
+        "load",
+        "table_task",
+    ),
+    "catalog.download": ("download",),
+    "contaminate": (
+        "Contaminated",
+        "contaminate",
+    ),
+    "embeddings.embed": (
+        "embed_images",
+        "embed_text",
+    ),
+    "encoding.encode": ("TableEncoder",),
+    "images.cache": (
+        "CachedImages",
+        "cache_images",
+    ),
+    "read": ("read",),
+    "samples": (
+        "Samples",
+        "classes_from_json",
+        "classes_to_json",
+        "encode_labels",
+    ),
+    "splits": (
+        "hold_out_classes",
+        "hold_out_smallest",
+        "keep_classes",
+        "split_sources",
+        "train_test_split",
+    ),
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = getter(__name__, {name: module for module, names in _NAMES.items() for name in names})
+
+keep_functions(__name__, "contaminate", "read")

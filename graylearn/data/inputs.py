@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import torch
 from scipy import sparse
 
 from graylearn.data.samples import Samples
@@ -25,7 +25,8 @@ def as_plain(x: Any) -> Any:
     Arrays, sparse matrices, frames, series and lists stay; bfloat16, which NumPy does not know, becomes
     float32; a structured array becomes a frame.
     """
-    if isinstance(x, torch.Tensor):
+    torch = sys.modules.get("torch")  # who has a tensor has imported it
+    if torch is not None and isinstance(x, torch.Tensor):
         x = x.detach().cpu()
         return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
     if type(x).__module__.split(".")[0] == "polars":

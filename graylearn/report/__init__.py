@@ -1,9 +1,14 @@
 """What a person looks at: one HTML file with the findings, and the decisions it gives back."""
 
-from graylearn.report.data import Preview, ReportData
-from graylearn.report.decisions import Decision, read_decisions
-from graylearn.report.previews import image_preview, preview_samples, row_preview, text_preview
-from graylearn.report.write import write_report
+from typing import TYPE_CHECKING
+
+from graylearn.lazy import getter
+
+if TYPE_CHECKING:
+    from graylearn.report.data import Preview, ReportData
+    from graylearn.report.decisions import Decision, read_decisions
+    from graylearn.report.previews import image_preview, preview_samples, row_preview, text_preview
+    from graylearn.report.write import write_report
 
 __all__ = [
     "Decision",
@@ -16,3 +21,24 @@ __all__ = [
     "text_preview",
     "write_report",
 ]
+
+_NAMES = {
+    "data": (
+        "Preview",
+        "ReportData",
+    ),
+    "decisions": (
+        "Decision",
+        "read_decisions",
+    ),
+    "previews": (
+        "image_preview",
+        "preview_samples",
+        "row_preview",
+        "text_preview",
+    ),
+    "write": ("write_report",),
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = getter(__name__, {name: module for module, names in _NAMES.items() for name in names})

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
-from graylearn.audit.evidence import MIN_CLASS
 from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
+from graylearn.options import MIN_CLASS
 from graylearn.report import Decision, read_decisions
 from graylearn.runs.folder import RunFolder, same_file
 

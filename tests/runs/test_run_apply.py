@@ -1,5 +1,8 @@
 """Decisions carried out: what was decided changes, all else stays byte by byte."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -421,3 +424,32 @@ def test_most_of_a_class_does_not_go_without_a_question(tmp_path, finished):
     assert len(out.read_text().splitlines()) == 9
     keep = decide(tmp_path, "2,keep,", "4,keep,")  # half of x stays
     assert apply_decisions(run, keep, tmp_path / "d.csv", suspects="drop")["dropped"] == 2
+
+
+def test_apply_and_a_missing_file_do_without_torch(tmp_path, finished):
+    """A second of waiting instead of five."""
+    data = tmp_path / "few.csv"
+    data.write_text("x,label\n" + "1,a\n2,b\n" * 4)
+    run, out = finished(data, suspects={"3": "b"}), tmp_path / "clean.csv"
+    code = """
+import sys
+sys.modules["torch"] = None  # importing it fails
+from graylearn.cli import main
+try:
+    main()
+except SystemExit as end:
+    sys.exit(end.code)
+"""
+
+    def said(*words):
+        command = [sys.executable, "-c", code, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stderr
+
+    code_of, error = said("apply", run, "--suspects", "drop", "--out", out)
+    assert code_of == 0, error
+    assert len(out.read_text().splitlines()) == 8
+    for words in (("predict", run, "gone.csv"), ("audit", "gone.csv", "--out", tmp_path / "new")):
+        code_of, error = said(*words)
+        assert code_of == 1
+        assert "gone.csv does not exist" in error

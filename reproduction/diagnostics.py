@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.methods.gl_history import GrayHistory
 from graylearn.training import History
 
 _CONFIDENCE = {"gl": "max", "gl+refine": "max", "gl-label": "label", "gl-relative": "relative"}
@@ -39,8 +41,9 @@ def by_group(
         q, m = label[place].astype(np.float64), largest[place].astype(np.float64)
         values = {"label": q, "max": m, "fitted": (predicted[place] == targets).astype(np.float64)}
         parts: dict[str, Floats] = {}
-        if method in _CONFIDENCE:
-            C = confidence(q, m, _CONFIDENCE[method])
+        if method in _CONFIDENCE or method == "gl-history":
+            past = label[:place].astype(np.float64)
+            C = trust(past, targets) if method == "gl-history" else confidence(q, m, _CONFIDENCE[method])
             values["confidence"] = C
             given, rejected = gradients(q, m, predicted[place] == targets, history.num_classes)
             parts = {"given": C * given, "rejected": (1 - C) * rejected}
@@ -59,6 +62,16 @@ def confidence(q: Floats, m: Floats, kind: str) -> Floats:
     if kind == "relative":
         return np.minimum(m / np.nanmedian(m), 1.0)
     return m if kind == "max" else q
+
+
+def trust(past: Floats, targets: NDArray[np.int64]) -> Floats:
+    """C of gl-history for each sample, by the label's probability in the epochs before: (epochs, N)."""
+    if not len(past):
+        return np.ones(len(targets))
+    mean = np.nan_to_num(np.nanmean(past, axis=0))
+    usual: Floats = pd.Series(mean).groupby(targets).transform("median").to_numpy()
+    C: Floats = np.minimum(mean / np.maximum(usual, np.finfo(np.float32).tiny), 1.0) ** GrayHistory().power
+    return C
 
 
 def gradients(q: Floats, m: Floats, is_top: NDArray[np.bool_], num_classes: int) -> tuple[Floats, Floats]:

@@ -12,7 +12,19 @@ from reproduction.grids import CORE, Experiment, Grid, Labels, Schedule, Source
 PAPER_METHODS = ("standard", "mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "gl")
 """The columns of the paper's two tables."""
 ALL_METHODS = (*PAPER_METHODS, "gl-label", "gl+refine", "oracle")
-OTHER_METHODS = ("gl-label", "gl-relative", "mae", "bt", "sl", "nl", "spl", "lcvd", "srcc", "il")
+OTHER_METHODS = (
+    "gl-label",
+    "gl-relative",
+    "gl-history",
+    "mae",
+    "bt",
+    "sl",
+    "nl",
+    "spl",
+    "lcvd",
+    "srcc",
+    "il",
+)
 """The rest, quick ones first: a sweep that ends early lacks the least."""
 LABELS: tuple[Labels, ...] = ("specific", "random")
 NETS = ("resnet18", "vgg19", "shufflenetv2", "mobilenetv2", "senet18", "densenet121")

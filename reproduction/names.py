@@ -23,6 +23,7 @@ METHOD_TITLES: dict[str, str] = {
     "gl": "GL",
     "gl-label": "GL (label)",
     "gl-relative": "GL (relative)",
+    "gl-history": "GL (history)",
     "gl+refine": "GL + refine",
 }
 """As the paper writes them, where it does."""

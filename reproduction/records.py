@@ -36,6 +36,7 @@ METHOD_ORDER: tuple[str, ...] = (
     "gl",
     "gl-label",
     "gl-relative",
+    "gl-history",
     "gl+refine",
 )
 """The order of methods in every table and figure; others follow by name."""

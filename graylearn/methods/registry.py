@@ -33,6 +33,7 @@ _ORDER = [
     "gl",
     "gl-label",
     "gl-relative",
+    "gl-history",
     "standard+nl",
     "gce",
     "co-teaching",

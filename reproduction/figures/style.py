@@ -49,6 +49,7 @@ LOOKS: dict[str, Look] = {
     "gl": Look("#0b5c9e", "s", "-", "////"),
     "gl-label": Look("#56a5d8", "^", "--", "----"),
     "gl-relative": Look("#0f7c8a", "p", "-.", "...."),
+    "gl-history": Look("#b03a6f", "h", "--", "oooo"),
     "gl+refine": Look("#d9822b", "D", "-.", "\\\\\\\\"),
     "oracle": Look("#8c8c8c", "x", ":", "xxxx"),
     "nl": Look("#7a5195", "v", "--", "||||"),

@@ -9,7 +9,7 @@ from graylearn.methods import METHODS, Method, as_method, make_method
 
 NAMES = [
     *("standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl"),
-    *("nlnl", "srcc", "lcvd", "gl", "gl-label", "gl-relative", "standard+nl", "gce"),
+    *("nlnl", "srcc", "lcvd", "gl", "gl-label", "gl-relative", "gl-history", "standard+nl", "gce"),
     *("co-teaching", "decoupling", "mentornet-pd"),
 ]
 
@@ -34,6 +34,7 @@ def test_defaults_are_those_of_the_definitions():
         "gl": {"confidence": "max"},
         "gl-label": {"confidence": "label"},
         "gl-relative": {"confidence": "relative"},
+        "gl-history": {"power": 2.0},
         "gce": {"q": 0.7},
         "co-teaching": {"ramp": 10},
         "mentornet-pd": {"burn_in": 0.18},

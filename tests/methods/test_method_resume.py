@@ -19,6 +19,7 @@ REMEMBERING = {
     "co-teaching": {"ramp": 2},
     "decoupling": {},
     "mentornet-pd": {},
+    "gl-history": {},
 }
 STEPS_AN_EPOCH = 7
 

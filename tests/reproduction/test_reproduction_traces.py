@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ import torch
 
 from graylearn.estimator import pipeline
 from graylearn.losses.reference import gray_gradient
+from graylearn.methods import Task, make_method
 from graylearn.training import History
 from reproduction import progress, sweep
 from reproduction.cells import Cell
-from reproduction.diagnostics import gradients
+from reproduction.diagnostics import gradients, trust
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
 from reproduction.measure import rounded
@@ -168,3 +170,14 @@ def test_gradients_are_those_of_the_loss(classes, is_top):
     ]
     found = gradients(np.array([q]), np.array([m]), np.array([is_top]), classes)
     np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-9)
+
+
+def test_trust_is_that_of_the_method():
+    random = np.random.default_rng(0)
+    past, targets = random.random((3, 15)), np.repeat([0, 1, 3], 5)  # odd groups: one median, not two
+    history = SimpleNamespace(recent_label_confidence=lambda _: torch.as_tensor(past[epoch]))
+    method = make_method("gl-history")
+    method.start(Task(torch.as_tensor(targets), 4, 3, torch.device("cpu"), history, torch.Generator()))
+    for epoch in range(3):
+        np.testing.assert_allclose(trust(past[:epoch], targets), method.trust, rtol=1e-5)
+        method.end_epoch(epoch)

@@ -1,0 +1,72 @@
+"""gl-history: how much each label is trusted, epoch by epoch."""
+
+import numpy as np
+import pytest
+import torch
+from hand_made import make_step, make_task
+
+from graylearn.errors import SettingsError
+from graylearn.losses import gray_loss
+from graylearn.methods import make_method
+from graylearn.methods.gl_history import class_median
+
+TARGET = np.array([0, 0, 0, 1, 1, 1, 1])
+LOGITS = np.random.default_rng(0).normal(size=(7, 4))
+
+
+def started(confidence, **options):
+    method = make_method("gl-history", **options)
+    method.start(make_task(TARGET, 4, confidence=confidence))
+    return method
+
+
+def test_the_first_epoch_is_cross_entropy():
+    loss = started(np.full(7, 0.5)).loss(make_step(LOGITS, TARGET))
+    expected = torch.nn.functional.cross_entropy(
+        torch.as_tensor(LOGITS), torch.as_tensor(TARGET), reduction="none"
+    )
+    torch.testing.assert_close(loss, expected)
+
+
+def test_trust_is_the_mean_over_all_epochs_against_the_median_of_the_class():
+    epochs = np.array([[0.2, 0.4, 0.9, 0.1, 0.5, 0.5, 0.6], [0.4, 0.8, 0.9, 0.9, 0.5, 0.7, 0.6]])
+    method = started(epochs[0], power=2.0)
+    for epoch, confidence in enumerate(epochs):
+        method.task.history.confidence = torch.as_tensor(confidence)
+        method.end_epoch(epoch)
+    mean = epochs.mean(0)
+    usual = np.where(
+        TARGET == 0, np.sort(mean[:3])[1], np.sort(mean[3:])[1]
+    )  # the lower of the two in the middle
+    np.testing.assert_allclose(method.trust, np.minimum(1, mean / usual) ** 2, rtol=1e-6)
+    index = np.array([6, 0, 3])
+    loss = method.loss(make_step(LOGITS[index], TARGET[index], index=index))
+    expected = gray_loss(
+        torch.as_tensor(LOGITS[index]), torch.as_tensor(TARGET[index]), confidence=method.trust[index],
+        reduction="none",
+    )  # fmt: skip
+    torch.testing.assert_close(loss, expected)
+
+
+def test_samples_that_an_epoch_did_not_see_keep_their_mean():
+    method = started(np.array([np.nan, 0.4, 0.9, 0.1, 0.5, 0.5, 0.6]))
+    method.end_epoch(0)
+    assert method.mean[0] == 0
+    assert not method.trust.isnan().any()
+
+
+def test_a_class_that_is_never_believed_is_learnt_by_cross_entropy():
+    method = started(np.where(TARGET == 0, 0.0, 0.5))
+    method.end_epoch(0)
+    assert method.trust[TARGET == 1].tolist() == [1.0] * 4
+    assert method.trust.isfinite().all()
+
+
+def test_class_median_with_an_empty_class_and_without_samples():
+    value, label = torch.tensor([3.0, 1.0, 2.0, 5.0]), torch.tensor([0, 0, 0, 2])
+    assert class_median(value, label, 4).tolist() == [2.0, 0.0, 5.0, 0.0]
+
+
+def test_power_is_a_number_of_at_least_zero():
+    with pytest.raises(SettingsError, match="power"):
+        make_method("gl-history", power=-1)

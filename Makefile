@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch first and exact: a looser request, also through another package, pulls the CUDA build.
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check constraints lock dist format bench-deps clean
+.PHONY: demo test check docs notebooks constraints lock dist format bench-deps clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
@@ -14,10 +14,19 @@ test: .venv/test.stamp
 	$(BIN)/python tests/find_browser.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-check: .venv/check.stamp
+check: .venv/check.stamp .venv/docs.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# The site, at http://127.0.0.1:8000, made again whenever a page changes.
+docs: .venv/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+# All of them, from top to bottom; what they printed is kept in the files.
+notebooks: .venv/docs.stamp
+	$(BIN)/python examples/run_notebooks.py
 
 # For every Python and system we name, as the registry serves the packages: needs the net.
 constraints: .venv/check.stamp
@@ -58,6 +67,10 @@ clean:
 # mypy reads the types of what the package imports, so it needs the test extras too.
 .venv/check.stamp: .venv/test.stamp
 	$(PIP) -e '.[check]'
+	touch $@
+
+.venv/docs.stamp: .venv/test.stamp
+	$(PIP) -e '.[docs]'
 	touch $@
 
 .venv/bench.stamp: .venv/test.stamp

@@ -1,4 +1,4 @@
-"""The page on methods: its table is complete, and the method it shows how to add works as shown."""
+"""The page on methods: its table is complete; the method that the guide shows how to add works as shown."""
 
 import re
 from dataclasses import fields
@@ -14,20 +14,22 @@ from graylearn.methods import METHODS, make_method
 from graylearn.nets.mlp import MLP
 from graylearn.training import PRESETS, train
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "methods.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "reference" / "methods.md").read_text(encoding="utf-8")
+GUIDE = (DOCS / "guides" / "extend.md").read_text(encoding="utf-8")
 
 
-def code_after(heading):
+def code_after(page, heading):
     """The first Python block below a heading."""
-    return re.search(r"```python\n(.*?)```", PAGE.split(heading)[1], re.DOTALL)[1]
+    return re.search(r"```python\n(.*?)```", page.split(heading)[1], re.DOTALL)[1]
 
 
 @pytest.fixture
 def trimmed(monkeypatch):
     """The shown method, registered as shown, and taken out again afterwards."""
     monkeypatch.setitem(METHODS, "trimmed", None)  # restored to absent when the test is over
-    source = code_after("## Adding a method")
-    exec(compile(source, "docs/reference/methods.md", "exec"), {"__name__": "shown"})
+    source = code_after(GUIDE, "## A method")
+    exec(compile(source, "docs/guides/extend.md", "exec"), {"__name__": "shown"})
     return source
 
 
@@ -74,7 +76,7 @@ def test_what_each_asks_of_the_engine_is_said_truly():
 
 def test_first_example_runs():
     shown = {}
-    exec(compile(code_after("# Methods"), "docs/reference/methods.md", "exec"), shown)
+    exec(compile(code_after(PAGE, "# Methods"), "docs/reference/methods.md", "exec"), shown)
     assert shown["method"] == METHODS["co-teaching"](noise_rate=0.2)
 
 

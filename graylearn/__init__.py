@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graylearn.estimator import NONE_OF_THESE, GrayClassifier
     from graylearn.losses import GrayLoss, gray_loss
     from graylearn.methods import METHODS, Method, make_method
-    from graylearn.training import History, Result, train, train_stack
+    from graylearn.training import History, Recorder, Result, train, train_stack
 
 __version__ = "0.1.0"
 
@@ -39,6 +39,7 @@ __all__ = [
     "History",
     "Method",
     "MissingExtraError",
+    "Recorder",
     "Result",
     "Samples",
     "SettingsError",
@@ -82,7 +83,7 @@ _NAMES = {
     "estimator": ("NONE_OF_THESE", "GrayClassifier"),
     "losses": ("GrayLoss", "gray_loss"),
     "methods": ("METHODS", "Method", "make_method"),
-    "training": ("History", "Result", "train", "train_stack"),
+    "training": ("History", "Recorder", "Result", "train", "train_stack"),
 }
 _HOME = {name: package for package, names in _NAMES.items() for name in names}
 

@@ -5,6 +5,7 @@ from graylearn.training.history import History
 from graylearn.training.loop import Callback, EpochEnd
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import evaluate, predict_logits
+from graylearn.training.recorder import Recorder
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import PRESETS, Settings
 from graylearn.training.stack import train_stack
@@ -18,6 +19,7 @@ __all__ = [
     "History",
     "OptimizerSettings",
     "PixelScale",
+    "Recorder",
     "Result",
     "ScheduleSettings",
     "Settings",

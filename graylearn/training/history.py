@@ -25,7 +25,16 @@ _SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
 _SAVED = ("ids", "targets", "num_classes", "epochs", "finished_epochs", "label", "max", "predicted", *_SUMS)
 
 
-def _class_dtype(num_classes: int) -> torch.dtype:
+@torch.no_grad()
+def confidences(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(N,) each, of logits (N, K): the label's probability, the largest one (float16), and whose that is."""
+    probability = torch.softmax(logits.float(), dim=1)
+    largest, predicted = probability.max(dim=1)
+    return probability.gather(1, target[:, None]).squeeze(1).half(), largest.half(), predicted
+
+
+def class_dtype(num_classes: int) -> torch.dtype:
+    """The smallest type that names so many classes."""
     if num_classes <= 1 << 8:
         return torch.uint8
     return torch.int16 if num_classes <= 1 << 15 else torch.int32
@@ -54,7 +63,7 @@ class History:
         self.num_classes = num_classes
         self.epochs = epochs
         self.ids = np.arange(num_samples) if ids is None else np.asarray(ids)
-        classes = _class_dtype(num_classes)
+        classes = class_dtype(num_classes)
         bytes_an_epoch = num_samples * (4 + torch.empty(0, dtype=classes).element_size())
         kept = max(1, min(epochs, budget // max(1, bytes_an_epoch)))
         self._label = torch.full((kept, num_samples), torch.nan, dtype=torch.float16, device=device)
@@ -87,18 +96,15 @@ class History:
         self._label[row].fill_(torch.nan)
         self._max[row].fill_(torch.nan)
 
-    @torch.no_grad()
     def record(self, epoch: int, index: Tensor, target: Tensor, logits: Tensor) -> Tensor:
         """Take the logits (N, K) of the samples `index`; returns which were predicted as labelled, (N,).
 
         Nothing here waits for the device.
         """
-        probability = torch.softmax(logits.float(), dim=1)
-        largest, predicted = probability.max(dim=1)
-        label = probability.gather(1, target[:, None]).squeeze(1)
+        label, largest, predicted = confidences(logits, target)
         row = epoch % len(self._label)
-        self._label[row].index_copy_(0, index, label.half())
-        self._max[row].index_copy_(0, index, largest.half())
+        self._label[row].index_copy_(0, index, label)
+        self._max[row].index_copy_(0, index, largest)
         self._predicted[row].index_copy_(0, index, predicted.to(self._predicted.dtype))
         return predicted == target
 

@@ -1,0 +1,205 @@
+"""Recorder: the history of a training loop that is not ours, from what it has at hand in every step.
+
+    recorder = Recorder()
+    for epoch in range(epochs):
+        for ids, x, labels in loader:
+            logits = network(x)
+            recorder.record(ids, logits, labels)
+            ...
+        recorder.end_epoch()
+    audit = Audit.from_history(recorder.history)
+
+Where several processes train together (torch.distributed), each records what it sees, and the end of an epoch
+brings it together: all of them then have the same history.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graylearn.errors import DataError
+from graylearn.training.history import DEFAULT_BUDGET, History, class_dtype, confidences
+
+_COLUMNS = ("label", "max", "predicted")
+_EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
+"""What an epoch holds of a sample that it did not see."""
+
+
+class Recorder:
+    """Takes ids, logits and labels of every batch, in any order, and gives a `History`.
+
+    ids: what each sample is called, the same in every epoch: whole numbers or texts. ignore_index: labels of
+    this value are not recorded. budget: bytes that the kept epochs may take, as in `History`.
+    """
+
+    def __init__(self, *, ignore_index: int = -100, budget: int = DEFAULT_BUDGET) -> None:
+        self.ignore_index = ignore_index
+        self.budget = budget
+        self.num_classes = 0
+        """How many logits a sample has; 0 before the first batch."""
+        self.finished_epochs = 0
+        """Epochs that are complete."""
+        self._batches: list[tuple[Any, Tensor, Tensor, Tensor, Tensor]] = []
+        self._targets: pd.Series[Any] = pd.Series([], dtype=np.int64)  # by id, in the order first seen
+        self._epochs: deque[dict[str, NDArray[Any]]] = deque()
+        self._sums: dict[str, NDArray[Any]] = {
+            name: np.zeros(0, dtype=np.int32 if name == "count" else np.float32)
+            for name in ("count", "label_sum", "label_square_sum", "max_sum")
+        }
+
+    def record(self, ids: Any, logits: Tensor, labels: Tensor) -> None:
+        """Take a batch: N ids, logits (N, K) and labels (N,), class numbers. Nothing waits for the device."""
+        if logits.ndim != 2 or labels.shape != logits.shape[:1] or len(ids) != len(labels):
+            raise DataError(
+                f"logits have shape {tuple(logits.shape)}, labels {tuple(labels.shape)}, and there are "
+                f"{len(ids)} ids: expected (N, K), (N,) and N"
+            )
+        if labels.is_floating_point() or labels.dtype == torch.bool or logits.shape[1] < 2:
+            raise DataError(
+                f"labels are {labels.dtype} and a sample has {logits.shape[1]} logits: expected class "
+                "numbers 0..K-1, and one logit a class, also with two classes"
+            )
+        if self.num_classes not in (0, logits.shape[1]):
+            raise DataError(
+                f"logits have {logits.shape[1]} classes, those before had {self.num_classes}: "
+                "use a recorder for each network"
+            )
+        self.num_classes = logits.shape[1]
+        labels = labels.detach().to(logits.device, torch.int64)
+        # labels that are not classes are looked at when the epoch ends, so that the device need not stop now
+        said = confidences(logits.detach(), labels.clamp(0, self.num_classes - 1))
+        self._batches.append((ids.detach() if isinstance(ids, Tensor) else ids, labels, *said))
+
+    def end_epoch(self) -> None:
+        """Close the epoch. Where several processes train together all must call it: it gathers."""
+        everyone = _gathered((self.num_classes, self._seen()))
+        self._batches = []
+        self.num_classes = max(num_classes for num_classes, _ in everyone)
+        parts = [seen for _, seen in everyone if len(seen)]
+        if not parts:
+            raise DataError(
+                "no batch was recorded in this epoch: call record(ids, logits, labels) in every step"
+            )
+        seen = pd.concat(parts)
+        self._check(seen)
+        seen = seen.drop_duplicates("id", keep="last")
+        new = seen[~seen["id"].isin(self._targets.index)]
+        if len(new):
+            targets = pd.Series(new["target"].to_numpy(), index=new["id"].to_numpy())
+            self._targets = pd.concat([self._targets, targets]) if len(self._targets) else targets
+            self._sums = {name: _grown(each, len(self._targets), 0) for name, each in self._sums.items()}
+        row = self._targets.index.get_indexer(seen["id"])
+        epoch = {}
+        for name in _COLUMNS:
+            epoch[name] = np.full(len(self._targets), _EMPTY[name], seen[name].dtype)
+            epoch[name][row] = seen[name].to_numpy()
+        self._add(epoch)
+        self.finished_epochs += 1
+
+    @property
+    def history(self) -> History:
+        """What was recorded in complete epochs, on the CPU; the samples are in the order of their ids."""
+        if not len(self._targets):
+            raise DataError(
+                "nothing was recorded in a complete epoch: call record(ids, logits, labels) in every step, "
+                "and end_epoch() after the last step of each epoch"
+            )
+        order = np.asarray(self._targets.index.argsort())
+        kept = len(self._epochs)
+        history = History(
+            torch.from_numpy(self._targets.to_numpy()[order]),
+            self.num_classes,
+            self.finished_epochs,
+            ids=self._targets.index.to_numpy()[order],
+            budget=kept * self._bytes_an_epoch,
+        )
+        state: dict[str, Any] = {}
+        for name in _COLUMNS:
+            rows = np.stack([_grown(epoch[name], len(order), _EMPTY[name]) for epoch in self._epochs])
+            # a history keeps epoch e in row e % kept
+            rows = np.roll(rows[:, order], (self.finished_epochs - kept) % kept, axis=0)
+            state[name] = torch.from_numpy(rows)
+        sums = {name: torch.from_numpy(values[order]) for name, values in self._sums.items()}
+        history.load_state({**state, **sums, "finished_epochs": self.finished_epochs})
+        return history
+
+    @property
+    def _bytes_an_epoch(self) -> int:
+        return len(self._targets) * (4 + torch.empty(0, dtype=class_dtype(self.num_classes)).element_size())
+
+    def _seen(self) -> pd.DataFrame:
+        """The batches of this epoch, without labels that are ignored: id, target and what was said of it."""
+        if not self._batches:
+            return pd.DataFrame()
+        ids, *columns = zip(*self._batches, strict=True)
+        target, label, largest, predicted = (torch.cat(column).cpu() for column in columns)
+        values = (_joined(ids), target, label, largest, predicted.to(class_dtype(self.num_classes)))
+        seen = pd.DataFrame(dict(zip(("id", "target", *_COLUMNS), map(np.asarray, values), strict=True)))
+        return seen[seen["target"] != self.ignore_index]
+
+    def _check(self, seen: pd.DataFrame) -> None:
+        """Labels must be classes, and a sample must keep its own: else the ids do not name samples."""
+        together = [*seen["id"].unique(), *self._targets.index[:1]]
+        if pd.api.types.infer_dtype(together) not in ("integer", "string"):
+            raise DataError("some ids are whole numbers and some are not: give numbers alone, or texts alone")
+        low, high = seen["target"].min(), seen["target"].max()
+        if low < 0 or high >= self.num_classes:
+            raise DataError(
+                f"there are labels {low} to {high} but logits have {self.num_classes} classes "
+                f"(0..{self.num_classes - 1}): give class numbers, or name the one to skip with ignore_index="
+            )
+        pairs = seen[["id", "target"]].drop_duplicates()
+        before = self._targets.reindex(pairs["id"]).to_numpy()
+        other = pairs["id"].duplicated(keep=False) | (~np.isnan(before) & (before != pairs["target"]))
+        if other.any():
+            name, target = pairs[other].iloc[0]
+            raise DataError(
+                f"sample {name} has label {target}, and "
+                "elsewhere another one: ids must name the samples of the whole training set, not of a batch, "
+                "and labels must stay as they are"
+            )
+
+    def _add(self, epoch: dict[str, NDArray[Any]]) -> None:
+        """Keep an epoch, and add it to the sums; the oldest goes where there is no memory for all."""
+        label, largest = epoch["label"].astype(np.float32), epoch["max"].astype(np.float32)
+        self._sums["count"] += ~np.isnan(label)
+        label, largest = np.nan_to_num(label), np.nan_to_num(largest)
+        for name, value in (("label_sum", label), ("label_square_sum", label * label), ("max_sum", largest)):
+            self._sums[name] += value
+        self._epochs.append(epoch)
+        while len(self._epochs) > 1 and len(self._epochs) * self._bytes_an_epoch > self.budget:
+            self._epochs.popleft()
+
+
+def _grown(values: NDArray[Any], length: int, empty: float) -> NDArray[Any]:
+    return np.concatenate([values, np.full(length - len(values), empty, values.dtype)])
+
+
+def _joined(parts: Sequence[Any]) -> NDArray[Any]:
+    """The ids of many batches as one array: of whole numbers, or of texts as objects."""
+    arrays = [part.cpu().numpy() if isinstance(part, Tensor) else np.asarray(part) for part in parts]
+    kinds = {array.dtype.kind for array in arrays}
+    if any(array.ndim != 1 for array in arrays) or not (kinds <= set("iu") or kinds <= set("UO")):
+        raise DataError(
+            f"ids are of type {arrays[0].dtype} and shape {arrays[0].shape}: expected a whole number or a "
+            "text for each sample, in all batches alike"
+        )
+    return np.concatenate(arrays).astype(np.int64 if kinds <= set("iu") else object)
+
+
+def _gathered(seen: Any) -> list[Any]:
+    """What all processes have, in the order of their ranks; of one process that alone."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return [seen]
+    everyone: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(everyone, seen)
+    return everyone

@@ -1,0 +1,139 @@
+"""A loop of anybody's gives the history that our own engine would have gathered."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from training_helpers import blobs
+
+import graylearn as gl
+from graylearn.errors import DataError
+
+N, K, EPOCHS = 12, 3, 4
+
+
+@pytest.fixture
+def run():
+    """Random logits (EPOCHS, N, K), labels and the label's probability by scipy in float64."""
+    random = np.random.default_rng(0)
+    logits, labels = random.normal(size=(EPOCHS, N, K)) * 3, random.integers(0, K, N)
+    return logits, labels, softmax(logits, axis=2)[:, np.arange(N), labels]
+
+
+def recorded(run, names=None, skip=(), **options):
+    """Every epoch in an order of its own, in batches of five."""
+    logits, labels, _ = run
+    names = np.arange(N) if names is None else np.asarray(names)
+    recorder = gl.Recorder(**options)
+    for epoch in range(EPOCHS):
+        order = np.random.default_rng(epoch).permutation([i for i in range(N) if (epoch, i) not in skip])
+        for rows in np.split(order, range(5, len(order), 5)):
+            ids = torch.from_numpy(names[rows]) if names.dtype.kind == "i" else names[rows].tolist()
+            recorder.record(ids, torch.from_numpy(logits[epoch, rows]), torch.from_numpy(labels[rows]))
+        recorder.end_epoch()
+    return recorder
+
+
+def test_every_epoch_is_what_the_network_said(run):
+    logits, labels, expected = run
+    history = recorded(run).history
+    np.testing.assert_array_equal(history.ids, np.arange(N))
+    np.testing.assert_array_equal(history.targets, labels)
+    np.testing.assert_allclose(history.label_confidence, expected, atol=5e-4)
+    np.testing.assert_array_equal(history.predicted, logits.argmax(2))
+    np.testing.assert_allclose(history.max_confidence, softmax(logits, axis=2).max(2), atol=5e-4)
+    np.testing.assert_allclose(history.mean_label_confidence(), expected.mean(0), atol=5e-4)
+    np.testing.assert_allclose(history.std_label_confidence(), expected.std(0), atol=2e-3)
+    assert history.finished_epochs == EPOCHS
+
+
+def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
+    names = [f"s{index:02}" for index in range(N)]
+    history = recorded(run, names, skip={(0, 3), (0, 4), (2, 3)}).history
+    assert history.ids.tolist() == names
+    assert np.isnan(history.label_confidence[[0, 0, 2], [3, 4, 3]]).all()
+    assert history.count.tolist() == [4, 4, 4, 2, 3, *[4] * 7]
+    expected = run[2][[1, 3], 3].mean()
+    np.testing.assert_allclose(history.mean_label_confidence()[3], expected, atol=5e-4)
+
+
+def test_beyond_the_budget_the_latest_epochs_and_all_means_are_kept(run):
+    history = recorded(run, budget=N * 5 * 3).history
+    np.testing.assert_array_equal(history.kept_epochs, [1, 2, 3])
+    np.testing.assert_allclose(history.label_confidence, run[2][1:], atol=5e-4)
+    np.testing.assert_allclose(history.mean_label_confidence(), run[2].mean(0), atol=5e-4)
+
+
+def test_a_sample_seen_twice_counts_once_and_an_ignored_label_not_at_all():
+    recorder = gl.Recorder()
+    logits = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
+    recorder.record([7, 9, 7], logits, torch.tensor([1, -100, 1]))
+    recorder.end_epoch()
+    assert recorder.history.ids.tolist() == [7]
+    np.testing.assert_allclose(recorder.history.label_confidence, 1 / (1 + np.exp(-3)), atol=5e-4)
+
+
+def test_the_audit_of_a_plain_loop_finds_the_wrong_labels():
+    x, y = blobs(600, 8, 5)
+    x, y = torch.as_tensor(x), torch.as_tensor(y).long()
+    random = np.random.default_rng(1)
+    wrong = random.random(len(y)) < 0.1
+    given = torch.where(
+        torch.from_numpy(wrong), (y + 1 + torch.from_numpy(random.integers(0, 3, len(y)))) % 5, y
+    )
+    torch.manual_seed(0)
+    network = torch.nn.Linear(x.shape[1], 5)
+    optimizer, criterion, recorder = (
+        torch.optim.Adam(network.parameters(), 0.05),
+        gl.GrayLoss(),
+        gl.Recorder(),
+    )
+    for _ in range(8):
+        for rows in torch.randperm(len(x)).split(50):
+            logits = network(x[rows])
+            recorder.record(rows, logits, given[rows])
+            optimizer.zero_grad()
+            criterion(logits, given[rows]).backward()
+            optimizer.step()
+        recorder.end_epoch()
+    audit = gl.Audit.from_history(recorder.history, features=x.numpy())
+    assert audit.suspected[wrong].mean() > 0.8
+    assert wrong[audit.suspected].mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("ids", "logits", "labels", "told"),
+    [
+        ([0, 1], torch.zeros(2, 3, 4), torch.zeros(2).long(), r"logits have shape \(2, 3, 4\)"),
+        ([0, 1, 2], torch.zeros(2, 3), torch.zeros(2).long(), "there are 3 ids"),
+        ([0, 1], torch.zeros(2, 3), torch.zeros(2), "labels are torch.float32"),
+        ([0, 1], torch.zeros(2, 1), torch.zeros(2).long(), "one logit a class, also with two classes"),
+        ([0, 1], torch.zeros(2, 3), torch.tensor([0, 3]), r"labels 0 to 3 but logits have 3 classes"),
+        ([0.5, 1.0], torch.zeros(2, 3), torch.zeros(2).long(), "expected a whole number or a text"),
+        ([0, "a"], torch.zeros(2, 3), torch.zeros(2).long(), "whole number"),
+        ([5, 5], torch.zeros(2, 3), torch.tensor([0, 1]), "sample 5 has label 0, and elsewhere another one"),
+    ],
+)
+def test_what_cannot_be_recorded_is_told(ids, logits, labels, told):
+    def epoch():
+        recorder = gl.Recorder()
+        recorder.record(np.array(ids, dtype=object) if "a" in ids else ids, logits, labels)
+        recorder.end_epoch()
+
+    with pytest.raises(DataError, match=told):
+        epoch()
+
+
+def test_numbers_of_a_batch_are_no_ids(run):
+    recorder = gl.Recorder()
+    recorder.record([0, 1], torch.zeros(2, 3), torch.tensor([0, 1]))
+    recorder.end_epoch()
+    recorder.record([0, 1], torch.zeros(2, 3), torch.tensor([2, 1]))
+    with pytest.raises(DataError, match="not of a batch"):
+        recorder.end_epoch()
+    with pytest.raises(DataError, match="no batch was recorded"):
+        recorder.end_epoch()
+    with pytest.raises(DataError, match="use a recorder for each network"):
+        recorder.record([0], torch.zeros(1, 4), torch.tensor([0]))
+    with pytest.raises(DataError, match="nothing was recorded"):
+        _ = gl.Recorder().history

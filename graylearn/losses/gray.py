@@ -118,8 +118,11 @@ def gray_loss(
     return rows.result(losses, reduction)
 
 
-class GrayLoss(nn.Module):
-    """`gray_loss` as a module: put it where `nn.CrossEntropyLoss` stood, with class weights as `weight=`."""
+class GrayLoss(nn.CrossEntropyLoss):
+    """`gray_loss` as a module: put it where `nn.CrossEntropyLoss` stood, with class weights as `weight=`.
+
+    It is one to those who ask whether a criterion takes logits, as skorch does before it makes probabilities.
+    """
 
     weight: Tensor | None
 
@@ -132,7 +135,7 @@ class GrayLoss(nn.Module):
         detach: bool = True,
         impl: str = "auto",
     ) -> None:
-        super().__init__()
+        super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
         if not isinstance(confidence, str):
             raise TypeError(
                 f"confidence is a {type(confidence).__name__}; expected 'max', 'label' or 'relative'. Class "
@@ -140,10 +143,7 @@ class GrayLoss(nn.Module):
                 "confidence)"
             )
         checks.check_rule(confidence)
-        self.register_buffer("weight", weight)
         self.confidence = confidence
-        self.ignore_index = ignore_index
-        self.reduction = reduction
         self.detach = detach
         self.impl = impl
 

@@ -6,20 +6,24 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from graylearn.audit.evidence import gather
 from graylearn.audit.heldout import epochs_by_size, held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features, as_ids, as_labels
+from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.result import Audit
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import OverlapSetting
 from graylearn.training import devices
 from graylearn.training.history import History
 
+NETWORK_FOLDS, MODEL_FOLDS = 2, 5
+"""Folds unless told: of our networks, which are repeated; of a model of the user's."""
 REPEATS, MANY = 3, 1 << 26
 """Rounds of held-out networks up to so many class probabilities (N x K); beyond, one round."""
 
@@ -31,11 +35,12 @@ def audit(
     X: Any,
     y: Any = None,
     *,
+    model: Any = None,
     mode: Literal["held-out", "history"] = "held-out",
     ids: Any = None,
     classes: Any = None,
     overlap: OverlapSetting = "auto",
-    folds: int = 2,
+    folds: int | None = None,
     repeats: int | None = None,
     epochs: int | None = None,
     seed: int = 0,
@@ -47,13 +52,17 @@ def audit(
         Samples (then leave out `y`). Images of up to 1,024 pixels are taken as they are; larger ones and text
         want features of a pre-trained network first (`embed_images`, `embed_text`). The history of a training
         run is audited as it is, see `audit_history`. y: labels, any kind.
+    model: a classifier of scikit-learn's kind (boosted trees, a pipeline, a skorch net), copies of which are
+        asked about samples that they were not fitted on, instead of our networks; X is then given to it as it
+        is, and may be anything that it reads.
     mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
         one stack); "history" reads the confidences of a single short Gray Learning run.
     overlap: "none" where each sample has one true class that a person could tell (photos, texts, sounds),
         "possible" where classes may overlap (measured quantities): there a label that looks wrong may be
         right, and labels that are mistaken for one another are not flagged. "auto": none for images, texts
         and arrays of 32 columns or more, possible for tables.
-    repeats: 3 unless told, 1 beyond 67 million class probabilities (30,000 samples of 2,200 classes).
+    folds, repeats: unless told 2 and 3, beyond 67 million class probabilities (30,000 samples of 2,200
+        classes) 2 and 1, and of a `model` 5 and 1.
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
     device: where networks are trained and neighbours and kernels are compared.
     """
@@ -61,6 +70,12 @@ def audit(
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
+    if model is not None:
+        check_model(model)
+        if mode != "held-out":
+            raise SettingsError("a model of yours has no history: leave mode out", Hint("mode", "held-out"))
+    if folds is None:
+        folds = NETWORK_FOLDS if model is None else MODEL_FOLDS
     if folds < 2 or (repeats is not None and repeats < 1) or (epochs is not None and epochs < 1):
         raise SettingsError(
             f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"
@@ -79,26 +94,47 @@ def audit(
         label, names = as_labels(y, classes)
         values = X
     where = devices.choose(device)
-    features = as_features(values, len(label))
     row_ids = as_ids(ids, X, len(label))
-    num_classes = len(names)
-    if epochs is None:
-        epochs = epochs_by_size(len(label)) if mode == "held-out" else HISTORY_EPOCHS
+    if model is None:
+        features: NDArray[np.float32] | None = as_features(values, len(label))
+    else:
+        features = features_if_any(values, len(label))
     if len(label) < 2 * folds or len(np.unique(label)) < 2:
-        network = np.full((len(label), num_classes), 1.0 / max(num_classes, 1))
-    elif mode == "held-out":
-        network = held_out_probabilities(
-            features,
-            label,
-            num_classes,
-            folds=folds,
-            repeats=repeats or (REPEATS if len(label) * num_classes <= MANY else 1),
-            epochs=epochs,
-            seed=seed,
-            device=where,
+        network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
+    elif model is not None:
+        network = model_probabilities(
+            model, values, label, names, folds=folds, repeats=repeats or 1, seed=seed
         )
     else:
-        history = train_for_history(features, label, num_classes, epochs=epochs, seed=seed, device=where)
-        network = history_probabilities(history)
+        assert features is not None  # numbers or a refusal
+        network = _networks_say(mode, features, label, len(names), folds, repeats, epochs, seed, where)
     evidence = gather(network, label, names, features, mode, overlap_of(overlap, X), where)
     return Audit.from_evidence(evidence, row_ids)
+
+
+def _networks_say(
+    mode: Literal["held-out", "history"],
+    features: NDArray[np.float32],
+    label: NDArray[np.int64],
+    num_classes: int,
+    folds: int,
+    repeats: int | None,
+    epochs: int | None,
+    seed: int,
+    device: torch.device,
+) -> NDArray[np.float64]:
+    """(N, K) class probabilities by our own networks."""
+    if mode == "history":
+        chosen = HISTORY_EPOCHS if epochs is None else epochs
+        history = train_for_history(features, label, num_classes, epochs=chosen, seed=seed, device=device)
+        return history_probabilities(history)
+    return held_out_probabilities(
+        features,
+        label,
+        num_classes,
+        folds=folds,
+        repeats=repeats or (REPEATS if len(label) * num_classes <= MANY else 1),
+        epochs=epochs_by_size(len(label)) if epochs is None else epochs,
+        seed=seed,
+        device=device,
+    )

@@ -1,0 +1,101 @@
+"""Held-out class probabilities by a scikit-learn classifier of the user's, such as trees or a pipeline."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
+from graylearn.audit.inputs import as_features
+from graylearn.data.inputs import as_plain
+from graylearn.data.samples import Label
+from graylearn.errors import DataError, SettingsError
+from graylearn.options import MIN_CLASS
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def check_model(model: Any) -> None:
+    """Refuse what cannot learn or does not give probabilities."""
+    if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
+        raise SettingsError(
+            f"model is {type(model).__name__}, which has no fit or no predict_proba: give a classifier of "
+            "scikit-learn's kind; CalibratedClassifierCV makes probabilities for one that has none"
+        )
+
+
+def model_probabilities(
+    model: Any,
+    x: Any,
+    label: Ints,
+    classes: tuple[Label, ...],
+    *,
+    folds: int,
+    repeats: int,
+    seed: int,
+) -> Floats:
+    """(N, K) what copies of `model` say of samples that they were not fitted on, the mean over repeats.
+
+    Samples of classes that are too small to be checked are in all fits, so that every copy knows all classes.
+    """
+    given = as_plain(x)
+    if _num_samples(given) != len(label):
+        raise DataError(
+            f"X has {_num_samples(given)} samples for {len(label)} labels: give one label a sample"
+        )
+    names = (
+        np.array(classes) if len({type(name) for name in classes}) == 1 else np.array(classes, dtype=object)
+    )
+    y = names[label]
+    rare = np.bincount(label, minlength=len(classes))[label] < max(MIN_CLASS, folds)
+    held = held_out_rows(stratified_folds(label, folds, repeats, seed), folds)
+    said = []
+    for number, rows in enumerate(held):
+        kept = np.ones(len(label), dtype=bool)
+        kept[rows] = rare[rows]
+        fitted = _copy(model, seed + number)
+        fitted.fit(_safe_indexing(given, np.flatnonzero(kept)), y[kept])
+        said.append(_by_class(fitted, _safe_indexing(given, rows), len(rows), names))
+    return sum_by_sample(held, said, len(label)) / repeats
+
+
+def features_if_any(x: Any, n: int) -> NDArray[np.float32] | None:
+    """Scaled features (N, D) of numbers and tables; None of what only the model can read, such as texts."""
+    try:
+        return as_features(x, n)
+    except DataError:
+        return None
+
+
+def _copy(model: Any, seed: int) -> Any:
+    made = clone(model) if hasattr(model, "get_params") else copy.deepcopy(model)
+    if "random_state" in getattr(made, "get_params", dict)() and made.get_params()["random_state"] is None:
+        made.set_params(random_state=seed)
+    return made
+
+
+def _by_class(fitted: Any, x: Any, n: int, names: NDArray[Any]) -> Floats:
+    """(n, K) its probabilities; a class that it was not shown has none."""
+    found = np.asarray(fitted.predict_proba(x), dtype=np.float64)
+    known = np.asarray(fitted.classes_)
+    number = {name: index for index, name in enumerate(names.tolist())}
+    if found.shape != (n, len(known)) or not set(known.tolist()) <= set(number):
+        raise DataError(
+            f"predict_proba gave shape {found.shape} for {n} samples of {len(known)} classes: expected a "
+            "probability for each class in classes_"
+        )
+    if not np.isfinite(found).all() or (found < -1e-6).any() or (np.abs(found.sum(axis=1) - 1) > 0.02).any():
+        raise DataError(
+            "predict_proba gave rows that are no probabilities (not negative, of sum 1): a model with an "
+            "objective of its own may give raw scores; put a softmax over them"
+        )
+    said = np.zeros((n, len(names)))
+    said[:, [number[name] for name in known.tolist()]] = found
+    return said

@@ -21,7 +21,8 @@ FIXED = {
 }
 
 OPTIONAL = ("triton", "polars", "datasets", "transformers", "sentence_transformers", "timm", "skorch",
-            "cleanlab", "pyod", "skrub", "matplotlib", "typer", "hypothesis", "pytest")  # fmt: skip
+            "lightning", "accelerate", "lightgbm", "xgboost", "cleanlab", "pyod", "skrub", "matplotlib",
+            "typer", "hypothesis", "pytest")  # fmt: skip
 
 
 def fresh(code, *words):

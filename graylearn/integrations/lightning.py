@@ -1,0 +1,57 @@
+"""Lightning: a callback that records what a LightningModule says of its training samples, and audits them.
+
+def training_step(self, batch, batch_idx):
+    ...
+    return {"loss": loss, "ids": ids, "logits": logits, "labels": labels}
+
+gray = AuditCallback()
+Trainer(..., callbacks=[gray]).fit(...)
+gray.audit.table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graylearn.audit import Audit
+from graylearn.errors import DataError
+from graylearn.extras import require
+from graylearn.training import Recorder
+
+_NEEDED = ("ids", "logits", "labels")
+
+
+class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ignore[misc]
+    """Records every training batch, and audits the training set when the fit ends.
+
+    options: of `Audit.from_history`, such as `features`, `classes` or `overlap`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+        self.recorder = Recorder()
+        self.audit: Audit | None = None
+        """The audit, once the fit has ended; only in the main process, where there are several."""
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Record what `training_step` returned beside the loss."""
+        missing = [name for name in _NEEDED if not isinstance(outputs, Mapping) or name not in outputs]
+        if missing:
+            raise DataError(
+                f"training_step returned no {', '.join(missing)}: return a dict of loss, ids (what each "
+                "sample is called, the same in every epoch), logits and labels"
+            )
+        self.recorder.record(*(outputs[name] for name in _NEEDED))
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Close the epoch, in all processes."""
+        self.recorder.end_epoch()
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Audit."""
+        if trainer.is_global_zero:
+            self.audit = Audit.from_history(self.recorder.history, **self.options)

@@ -1,0 +1,149 @@
+"""Hugging Face, Lightning, skorch and Accelerate, each with the version that is installed."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from torch import nn
+
+import graylearn as gl
+from graylearn.errors import DataError
+
+# what the frameworks say to one another in their own code
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Net(nn.Module):
+    """A model as Trainer wants one: a dict of logits, and its own loss where it is given labels."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.head = nn.Linear(3, 4)
+
+    def forward(self, x, labels=None):
+        logits = self.head(x)
+        loss = {} if labels is None else {"loss": nn.functional.cross_entropy(logits, labels)}
+        return {**loss, "logits": logits}
+
+
+def trainer_for(folder, callback, rows, **options):
+    transformers = pytest.importorskip("transformers")
+    arguments = {"optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant", "max_grad_norm": 0.0}
+    arguments |= {"save_strategy": "no", "report_to": "none", "use_cpu": True, "disable_tqdm": True}
+    arguments |= {"remove_unused_columns": False, **options.pop("arguments", {})}
+    settings = transformers.TrainingArguments(str(folder), **arguments)
+    callbacks = [] if callback is None else [callback]
+    return transformers.Trainer(Net(), settings, train_dataset=rows, callbacks=callbacks, **options)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(12, 3)).astype(np.float32), random.integers(0, 4, 12)
+    y[[1, 5, 6]] = -100  # so that the parts of an accumulated batch have unequal numbers of labels
+    return [
+        {"x": torch.from_numpy(each), "labels": int(label), "id": index}
+        for index, (each, label) in enumerate(zip(x, y, strict=True))
+    ]
+
+
+def test_accumulated_gradients_are_those_of_one_large_batch(rows, tmp_path):
+    """One step of SGD over three parts is one step down the mean loss of all labels."""
+    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
+    gray = hugging_face.AuditCallback()
+    parts = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 3, "max_steps": 1}
+    trainer = trainer_for(tmp_path, gray, rows, compute_loss_func=gray.loss, arguments=parts)
+    trainer.train()
+    expected = Net()
+    x, y = torch.stack([row["x"] for row in rows]), torch.tensor([row["labels"] for row in rows])
+    gl.gray_loss(expected.head(x), y, impl="reference").backward()
+    stepped = expected.head.weight - 0.1 * expected.head.weight.grad
+    torch.testing.assert_close(trainer.model.head.weight, stepped.detach())
+    assert gray.recorder.history.ids.tolist() == [0, 2, 3, 4, 7, 8, 9, 10, 11]
+
+
+def test_only_training_is_recorded_also_with_the_loss_of_the_model(rows, tmp_path):
+    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
+    gray = hugging_face.AuditCallback()
+    labelled = [row for row in rows if row["labels"] >= 0]
+    other = [{**row, "id": 100 + row["id"]} for row in labelled]
+    arguments = {"num_train_epochs": 2, "eval_strategy": "epoch", "per_device_train_batch_size": 9}
+    trainer = trainer_for(tmp_path, gray, labelled, eval_dataset=other, arguments=arguments)
+    trainer.train()
+    history = gray.recorder.history
+    assert history.ids.tolist() == [row["id"] for row in labelled]
+    assert (history.count == 2).all()
+    # the first epoch is one batch, asked before its step
+    first = softmax(Net().head(torch.stack([row["x"] for row in labelled])).detach().numpy(), axis=1)
+    label = [row["labels"] for row in labelled]
+    np.testing.assert_allclose(
+        np.sort(history.label_confidence[0]), np.sort(first[range(9), label]), atol=1e-3
+    )
+    assert len(gray.audit) == 9
+    assert not trainer.model._forward_hooks
+
+
+def test_a_training_set_without_ids_is_told_how_to_have_them(rows, tmp_path):
+    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
+    unnamed = [{"x": row["x"], "labels": max(row["labels"], 0)} for row in rows]
+    with pytest.raises(DataError, match="remove_unused_columns=False"):
+        trainer_for(tmp_path, hugging_face.AuditCallback(), unnamed).train()
+
+
+def test_lightning_is_told_what_training_step_must_return():
+    lightning = importlib.import_module("graylearn.integrations.lightning")
+    with pytest.raises(DataError, match="returned no ids, labels"):
+        lightning.AuditCallback().on_train_batch_end(None, None, {"loss": 0, "logits": 0}, None, 0)
+
+
+def test_skorch_makes_probabilities_of_logits_once():
+    skorch = pytest.importorskip("skorch")
+    x, y, _ = importlib.import_module("clouds").clouds(60)
+    net = skorch.NeuralNetClassifier(
+        nn.Linear, module__in_features=8, module__out_features=5, criterion=gl.GrayLoss, max_epochs=2,
+        train_split=None, verbose=0, batch_size=60, lr=0.0,
+    ).fit(x, y)  # fmt: skip
+    logits = net.module_(torch.from_numpy(x)).detach()
+    np.testing.assert_allclose(net.predict_proba(x), softmax(logits.numpy(), axis=1), rtol=1e-5)
+    loss = gl.gray_loss(logits, torch.from_numpy(y), impl="reference")
+    np.testing.assert_allclose(net.history[:, "train_loss"], float(loss), rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory, examples):
+    """What each of two processes says of the same runs."""
+    folder = tmp_path_factory.mktemp("two")
+    root = examples.parent
+    path = os.pathsep.join([str(examples), str(root)])
+    done = subprocess.run(
+        [sys.executable, Path(__file__).parent / "two_processes.py", folder],
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
+def test_two_processes_record_one_history(two_processes):
+    first, second = two_processes
+    assert first["plain"]
+    assert second["plain"]
+    assert first["accelerate"] == second["accelerate"]  # both have all of it
+    for name in ("accelerate", "lightning"):
+        samples, recall, precision = first[name]
+        assert samples == 400
+        assert recall > 0.8
+        assert precision > 0.8
+    assert first["hugging_face"][0] == 320
+    assert second["hugging_face"] is second["lightning"] is None  # the main process audits

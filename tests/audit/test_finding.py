@@ -44,7 +44,12 @@ def test_suspects_are_left_out_for_the_next_detector_and_overruled_findings_are_
     assert list(last.findings) == ["second"]
 
 
-def test_a_new_detector_needs_no_more_than_its_line_in_the_registry(monkeypatch):
+def test_detectors_are_asked_after_those_they_read():
+    known = ["random_labels", "foreign_clusters", "class_confusion"]
+    assert [name for name in verdict.DETECTORS if name in known] == known
+
+
+def test_a_new_detector_needs_no_more_than_to_be_in_the_registry(monkeypatch):
     given = evidence()
     chance, offered = np.zeros(len(given)), np.full(len(given), -1)
     chance[5], offered[5] = 0.9, 3

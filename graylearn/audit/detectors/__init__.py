@@ -1,19 +1,26 @@
-"""Detectors: one file each, with `find(evidence) -> Finding`. They are asked in this order.
+"""Detectors: one file each, with `find(evidence) -> Finding`; a file of this folder is one, without being listed.
 
 A detector sees what those before it found (`evidence.findings`) and may leave to them what they explain, or
-overrule them. To add one, write its file and its test, and give it a line here.
+overrule them: it names those that it reads in AFTER, and is asked after them.
 """
 
+import importlib
+import pkgutil
 from collections.abc import Callable
+from graphlib import TopologicalSorter
 
-from graylearn.audit.detectors import class_confusion, foreign_clusters, random_labels
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding
 
-DETECTORS: dict[str, Callable[[Evidence], Finding]] = {
-    "random_labels": random_labels.find,
-    "foreign_clusters": foreign_clusters.find,
-    "class_confusion": class_confusion.find,
-}
+
+def _collected() -> dict[str, Callable[[Evidence], Finding]]:
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    found = {name: importlib.import_module(f"{__name__}.{name}") for name in names}
+    order = TopologicalSorter({name: getattr(module, "AFTER", ()) for name, module in found.items()})
+    return {name: found[name].find for name in order.static_order()}
+
+
+DETECTORS = _collected()
+"""Every detector by its name, in the order in which they are asked."""
 
 __all__ = ["DETECTORS"]

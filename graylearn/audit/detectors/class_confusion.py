@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+AFTER = ("random_labels", "foreign_clusters")
 CLEARLY_ANOTHER = 0.5
 """How much surer of another class than of its label the views are of a sample that looks like that class."""
 MIN_LOOK = 0.02

@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+AFTER = ("random_labels",)
 APART = 0.15
 """Cosine between the two parts of a label below which the smaller is held to be foreign. Parts of one clean
 class point the same way (.2 to .9 on image and text features), two classes do not (median -.1)."""

@@ -1,32 +1,20 @@
-"""The command line as people run it: real processes in folders of their own."""
+"""The command line: as people run it, real processes in folders of their own, and within this process."""
 
-import json
+import contextlib
+import io
 import os
+import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
-GRAYLEARN = str(Path(sys.executable).parent / "graylearn")
-
-# Several commands in one process, so that what they import is imported once; tells the exit code of each.
-_SEVERAL = """
-import contextlib, io, json, sys
 from graylearn.cli import main
-told = []
-for words in json.loads(sys.argv[1]):
-    out, err = io.StringIO(), io.StringIO()
-    sys.argv = ["graylearn", *words]
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-    told.append([code, out.getvalue(), err.getvalue()])
-print(json.dumps(told))
-"""
+
+GRAYLEARN = str(Path(sys.executable).parent / "graylearn")
 
 
 def environment(folder, **changes):
@@ -55,17 +43,23 @@ def start(*words, folder):
 
 
 def several(*commands, folder):
-    """[(exit code, stdout, stderr), ...] of commands given as lists of words."""
-    done = subprocess.run(
-        [sys.executable, "-c", _SEVERAL, json.dumps(commands)],
-        cwd=folder,
-        env=environment(folder, COLUMNS="120"),
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr
-    return [tuple(each) for each in json.loads(done.stdout)]
+    """[(exit code, stdout, stderr), ...] of commands given as lists of words, run in this process."""
+    told = []
+    changed = mock.patch.dict(os.environ, environment(folder, COLUMNS="120"), clear=True)
+    terminated = signal.getsignal(signal.SIGTERM)
+    with contextlib.chdir(folder), changed, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of libraries, as in a process of its own
+        for words in commands:
+            out, err, code = io.StringIO(), io.StringIO(), 0
+            named = mock.patch.object(sys, "argv", ["graylearn", *words])
+            with named, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                try:
+                    main()
+                except SystemExit as end:
+                    code = end.code or 0
+            told.append((code, out.getvalue(), err.getvalue()))
+    signal.signal(signal.SIGTERM, terminated)
+    return told
 
 
 def is_one_sentence(message):

@@ -1,31 +1,18 @@
-"""`graylearn datasets` as people run it: a real process in an empty folder."""
+"""`graylearn datasets`: what is here, what is missing, and how to get it."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
-GRAYLEARN = Path(sys.executable).parent / "graylearn"
+import pytest
+from cli_helpers import is_one_sentence, run, several
 
-
-def run(*words, folder, **environment):
-    kept = {name: value for name, value in os.environ.items() if name != "GRAYLEARN_DATA"}
-    return subprocess.run(
-        [str(GRAYLEARN), *words],
-        cwd=folder,
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+from graylearn.errors import DataError
 
 
 def test_lists_what_is_here_and_what_is_missing(tmp_path):
     (tmp_path / "abalone.data").write_text(
         "M,0.4,0.3,0.1,0.5,0.2,0.1,0.1,15\nF,0.3,0.2,0.1,0.4,0.2,0.1,0.1,7\n" * 3
     )
-    done = run("datasets", "--data", str(tmp_path), "--json", folder=tmp_path)
+    done = run("datasets", "--json", folder=tmp_path, GRAYLEARN_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
     assert len(rows) == 14
@@ -37,28 +24,20 @@ def test_lists_what_is_here_and_what_is_missing(tmp_path):
 
 
 def test_the_table_names_files_to_get(tmp_path):
-    done = run("datasets", folder=tmp_path, GRAYLEARN_DATA=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "cifar-10-batches-py" in done.stdout
-    assert "missing (--download)" in done.stdout
+    (code, shown, _), (_, help_, _) = several(
+        ["datasets", "--data", str(tmp_path)], ["datasets", "--help"], folder=tmp_path
+    )
+    assert code == 0
+    assert "cifar-10-batches-py" in shown
+    assert "missing (--download)" in shown
+    assert "graylearn datasets --data" in help_
 
 
 def test_errors_are_one_sentence(tmp_path):
-    for words in (["--data", str(tmp_path / "nowhere")], ["--download", "nope", "--data", str(tmp_path)]):
-        done = run("datasets", *words, folder=tmp_path)
-        assert done.returncode == 1
-        assert done.stderr.startswith("error: ")
-        assert "Traceback" not in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_debug_shows_the_traceback(tmp_path):
-    done = run("--debug", "datasets", "--data", str(tmp_path / "nowhere"), folder=tmp_path)
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-
-
-def test_help_shows_examples(tmp_path):
-    done = run("datasets", "--help", folder=tmp_path, COLUMNS="120")
-    assert done.returncode == 0
-    assert "graylearn datasets --data" in done.stdout
+    nowhere = ["datasets", "--data", str(tmp_path / "nowhere")]
+    unknown = ["datasets", "--download", "nope", "--data", str(tmp_path)]
+    for code, _, said in several(nowhere, unknown, folder=tmp_path):
+        assert code == 1
+        assert is_one_sentence(said)
+    with pytest.raises(DataError, match="nowhere is not there"):
+        several(["--debug", *nowhere], folder=tmp_path)

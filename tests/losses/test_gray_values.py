@@ -1,5 +1,7 @@
 """Every implementation against 60 digits: values and gradients finite and right, also at logits of 1e4."""
 
+import itertools
+
 import pytest
 import torch
 from exact import exact_rows
@@ -48,9 +50,15 @@ def assert_right(logits, target, confidence, impl, dtype, spread=1.0):
     assert off.max() < allowed + min(8 * spread, 745) * EPS[dtype] * (dtype == torch.float64)
 
 
-@pytest.mark.parametrize("spread", [0.1, 1, 6, 100, 1e4])
-@pytest.mark.parametrize("num_classes", [2, 3, 10, 100])
-@pytest.mark.parametrize(("impl", "dtype"), CASES)
+ROWS = [
+    (impl, dtype, num_classes, spread)
+    for (impl, dtype), num_classes, spread in itertools.product(CASES, (2, 3, 10, 100), (0.1, 1, 6, 100, 1e4))
+    # the kernels compute in float32 whatever they read, and their interpreter is slow
+    if impl != "triton" or dtype == torch.float32 or (num_classes in (3, 100) and spread in (1, 1e4))
+]
+
+
+@pytest.mark.parametrize(("impl", "dtype", "num_classes", "spread"), ROWS)
 def test_rows_match_sixty_digits(impl, dtype, num_classes, spread):
     logits, target = hard_rows(num_classes, spread, dtype)
     assert torch.isfinite(logits).all()
@@ -61,18 +69,21 @@ def test_rows_match_sixty_digits(impl, dtype, num_classes, spread):
 
 @pytest.mark.parametrize("spread", [0.5, 3, 1e4])
 @pytest.mark.parametrize(("impl", "dtype"), CASES)
-def test_a_thousand_classes_match_sixty_digits(impl, dtype, spread):
-    logits, target = hard_rows(1000, spread, dtype)
+def test_many_classes_match_sixty_digits(impl, dtype, spread):
+    logits, target = hard_rows(600, spread, dtype)  # from 513 on a kernel has one row a program
     for confidence in ("max", "label"):
         assert_right(logits[:3], target[:3], confidence, impl, dtype, spread)
 
 
 @pytest.mark.parametrize("spread", [1, 4, 1e4])
-@pytest.mark.parametrize("block", [1024, 256])
+@pytest.mark.parametrize("block", [512, 128])
 def test_kernel_for_large_rows_matches_sixty_digits(monkeypatch, block, spread):
-    """The one-row kernel, with the row in registers (1024) and in blocks with a running maximum (256)."""
-    monkeypatch.setattr(gpu, "plan", lambda *_: Plan(rows=1, block=block, warps=4, chunk=128))
-    logits, target = hard_rows(1000, spread, torch.float32, seed=1)
+    """The one-row kernel, with the row in registers (512) and in blocks with a running maximum (128).
+
+    The interpreter takes as long for an operation on a small block as on a large one: blocks are few.
+    """
+    monkeypatch.setattr(gpu, "plan", lambda *_: Plan(rows=1, block=block, warps=4, chunk=256))
+    logits, target = hard_rows(300, spread, torch.float32, seed=1)
     logits[3, ::2] = logits[3, 1]  # many ties below the top
     for confidence in ("max", torch.tensor([0.0, 1.0, 0.3, 0.7])):
         assert_right(logits[:4], target[:4], confidence, "triton", torch.float32)
@@ -88,9 +99,9 @@ def test_both_ways_through_a_row_are_taken(num_classes, spread, leader):
     logits[:, 7] += leader
     total = (logits - logits.amax(1, keepdim=True)).exp().sum(1)
     assert ((total >= 16) == (leader == 0)).all()  # kernel_math.SERIES_FROM_6 decides the way
-    for target in (torch.tensor([7, 1, 2]), torch.tensor([0, 0, 7])):
-        assert_right(logits, target, "max", "triton", torch.float32)
-        assert_right(logits, target, "label", "triton", torch.float32)
+    target = torch.tensor([7, 0, 2])  # the leader, the first, any
+    for confidence in ("max", "label"):
+        assert_right(logits, target, confidence, "triton", torch.float32)
 
 
 @pytest.mark.parametrize("num_classes", [9999, 40000])

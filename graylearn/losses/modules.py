@@ -1,5 +1,8 @@
 """The robust losses as modules, each thin over its function in robust.py."""
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -9,13 +12,23 @@ from graylearn.losses import robust
 class _ClassLoss(nn.Module):
     """What all share: weight, ignore_index and reduction, as nn.CrossEntropyLoss has them."""
 
+    function: ClassVar[Callable[..., Tensor]]
+    options: ClassVar[tuple[str, ...]] = ()
+    """Arguments of the function that are attributes of the module too."""
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None, ignore_index: int, reduction: str) -> None:
+    def __init__(
+        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+    ) -> None:
         super().__init__()
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
+
+    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+        """The loss."""
+        own = {name: getattr(self, name) for name in (*self.options, "ignore_index", "reduction")}
+        return self.function(logits, target, weight=self.weight, **own)
 
     def extra_repr(self) -> str:
         """The settings, without the weights."""
@@ -26,20 +39,14 @@ class _ClassLoss(nn.Module):
 class MAELoss(_ClassLoss):
     """Module of `mae_loss`."""
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
-        super().__init__(weight, ignore_index, reduction)
-
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return robust.mae_loss(
-            logits, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
+    function = staticmethod(robust.mae_loss)
 
 
 class BootstrapLoss(_ClassLoss):
     """Module of `bootstrap_loss`."""
+
+    function = staticmethod(robust.bootstrap_loss)
+    options = ("mode", "beta", "detach")
 
     def __init__(
         self,
@@ -51,26 +58,14 @@ class BootstrapLoss(_ClassLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(weight, ignore_index, reduction)
-        self.mode = mode
-        self.beta = beta
-        self.detach = detach
-
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return robust.bootstrap_loss(
-            logits,
-            target,
-            mode=self.mode,
-            beta=self.beta,
-            detach=self.detach,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-        )
+        self.mode, self.beta, self.detach = mode, beta, detach
 
 
 class SymmetricLoss(_ClassLoss):
     """Module of `symmetric_loss`."""
+
+    function = staticmethod(robust.symmetric_loss)
+    options = ("alpha", "beta", "log_zero")
 
     def __init__(
         self,
@@ -82,22 +77,7 @@ class SymmetricLoss(_ClassLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(weight, ignore_index, reduction)
-        self.alpha = alpha
-        self.beta = beta
-        self.log_zero = log_zero
-
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return robust.symmetric_loss(
-            logits,
-            target,
-            alpha=self.alpha,
-            beta=self.beta,
-            log_zero=self.log_zero,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-        )
+        self.alpha, self.beta, self.log_zero = alpha, beta, log_zero
 
 
 class NegativeLoss(_ClassLoss):
@@ -129,38 +109,17 @@ class NegativeLoss(_ClassLoss):
 class ComplementaryLoss(_ClassLoss):
     """Module of `complementary_loss`."""
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
-        super().__init__(weight, ignore_index, reduction)
-
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return robust.complementary_loss(
-            logits, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
+    function = staticmethod(robust.complementary_loss)
 
 
 class GeneralizedLoss(_ClassLoss):
     """Module of `generalized_loss`."""
 
+    function = staticmethod(robust.generalized_loss)
+    options = ("q",)
+
     def __init__(
-        self,
-        q: float = 0.7,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
+        self, q: float = 0.7, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__(weight, ignore_index, reduction)
         self.q = q
-
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return robust.generalized_loss(
-            logits,
-            target,
-            q=self.q,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-        )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from graylearn.errors import SettingsError
+from graylearn.nets.blocks import global_mean
 
 
 class Net(nn.Module):
@@ -58,6 +59,19 @@ class Net(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Logits (N, K) of a batch (N, *in_shape)."""
         return self.classify(self.forward_features(x))
+
+
+class ConvNet(Net):
+    """A network whose features are the mean over all pixels of what `body` makes of an image.
+
+    That is what lets one network take images of many sizes.
+    """
+
+    body: nn.Sequential
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        """Mean over pixels of the last layer of `body`, (N, D)."""
+        return global_mean(self.body(x))
 
 
 def image_channels(name: str, in_shape: Sequence[int], minimum: int) -> int:

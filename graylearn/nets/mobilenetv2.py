@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import Net, image_channels
-from graylearn.nets.blocks import conv_bn, global_mean
+from graylearn.nets.base import ConvNet, image_channels
+from graylearn.nets.blocks import conv_bn
 
 STEM_WIDTH = 32
 STAGES = (  # expansion, width, blocks, stride of the first block
@@ -49,7 +49,7 @@ class InvertedResidual(nn.Module):
         return out + self.shortcut(x) if self.has_shortcut else out
 
 
-class MobileNetV2(Net):
+class MobileNetV2(ConvNet):
     """Seventeen inverted residual blocks; 1280 features."""
 
     def __init__(self, num_classes: int, in_shape: Sequence[int]) -> None:
@@ -66,7 +66,3 @@ class MobileNetV2(Net):
         layers += [conv_bn(channels, FEATURES), nn.ReLU()]
         self.body = nn.Sequential(*layers)
         self.head = nn.Linear(FEATURES, num_classes)
-
-    def forward_features(self, x: Tensor) -> Tensor:
-        """Mean over pixels of the last convolution, (N, 1280)."""
-        return global_mean(self.body(x))

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import Net, image_channels
-from graylearn.nets.blocks import conv_bn, global_mean
-
-WIDTHS = (64, 128, 256, 512)
-BLOCKS_A_STAGE = 2
+from graylearn.nets.base import ConvNet, image_channels
+from graylearn.nets.blocks import WIDTHS, conv_bn, residual_body
 
 
 class ResidualBlock(nn.Module):
@@ -33,23 +30,10 @@ class ResidualBlock(nn.Module):
         return F.relu(self.second(F.relu(self.first(x))) + self.shortcut(x))
 
 
-class ResNet18(Net):
+class ResNet18(ConvNet):
     """Four stages of two residual blocks, each stage after the first at half the size; 512 features."""
 
     def __init__(self, num_classes: int, in_shape: Sequence[int]) -> None:
         super().__init__(num_classes, in_shape)
-        channels = WIDTHS[0]
-        layers: list[nn.Module] = [
-            conv_bn(image_channels("resnet18", in_shape, minimum=8), channels, 3),
-            nn.ReLU(),
-        ]
-        for stage, width in enumerate(WIDTHS):
-            for block in range(BLOCKS_A_STAGE):
-                layers.append(ResidualBlock(channels, width, stride=2 if stage and not block else 1))
-                channels = width
-        self.body = nn.Sequential(*layers)
-        self.head = nn.Linear(channels, num_classes)
-
-    def forward_features(self, x: Tensor) -> Tensor:
-        """Mean over pixels of the last stage, (N, 512)."""
-        return global_mean(self.body(x))
+        self.body = residual_body(image_channels("resnet18", in_shape, minimum=8), ResidualBlock)
+        self.head = nn.Linear(WIDTHS[-1], num_classes)

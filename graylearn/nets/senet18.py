@@ -13,11 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import Net, image_channels
-from graylearn.nets.blocks import conv_bn, global_mean
+from graylearn.nets.base import ConvNet, image_channels
+from graylearn.nets.blocks import WIDTHS, global_mean, residual_body
 
-WIDTHS = (64, 128, 256, 512)
-BLOCKS_A_STAGE = 2
 REDUCTION = 16
 
 
@@ -58,23 +56,10 @@ class GatedBlock(nn.Module):
         return out + shortcut
 
 
-class SENet18(Net):
+class SENet18(ConvNet):
     """Four stages of two gated blocks, each stage after the first at half the size; 512 features."""
 
     def __init__(self, num_classes: int, in_shape: Sequence[int]) -> None:
         super().__init__(num_classes, in_shape)
-        channels = WIDTHS[0]
-        layers: list[nn.Module] = [
-            conv_bn(image_channels("senet18", in_shape, minimum=8), channels, 3),
-            nn.ReLU(),
-        ]
-        for stage, width in enumerate(WIDTHS):
-            for block in range(BLOCKS_A_STAGE):
-                layers.append(GatedBlock(channels, width, stride=2 if stage and not block else 1))
-                channels = width
-        self.body = nn.Sequential(*layers)
-        self.head = nn.Linear(channels, num_classes)
-
-    def forward_features(self, x: Tensor) -> Tensor:
-        """Mean over pixels of the last stage, (N, 512)."""
-        return global_mean(self.body(x))
+        self.body = residual_body(image_channels("senet18", in_shape, minimum=8), GatedBlock)
+        self.head = nn.Linear(WIDTHS[-1], num_classes)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from graylearn.nets.base import Net, image_channels
-from graylearn.nets.blocks import conv_bn, global_mean
+from graylearn.nets.base import ConvNet, image_channels
+from graylearn.nets.blocks import conv_bn
 
 STEM_WIDTH = 24
 STAGES = ((116, 4), (232, 8), (464, 4))  # width, units (the first of them at half the size)
@@ -66,7 +66,7 @@ class SplitUnit(nn.Module):
         return interleave(left, self.right(right))
 
 
-class ShuffleNetV2(Net):
+class ShuffleNetV2(ConvNet):
     """Three stages of units that split, transform and shuffle channels; 1024 features."""
 
     def __init__(self, num_classes: int, in_shape: Sequence[int]) -> None:
@@ -83,7 +83,3 @@ class ShuffleNetV2(Net):
         layers += [conv_bn(channels, FEATURES), nn.ReLU()]
         self.body = nn.Sequential(*layers)
         self.head = nn.Linear(FEATURES, num_classes)
-
-    def forward_features(self, x: Tensor) -> Tensor:
-        """Mean over pixels of the last convolution, (N, 1024)."""
-        return global_mean(self.body(x))

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import nn
 
-from graylearn.nets.base import Net, image_channels
-from graylearn.nets.blocks import global_mean
+from graylearn.nets.base import ConvNet, image_channels
 
 STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # width, convolutions
 
 
-class VGG19(Net):
+class VGG19(ConvNet):
     """Sixteen 3x3 convolutions in five stages, each followed by max pooling; 512 features."""
 
     def __init__(self, num_classes: int, in_shape: Sequence[int]) -> None:
@@ -31,7 +30,3 @@ class VGG19(Net):
             layers.append(nn.MaxPool2d(2))
         self.body = nn.Sequential(*layers)
         self.head = nn.Linear(channels, num_classes)
-
-    def forward_features(self, x: Tensor) -> Tensor:
-        """Mean over the pixels left by the last pooling (one, at 32x32), (N, 512)."""
-        return global_mean(self.body(x))

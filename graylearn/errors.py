@@ -57,15 +57,8 @@ def worded(problem: str, hints: tuple[Hint, ...], spelling: Spelling) -> str:
     return f"{problem}{' ' if problem.endswith((':', ';')) else ', or '}{' or '.join(ways)}"
 
 
-class GraylearnError(Exception):
-    """Base of all of graylearn's own exceptions: a problem and, where options would mend it, hints."""
-
-    option: str | None = None
-    """The option that is wrong, where it is one."""
-    value: Any = None
-    """What it was given."""
-    expected: str = ""
-    """What it may be given."""
+class Worded(Exception):  # noqa: N818  warnings are worded too
+    """A problem and, where options would mend it, hints."""
 
     def __init__(self, problem: str = "", *hints: Hint) -> None:
         super().__init__(problem, *hints)
@@ -75,8 +68,19 @@ class GraylearnError(Exception):
         return self.worded(in_python)
 
     def worded(self, spelling: Spelling) -> str:
-        """The error in the words of a face."""
+        """It in the words of a face."""
         return worded(self.problem, self.hints, spelling)
+
+
+class GraylearnError(Worded):
+    """Base of all of graylearn's own exceptions."""
+
+    option: str | None = None
+    """The option that is wrong, where it is one."""
+    value: Any = None
+    """What it was given."""
+    expected: str = ""
+    """What it may be given."""
 
 
 class DataError(GraylearnError, ValueError):

@@ -10,11 +10,10 @@ import typer
 from typer.testing import CliRunner
 
 import graylearn as gl
-from graylearn.cli.errors import in_flags
 from graylearn.cli.main import app
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import Learning, documented
-from graylearn.runs.settings import FIELDS, RunSettings
+from graylearn.runs.settings import FIELDS, RunSettings, in_flags
 from graylearn.training import Settings
 from graylearn.training.settings import Changes, StackChanges
 

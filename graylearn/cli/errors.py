@@ -23,12 +23,9 @@ import typer
 from rich.console import Console
 
 from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
-from graylearn.runs.settings import FIELDS
+from graylearn.runs.settings import in_flags
 
 ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
-
-_CALLED = {"on_error": "unreadable", "id_like": "without", "random_state": "seed", "audit": "mode"}
-"""Options of Python that have another name on the command line."""
 
 
 class _TerminatedError(BaseException):
@@ -81,17 +78,6 @@ def said() -> Iterator[None]:
             raise
         _say(f"error: unexpected {type(error).__name__} ({error}); --debug shows where, please report it")
         sys.exit(ERROR)
-
-
-def in_flags(option: str, value: object) -> str | None:
-    """An option of Python as a flag; None where the command line has none like it."""
-    if option == "id" and value is False:
-        return "--no-id"
-    name = _CALLED.get(option, option)
-    if name not in FIELDS:
-        return None
-    flag = "--" + name.replace("_", "-")
-    return flag if value is None or option == "id_like" else f"{flag} {value}"
 
 
 def plain(text: str) -> str:

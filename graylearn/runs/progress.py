@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.errors import Worded
 from graylearn.runs.folder import open_to_append
+from graylearn.runs.settings import in_flags
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
 
@@ -63,7 +65,9 @@ class RunProgress:
         """Tell warnings as notes, in the words of settings."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)  # each is told once, whoever read before
-            warnings.showwarning = lambda message, *_, **__: self.note(_in_settings(str(message)))
+            warnings.showwarning = lambda message, *_, **__: self.note(
+                message.worded(in_flags) if isinstance(message, Worded) else str(message)
+            )
             yield
 
     @contextmanager
@@ -104,8 +108,3 @@ class RunProgress:
             f"{title}: {len(rows)} epochs, loss {last['loss']:.4f}, accuracy {last['accuracy']:.3f} "
             f"({time.perf_counter() - began:.1f} s)"
         )
-
-
-def _in_settings(warning: str) -> str:
-    """A warning of the library in the words of settings."""
-    return warning.replace('pass id_like="drop" to leave it out', "leave it out with --without")

@@ -22,7 +22,7 @@ from graylearn.data.encoding.number_formats import (
     read_number,
     read_numbers,
 )
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Worded
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -35,7 +35,7 @@ _ID_NAME = re.compile(r"(^|[\s_.\-])(id|uuid|guid)$|[a-z](Id|ID)$|^(obj|spec|row
 _ID_ROWS = 20  # fewer rows may be distinct by chance
 
 
-class DataWarning(UserWarning):
+class DataWarning(Worded, UserWarning):
     """The data was read, but something in it deserves a look."""
 
 

@@ -40,13 +40,14 @@ from graylearn.data.encoding.column_kinds import (
     split_kind,
 )
 from graylearn.data.tables import check_unique_names
-from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 _HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
 _BLOCK = 1 << 22  # numbers worked on at once: 32 MB
 _HASHED = 32  # features that the letters of a column with very many values are hashed into
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
+_LEAVE_OUT = Hint("id_like", "drop", "to leave it out")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -93,13 +94,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         for name in frame.columns:
             kind = kind_of(frame[name], name)
             if looks_like_id(frame[name], name, kind):
-                done = "it is dropped" if self.id_like == "drop" else 'pass id_like="drop" to leave it out'
-                warnings.warn(
-                    f"column {name!r} seems to name the rows, which tells nothing about new ones; {done}",
-                    IdLikeColumnWarning,
-                    stacklevel=2,
-                )
-                if self.id_like == "drop":
+                drops = self.id_like == "drop"
+                problem = f"column {name!r} seems to name the rows, which tells nothing about new ones;"
+                told = (f"{problem} it is dropped",) if drops else (problem, _LEAVE_OUT)
+                warnings.warn(IdLikeColumnWarning(*told), stacklevel=2)
+                if drops:
                     continue
             kinds[name] = kind
         self.kinds_ = kinds

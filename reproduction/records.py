@@ -11,34 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graylearn.methods import METHODS
+
 Row = Mapping[str, Any]
 
-METHOD_ORDER: tuple[str, ...] = (
-    "oracle",
-    "standard",
-    "mae",
-    "bt",
-    "bt-hard",
-    "spl",
-    "spld",
-    "il",
-    "il-lite",
-    "sl",
-    "nl",
-    "nlnl",
-    "srcc",
-    "lcvd",
-    "gce",
-    "co-teaching",
-    "decoupling",
-    "mentornet-pd",
-    "standard+nl",
-    "gl",
-    "gl-label",
-    "gl-relative",
-    "gl-history",
-    "gl+refine",
-)
+METHOD_ORDER: tuple[str, ...] = ("oracle", *METHODS, "gl+refine")
 """The order of methods in every table and figure; others follow by name."""
 
 NOT_SETTINGS = frozenset({"method", "seed", "revision"})

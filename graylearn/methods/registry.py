@@ -17,30 +17,11 @@ from graylearn.errors import SettingsError
 from graylearn.methods.base import REGISTERED, Method
 
 _ORDER = [
-    "standard",
-    "mae",
-    "bt",
-    "bt-hard",
-    "spl",
-    "spld",
-    "il",
-    "il-lite",
-    "sl",
-    "nl",
-    "nlnl",
-    "srcc",
-    "lcvd",
-    "gl",
-    "gl-label",
-    "gl-relative",
+    "standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl", "nlnl", "srcc", "lcvd",
+    "gce", "co-teaching", "decoupling", "mentornet-pd", "standard+nl", "gl", "gl-label", "gl-relative",
     "gl-history",
-    "standard+nl",
-    "gce",
-    "co-teaching",
-    "decoupling",
-    "mentornet-pd",
-]
-"""The paper's methods and their neighbours, in its order; any other follows them."""
+]  # fmt: skip
+"""The paper's methods and their neighbours, its own last; any other follows them."""
 
 
 def _collected() -> dict[str, Callable[..., Method]]:

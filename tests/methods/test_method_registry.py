@@ -9,8 +9,8 @@ from graylearn.methods import METHODS, Method, as_method, make_method
 
 NAMES = [
     *("standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl"),
-    *("nlnl", "srcc", "lcvd", "gl", "gl-label", "gl-relative", "gl-history", "standard+nl", "gce"),
-    *("co-teaching", "decoupling", "mentornet-pd"),
+    *("nlnl", "srcc", "lcvd", "gce", "co-teaching", "decoupling", "mentornet-pd"),
+    *("standard+nl", "gl", "gl-label", "gl-relative", "gl-history"),
 ]
 
 

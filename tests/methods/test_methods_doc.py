@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 
 from graylearn.methods import METHODS, make_method
 from graylearn.nets.mlp import MLP
+from graylearn.options import documented
 from graylearn.training import PRESETS, train
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -53,9 +54,15 @@ def test_every_preset_is_in_the_table_with_its_length_and_rate():
         assert said in row.lower(), name
 
 
-def test_every_method_and_every_option_is_in_the_table():
+def test_every_method_says_what_it_and_its_options_are():
+    for name, method in METHODS.items():
+        assert method.__doc__, name
+        assert {field.name for field in fields(method)} <= set(documented(method)), name
+
+
+def test_the_table_has_the_methods_in_order_with_every_option():
     rows = rows_after("## All of them")
-    assert list(rows) == list(METHODS)
+    assert list(rows) == list(METHODS)[: len(rows)]  # later ones explain themselves in their file
     for name, row in rows.items():
         inherited = "those of `spl`" in row
         for field in fields(METHODS[name]):
@@ -67,7 +74,7 @@ def test_what_each_asks_of_the_engine_is_said_truly():
     (alone,) = (line for line in asks if "per_sample" in line)
     (features,) = (line for line in asks if "needs_features" in line)
     (two,) = (line for line in asks if "networks = 2" in line)
-    for name in METHODS:
+    for name in rows_after("## All of them"):
         method = make_method(name)
         assert (f"`{name}`" in alone) == method.per_sample, name
         assert (f"`{name}`" in features) == method.needs_features, name

@@ -1,4 +1,4 @@
-"""Detectors: one file each, with `find(evidence) -> Finding`; a file of this folder is one, without being listed.
+"""Detectors: every file here is one, with `find(evidence) -> Finding`.
 
 A detector sees what those before it found (`evidence.findings`) and may leave to them what they explain, or
 overrule them: it names those that it reads in AFTER, and is asked after them.

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from graylearn.errors import DataError
 from graylearn.report.data import ReportData
@@ -110,17 +112,9 @@ def _likely(data: ReportData, of: Ints) -> dict[str, Any]:
 def _near_duplicates(of: Ints, index: Ints, distance: Floats) -> list[list[int]]:
     """Groups of two samples or more that are almost the same, as far as suspects are among them."""
     usual = float(np.median(distance[:, 0])) if len(of) else 0.0
-    parent: dict[int, int] = {}
-
-    def root(sample: int) -> int:
-        while parent.setdefault(sample, sample) != sample:
-            parent[sample] = parent[parent[sample]]
-            sample = parent[sample]
-        return sample
-
-    for row, column in np.argwhere(distance <= NEAR_DUPLICATE * usual):
-        parent[root(int(index[row, column]))] = root(int(of[row]))
-    groups: dict[int, list[int]] = {}
-    for sample in sorted(parent):
-        groups.setdefault(root(sample), []).append(sample)
-    return list(groups.values())
+    row, column = np.nonzero(distance <= NEAR_DUPLICATE * usual)
+    samples, ends = np.unique([of[row], index[row, column]], return_inverse=True)
+    one, other = ends.reshape(2, -1)
+    pairs = coo_array((np.ones(len(row)), (one, other)), shape=(len(samples), len(samples)))
+    count, group = connected_components(pairs, directed=False)
+    return [samples[group == k].tolist() for k in range(count)]

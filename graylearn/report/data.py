@@ -30,9 +30,9 @@ class Preview:
 
 
 Previews: TypeAlias = Callable[[int], Preview | None] | Mapping[int, Preview]
-"""What a sample looks like, by its place in the dataset; None or absent where there is nothing to see."""
+"""What a sample looks like, by its index in the dataset; None or absent where there is nothing to see."""
 Curves: TypeAlias = Mapping[int, Sequence[float]] | NDArray[Any]
-"""Confidence in the given label over epochs: by place, or an array (epochs, N) such as History keeps."""
+"""Confidence in the given label over epochs: by index, or an array (epochs, N) such as History keeps."""
 
 
 @dataclass(frozen=True, eq=False)

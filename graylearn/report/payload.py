@@ -44,8 +44,8 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     score = table["score"].to_numpy(dtype=np.float64)
     suspected = table["suspected"].to_numpy(dtype=bool)
     kind = np.array([KINDS.index(value) for value in table["kind"]], dtype=np.int64).reshape(n)
-    label = _class_places(table["label"], data.classes, "label")
-    suggested = _class_places(table["suggested"], data.classes, "suggested", missing=True)
+    label = _class_index(table["label"], data.classes)
+    suggested = _class_index(table["suggested"], data.classes, missing=True)
     by_score = np.argsort(-score, kind="stable")
     shown = by_score
     if n > MAX_SAMPLES:
@@ -106,21 +106,16 @@ def counts(data: ReportData) -> dict[str, int]:
     return {kind: int(found.get(kind, 0)) for kind in KINDS}
 
 
-def _class_places(
-    values: Any, classes: tuple[str, ...], column: str, *, missing: bool = False
+def _class_index(
+    values: pd.Series[Any], classes: tuple[str, ...], *, missing: bool = False
 ) -> NDArray[np.int64]:
-    """(N,) labels as places in classes; None as -1 where it may be missing."""
-    places: dict[Any, int] = {name: place for place, name in enumerate(classes)}
-    found = np.empty(len(values), dtype=np.int64)
-    for row, value in enumerate(values):
-        if missing and (value is None or value is pd.NA or value != value):
-            found[row] = -1
-            continue
-        place = places.get(str(value))
-        if place is None:
-            raise DataError(f"{column} of the table has {str(value)!r}, which is not one of the classes")
-        found[row] = place
-    return found
+    """(N,) labels as indices in classes; None as -1 where it may be missing."""
+    found = pd.Index(classes, dtype=object).get_indexer([str(value) for value in values])
+    absent = values.isna().to_numpy() & missing
+    if len(strange := np.flatnonzero((found < 0) & ~absent)):
+        value = str(values.iloc[strange[0]])
+        raise DataError(f"{values.name} of the table has {value!r}, which is not one of the classes")
+    return np.where(absent, -1, found).astype(np.int64)
 
 
 def _levels(data: ReportData, shown: NDArray[np.int64]) -> str | None:
@@ -206,19 +201,19 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
         return None
     if isinstance(data.curves, Mapping):
         given = data.curves
-        places = [int(place) for place in wanted if int(place) in given]
-        length = max((len(given[place]) for place in places), default=0)
-        values = np.full((len(places), length), np.nan)
-        for row, place in enumerate(places):
-            values[row, : len(given[place])] = given[place]
+        indices = [index for index in wanted.tolist() if index in given]
+        length = max((len(given[index]) for index in indices), default=0)
+        values = np.full((len(indices), length), np.nan)
+        for row, index in enumerate(indices):
+            values[row, : len(given[index])] = given[index]
     else:
         matrix = np.asarray(data.curves)
         if matrix.ndim != 2 or matrix.shape[1] != len(data):
             raise DataError(f"curves have shape {matrix.shape}; expected (epochs, {len(data)})")
-        places = [int(place) for place in wanted]
-        values = matrix[:, places].T.astype(np.float64)
+        indices = wanted.tolist()
+        values = matrix[:, indices].T.astype(np.float64)
     epochs = values.shape[1]
-    if not places or not epochs:
+    if not indices or not epochs:
         return None
     if epochs > CURVE_POINTS:
         values = values[:, np.linspace(0, epochs - 1, CURVE_POINTS).round().astype(np.int64)]
@@ -227,7 +222,7 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
     # Whole groups of three bytes are whole groups of four letters: the page cuts one curve out of the text.
     stored = np.pad(stored, ((0, 0), (0, -points % 3)), constant_values=255)
     return {
-        "place": places,
+        "place": indices,
         "points": points,
         "epochs": int(epochs),
         "bytes": base64.b64encode(stored.tobytes()).decode(),

@@ -26,7 +26,7 @@ def preview_blocks(
     data: ReportData, wanted: NDArray[np.int64], odd: OddColumns | None
 ) -> tuple[dict[str, Any], list[str]]:
     """As many previews as the limits allow, in the order wanted; and what the page must know of them."""
-    places: list[int] = []
+    indices: list[int] = []
     items: list[str] = []
     sets: dict[tuple[str, ...], int] = {}
     left_out = size = pictures = 0
@@ -34,10 +34,10 @@ def preview_blocks(
     columns: list[Any] = []
     if odd is not None and data.rows is not None:
         columns = [data.rows.iloc[:, column].array for column in range(len(odd.names))]
-    for done, place in enumerate(wanted.tolist() if look is not None else []):
-        preview = None if pictures >= MAX_PICTURES else look(place)  # type: ignore[misc]
+    for done, index in enumerate(wanted.tolist() if look is not None else []):
+        preview = None if pictures >= MAX_PICTURES else look(index)  # type: ignore[misc]
         item = (
-            None if preview is None else to_json(_item(preview, sets, _oddest(place, preview, odd, columns)))
+            None if preview is None else to_json(_item(preview, sets, _oddest(index, preview, odd, columns)))
         )
         if pictures >= MAX_PICTURES or size + len(item or "") > MAX_PREVIEW_BYTES:
             left_out = len(wanted) - done
@@ -46,14 +46,14 @@ def preview_blocks(
             continue
         pictures += preview.kind == "image"
         size += len(item)
-        places.append(place)
+        indices.append(index)
         items.append(item)
     blocks = [
         f"[{','.join(items[start : start + PREVIEWS_A_BLOCK])}]"
         for start in range(0, len(items), PREVIEWS_A_BLOCK)
     ]
     about = {
-        "place": places,
+        "place": indices,
         "columns": [list(names) for names in sets],
         "leftOut": left_out,
         "block": PREVIEWS_A_BLOCK,

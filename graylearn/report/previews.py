@@ -71,25 +71,25 @@ def row_preview(row: Mapping[str, Any]) -> Preview:
 
 
 def preview_samples(samples: Samples) -> Callable[[int], Preview | None]:
-    """Previews of samples by place: pictures, texts or rows, as their kind and shape allow."""
+    """Previews of samples by index: pictures, texts or rows, as their kind and shape allow."""
     x = samples.x
     if samples.kind == "text":
-        return lambda place: text_preview(x[place])
+        return lambda index: text_preview(x[index])
     if isinstance(x, pd.DataFrame):
         names = [str(name) for name in x.columns][:ROW_COLUMNS]
         columns = [x.iloc[:, column].array for column in range(len(names))]
         left_out = x.shape[1] - len(names)
 
-        def of_row(place: int) -> Preview:
-            values = (cell_text(column[place]) for column in columns)
+        def of_row(index: int) -> Preview:
+            values = (cell_text(column[index]) for column in columns)
             return Preview("row", dict(zip(names, values, strict=True)), left_out)
 
         return of_row
     if samples.kind == "image" or _looks_like_pictures(x):
-        return lambda place: image_preview(x[place])
+        return lambda index: image_preview(x[index])
     if x.ndim == 2:
-        return lambda place: row_preview({str(column): value for column, value in enumerate(x[place])})
-    return lambda place: None
+        return lambda index: row_preview({str(column): value for column, value in enumerate(x[index])})
+    return lambda index: None
 
 
 def _looks_like_pictures(x: Any) -> bool:

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import torch
+from sklearn.metrics import confusion_matrix
 
 from graylearn import metrics
 from graylearn.audit import KINDS, Audit
@@ -232,7 +233,9 @@ def make_report(
     if fitted.test_labels is not None:
         said = list(fitted.test_probabilities.values())[-1]  # of the model that was kept
         reliability = metrics.reliability(said, fitted.test_labels)
-        confusion = confusion_of(said, fitted.test_labels, len(audit.classes))
+        confusion = confusion_matrix(
+            fitted.test_labels, said.argmax(axis=1), labels=np.arange(len(audit.classes))
+        )
     shown = ReportData(
         title=Path(settings.data).name,
         table=table,
@@ -268,10 +271,3 @@ def threshold_of(audit: Audit) -> float | None:
     if not len(flagged) or (len(rest) and rest.max() >= flagged.min()):
         return None
     return float(flagged.min())
-
-
-def confusion_of(probabilities: Any, labels: Any, num_classes: int) -> np.ndarray:
-    """(K, K) counts: row = given label, column = predicted class."""
-    counts = np.zeros((num_classes, num_classes), dtype=np.int64)
-    np.add.at(counts, (labels, probabilities.argmax(axis=1)), 1)
-    return counts

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,39 +150,19 @@ def _from_arrays(
     pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)
     if samples.is_floating_point() and len(samples) and not bool(torch.isfinite(samples).all()):
         raise DataError("x holds NaN or infinite values: fill or remove them before training")
-    preparation = Preparation(
-        scale=PixelScale.measure(as_nhwc(samples)) if pixels else None,
-        augment=settings.augment,
-        seed=seeding.derive(settings.seed, "augment"),
-        dtype=dtype_images if pixels or settings.augment is not None else torch.float32,
+    scale = PixelScale.measure(as_nhwc(samples)) if pixels else None
+    preparation = _preparation(scale, settings, dtype_images)
+    streams = settings.stream or (settings.stream is None and not _fits(samples, pixels, device))
+    make = partial(StreamBatches.from_arrays, workers=settings.workers) if streams else ArrayBatches
+    source: BatchSource = make(
+        samples,
+        labels,
+        batch_size=settings.batch_size,
+        order=lambda epoch: seeding.epoch_order(len(labels), settings.seed, epoch),
+        device=device,
+        preparation=preparation,
+        even_tail=even_tail,
     )
-    num_samples = len(labels)
-
-    def order(epoch: int) -> Tensor:
-        return seeding.epoch_order(num_samples, settings.seed, epoch)
-
-    source: BatchSource
-    if settings.stream or (settings.stream is None and not _fits(samples, pixels, device)):
-        source = StreamBatches.from_arrays(
-            samples,
-            labels,
-            batch_size=settings.batch_size,
-            order=order,
-            device=device,
-            preparation=preparation,
-            workers=settings.workers,
-            even_tail=even_tail,
-        )
-    else:
-        source = ArrayBatches(
-            samples,
-            labels,
-            batch_size=settings.batch_size,
-            order=order,
-            device=device,
-            preparation=preparation,
-            even_tail=even_tail,
-        )
     example = preparation.finish(preparation.stored(samples[:2].to(device)))
     seen = _fingerprint(samples, labels) if settings.checkpoint is not None else ""
     return Training(source, preparation, example, None if ids is None else np.asarray(ids), seen)
@@ -247,11 +228,16 @@ def _stream_preparation(
             rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
             batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
         scale = PixelScale.measure(as_nhwc(batch))
+    return _preparation(scale, settings, dtype_images)
+
+
+def _preparation(scale: PixelScale | None, settings: Settings, dtype_images: torch.dtype) -> Preparation:
+    images = scale is not None or settings.augment is not None
     return Preparation(
         scale=scale,
         augment=settings.augment,
         seed=seeding.derive(settings.seed, "augment"),
-        dtype=dtype_images if pixels or settings.augment is not None else torch.float32,
+        dtype=dtype_images if images else torch.float32,
     )
 
 

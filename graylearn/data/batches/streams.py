@@ -192,11 +192,6 @@ class LoaderBatches(_Streamed):
         preparation: Preparation | None = None,
     ) -> None:
         super().__init__(device, preparation)
-        if iter(loader) is loader:
-            raise DataError(
-                "the data can be read only once, but every epoch reads it anew:"
-                " give a list, a Dataset or a DataLoader instead of a generator"
-            )
         self.counted = False
         self.loader = self._indexed(loader)
         known = isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset)

@@ -7,12 +7,15 @@ scales the rest itself, so that the mean over the batch is the loss its authors 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_type_hints
 
 import torch
 from torch import Tensor
+
+from graylearn.methods import checks
 
 
 def _at_least_float32(values: Tensor) -> Tensor:
@@ -102,6 +105,14 @@ class Method:
     several models whose batches are laid end to end; otherwise each model needs an object of its own."""
     state: ClassVar[tuple[str, ...]] = ()
     """Names of the attributes a checkpoint must keep: tensors (of any size, also empty) and numbers."""
+    name: ClassVar[str] = ""
+    """In METHODS."""
+    options: ClassVar[dict[str, Any]] = {}
+    """The types of the fields, which say what they can be; see `checks`."""
+
+    def __post_init__(self) -> None:
+        for option, kind in self.options.items():
+            checks.check(self.name, option, kind, getattr(self, option))
 
     def start(self, task: Task) -> None:
         """Called once before training; make what the method remembers."""
@@ -143,6 +154,9 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     """Give a method its name in METHODS: `@register("gce")` above its class."""
 
     def add(method: type[M]) -> type[M]:
+        hints = get_type_hints(method, include_extras=True)
+        method.options = {option: hints[option] for option in inspect.signature(method).parameters}
+        method.name = name
         REGISTERED[name] = method
         return method
 

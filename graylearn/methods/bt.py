@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from graylearn.losses import bootstrap_loss
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
+from graylearn.methods.checks import Share
 
 
 @register("bt")
@@ -16,14 +16,11 @@ from graylearn.methods.base import Method, Step, register
 class Bootstrap(Method):
     """-sum_k [b y_k + (1 - b) t_k] log Q_k with t = Q, the softmax."""
 
-    beta: float = 0.95
+    beta: Share = 0.95
     """Share of the given label in the target. Default: the authors' for soft targets."""
     released: bool = False
     """Hold t constant in the gradient and use beta = .5 whatever `beta` says, as Gray Learning's
     released code does. Default: off, so that t is part of the gradient, as its authors wrote it."""
-
-    def __post_init__(self) -> None:
-        checks.number("bt", "beta", self.beta, 0, 1)
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample with its mixed target."""
@@ -38,11 +35,8 @@ class Bootstrap(Method):
 class HardBootstrap(Method):
     """The same with t = onehot(argmax Q)."""
 
-    beta: float = 0.8
+    beta: Share = 0.8
     """Share of the given label in the target. Default: the authors' for hard targets."""
-
-    def __post_init__(self) -> None:
-        checks.number("bt-hard", "beta", self.beta, 0, 1)
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample with its mixed target."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
+from graylearn.methods.checks import Count, Share
 from graylearn.methods.peers import peer_losses
 from graylearn.methods.selection import mean_over
 
@@ -22,18 +22,14 @@ class CoTeaching(Method):
     The losses of the two networks are added: they share no weights, so each gets the gradient of its own.
     """
 
-    noise_rate: float = 0.1
+    noise_rate: Share = 0.1
     """R once the ramp is over. Default: .1, the share of ood samples (alpha) that Gray Learning starts from;
     the authors take the share of wrong labels."""
-    ramp: int = 10
+    ramp: Count = 10
     """Epochs over which R rises from 0 to `noise_rate`. Default: the authors'."""
 
     networks = 2
     per_sample = False
-
-    def __post_init__(self) -> None:
-        checks.number("co-teaching", "noise_rate", self.noise_rate, 0, 1)
-        checks.whole("co-teaching", "ramp", self.ramp, 1)
 
     def loss(self, step: Step) -> Tensor:
         """The two networks' losses on what the peer chose, added up for each sample."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from torch import Tensor
 
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
+from graylearn.methods.checks import Range
 from graylearn.methods.peers import peer_losses
 from graylearn.methods.selection import mean_over
 
@@ -20,15 +21,12 @@ class Decoupling(Method):
     The losses of the two networks are added: they share no weights, so each gets the gradient of its own.
     """
 
-    warmup: int = 0
+    warmup: Annotated[int, Range(0)] = 0
     """Epochs on all samples first. Default: none; the authors begin from trained networks where two
     fresh ones would agree too soon."""
 
     networks = 2
     per_sample = False
-
-    def __post_init__(self) -> None:
-        checks.whole("decoupling", "warmup", self.warmup, 0)
 
     def loss(self, step: Step) -> Tensor:
         """The two networks' losses where they disagree, added up for each sample."""

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from graylearn.errors import SettingsError
 from graylearn.losses import generalized_loss
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
+from graylearn.methods.checks import Share
 
 
 @register("gce")
@@ -17,11 +17,11 @@ from graylearn.methods.base import Method, Step, register
 class Generalized(Method):
     """(1 - q^p) / p with the power p, the option `q`: near 0 it is cross entropy, at 1 half of MAE."""
 
-    q: float = 0.7
+    q: Share = 0.7
     """The power. Default: the authors'."""
 
     def __post_init__(self) -> None:
-        checks.number("gce", "q", self.q, 0, 1)
+        super().__post_init__()
         if self.q == 0:
             raise SettingsError("gce: q is 0, where the loss is cross entropy: use the method 'standard'")
 

@@ -8,7 +8,6 @@ from typing import Literal
 from torch import Tensor
 
 from graylearn.losses import gray_loss
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
 
 
@@ -22,7 +21,7 @@ class Gray(Method):
     ("relative"). Default: the authors' code."""
 
     def __post_init__(self) -> None:
-        checks.one_of("gl", "confidence", self.confidence, ("max", "label", "relative"))
+        super().__post_init__()
         self.per_sample = self.confidence != "relative"
 
     def loss(self, step: Step) -> Tensor:

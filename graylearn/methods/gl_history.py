@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from graylearn.losses import gray_loss
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, Task, register
+from graylearn.methods.checks import Factor
 
 
 @register("gl-history")
@@ -21,15 +21,12 @@ class GrayHistory(Method):
     A mean over all epochs remembers when a label was learnt, and typical samples are trusted from the start.
     """
 
-    power: float = 2.0
+    power: Factor = 2.0
     """C = min(1, mean q / median of the mean q of its class) ** power. Default: 2 was better than 1 on
     features of images (benchmarks/memorising.py)."""
 
     per_sample = False
     state = ("mean", "trust")
-
-    def __post_init__(self) -> None:
-        checks.number("gl-history", "power", self.power, 0)
 
     def start(self, task: Task) -> None:
         """Every label is trusted until there is a history: the first epoch is cross entropy."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
 from graylearn.methods.blend import blendable, sum_with_shuffles
+from graylearn.methods.checks import Factor, Range
 
 
 @register("lcvd")
@@ -21,9 +22,9 @@ class CrossClassVicinity(Method):
     x~ is the mean of an input and of `blended` - 1 others, drawn by shuffling the batch.
     """
 
-    beta: float = 1.0
+    beta: Factor = 1.0
     """Weight of the second term. Default: the authors'."""
-    blended: int = 20
+    blended: Annotated[int, Range(2)] = 20
     """How many inputs make one x~. Default: the authors', an input and 19 shuffles."""
     finetune: bool = False
     """Train with cross entropy up to the last epoch, and that one with both terms at a hundredth of the
@@ -31,10 +32,6 @@ class CrossClassVicinity(Method):
     is taken as the trained one. Default: both terms throughout."""
 
     per_sample = False
-
-    def __post_init__(self) -> None:
-        checks.number("lcvd", "beta", self.beta, 0)
-        checks.whole("lcvd", "blended", self.blended, 2)
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample plus what its blend must not be taken for."""

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, Task, register
+from graylearn.methods.checks import Share
 
 
 @register("mentornet-pd")
@@ -21,20 +21,15 @@ class MentorNetPD(Method):
     The mean is over the whole batch, left-out samples included, as in the authors' code.
     """
 
-    percentile: float = 0.7
+    percentile: Share = 0.7
     """Which percentile of the losses, as a share. Default: the authors' code."""
-    decay: float = 0.9
+    decay: Share = 0.9
     """Weight of the past in the moving average. Default: the authors' code."""
-    burn_in: float = 0.18
+    burn_in: Share = 0.18
     """Share of the epochs in which every sample counts. Default: the authors' 18 %."""
 
     per_sample = False
     state = ("moving",)
-
-    def __post_init__(self) -> None:
-        checks.number("mentornet-pd", "percentile", self.percentile, 0, 1)
-        checks.number("mentornet-pd", "decay", self.decay, 0, 1)
-        checks.number("mentornet-pd", "burn_in", self.burn_in, 0, 1)
 
     def start(self, task: Task) -> None:
         """The average has no value before the first batch."""

@@ -20,6 +20,7 @@ class Negative(Method):
     all K - 1 at once. Default: all, the NL of Gray Learning's ablation."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.per_sample = not self.sampled  # models that share a batch would share the draws
 
     def loss(self, step: Step) -> Tensor:

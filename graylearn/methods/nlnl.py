@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from graylearn.errors import SettingsError
 from graylearn.losses import complementary_loss, negative_loss
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, Task, register
+from graylearn.methods.checks import Count, Share
 from graylearn.methods.selection import mean_over
 
 
@@ -23,13 +23,13 @@ class NegativePositive(Method):
     How likely a label is: its mean probability over the last `window` epochs.
     """
 
-    selnl_from: float = 1 / 3
+    selnl_from: Share = 1 / 3
     """Share of the epochs after which SelNL begins. Default: the authors give each phase about a third."""
-    selpl_from: float = 2 / 3
+    selpl_from: Share = 2 / 3
     """Share of the epochs after which SelPL begins. Default: as above."""
-    window: int = 10
+    window: Count = 10
     """Epochs that the mean probability is taken over. Default: ten, so that no single epoch decides."""
-    threshold: float = 0.5
+    threshold: Share = 0.5
     """Mean probability from which SelPL trusts a label. Default: the authors'."""
     sampled: bool = True
     """Reject one drawn label a step rather than all K - 1. Default: the authors'."""
@@ -38,10 +38,7 @@ class NegativePositive(Method):
     state = ("trusted",)
 
     def __post_init__(self) -> None:
-        checks.number("nlnl", "selnl_from", self.selnl_from, 0, 1)
-        checks.number("nlnl", "selpl_from", self.selpl_from, 0, 1)
-        checks.whole("nlnl", "window", self.window, 1)
-        checks.number("nlnl", "threshold", self.threshold, 0, 1)
+        super().__post_init__()
         if self.selnl_from > self.selpl_from:
             raise SettingsError(
                 f"nlnl: selnl_from ({self.selnl_from:g}) must not be larger than selpl_from "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from torch import Tensor
 
 from graylearn.losses import symmetric_loss
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, register
+from graylearn.methods.checks import Range
 
 MANY_CLASSES = 50
 """From here on the authors' weights for 100 classes are nearer than those for 10."""
@@ -19,18 +20,12 @@ MANY_CLASSES = 50
 class Symmetric(Method):
     """a CE + b RCE with RCE = -A (1 - q), A standing for log 0."""
 
-    alpha: float | None = None
+    alpha: Annotated[float | None, Range(0)] = None
     """Weight of cross entropy. Default: the authors', .1 below 50 classes (theirs: 10), else 6 (100)."""
-    beta: float | None = None
+    beta: Annotated[float | None, Range(0)] = None
     """Weight of the reverse. Default: the authors', 1 below 50 classes (theirs: 10), else .1 (100)."""
-    log_zero: float = -4.0
+    log_zero: Annotated[float, Range(-1e4, 0)] = -4.0
     """What stands for log 0. Default: the authors' paper; their code has log(1e-4) = -9.21."""
-
-    def __post_init__(self) -> None:
-        for option in ("alpha", "beta"):
-            if (value := getattr(self, option)) is not None:
-                checks.number("sl", option, value, 0)
-        checks.number("sl", "log_zero", self.log_zero, -1e4, 0)
 
     def loss(self, step: Step) -> Tensor:
         """The symmetric loss of each sample."""

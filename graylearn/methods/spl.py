@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, Task, register
+from graylearn.methods.checks import Count, Factor, Range, Share
 from graylearn.methods.selection import mean_over
 
 
@@ -23,27 +24,21 @@ class SelfPaced(Method):
     trains for an epoch, then the losses of that epoch choose the samples of the next.
     """
 
-    share: float = 0.5
+    share: Share = 0.5
     """Share of the samples that the first lambda admits. Default: the authors' "about half"."""
-    growth: float = 1.3
+    growth: Annotated[float, Range(1)] = 1.3
     """Factor on lambda after each epoch. Default: the authors'."""
-    warmup: int = 1
+    warmup: Count = 1
     """Epochs on all samples before the first choice. Default: one; the authors too begin with a short
     training on everything, since the losses of an untrained network say nothing."""
     released: bool = False
     """Keep what is at least `margin` below the mean loss of its batch, at every step, without lambda, as
     Gray Learning's released code does. Default: the authors' schedule."""
-    margin: float = 0.01
+    margin: Factor = 0.01
     """Used with `released` alone. Default: that code's."""
 
     per_sample = False
     state = ("losses", "selected", "threshold")
-
-    def __post_init__(self) -> None:
-        checks.number("spl", "share", self.share, 0, 1)
-        checks.number("spl", "growth", self.growth, 1)
-        checks.whole("spl", "warmup", self.warmup, 1)
-        checks.number("spl", "margin", self.margin, 0)
 
     def start(self, task: Task) -> None:
         """All samples are in until the first choice."""

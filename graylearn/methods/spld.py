@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graylearn.methods import checks
 from graylearn.methods.base import register
+from graylearn.methods.checks import Factor
 from graylearn.methods.spl import SelfPaced
 
 
@@ -17,13 +17,9 @@ from graylearn.methods.spl import SelfPaced
 class DiverseSelfPaced(SelfPaced):
     """Keep the i-th easiest sample of a class if its loss < lambda + gamma / (sqrt(i) + sqrt(i - 1))."""
 
-    gamma: float = 1.0
+    gamma: Factor = 1.0
     """gamma as a multiple of lambda, so that both relax together, as the authors let them. Default: 1,
     which admits the easiest sample of a class up to twice lambda; 0 gives spl."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.number("spld", "gamma", self.gamma, 0)
 
     def choose(self, losses: Tensor) -> Tensor:
         """Which samples the next epoch trains on, (num_samples,) bool."""

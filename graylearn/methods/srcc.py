@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graylearn.methods import checks
 from graylearn.methods.base import Method, Step, Task, register
 from graylearn.methods.blend import blendable
+from graylearn.methods.checks import Factor, Share
 
 
 @register("srcc")
@@ -23,18 +23,14 @@ class SelfReweighting(Method):
     are what the abstract says; their constants, and that the mixed loss is added, are ours.
     """
 
-    momentum: float = 0.9
+    momentum: Share = 0.9
     """m, the weight of the past in a centroid. Default: ours."""
-    mixup: float = 1.0
+    mixup: Factor = 1.0
     """Weight of the loss on mixed pairs, whose shares are drawn uniformly. Default: ours."""
 
     needs_features = True
     per_sample = False
     state = ("centroids", "known")
-
-    def __post_init__(self) -> None:
-        checks.number("srcc", "momentum", self.momentum, 0, 1)
-        checks.number("srcc", "mixup", self.mixup, 0)
 
     def start(self, task: Task) -> None:
         """No class has a centroid before a sample of it was seen."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from graylearn.data.formats import COMPRESSIONS
+from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 
 DEPTH = 3
@@ -22,6 +25,18 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     if not chosen:
         raise DataError(NO_FOLDER)
     return Path(chosen).expanduser()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A dataset that was found."""
+
+    where: Path | None
+    """The file or folder it is read from; None for one that scikit-learn carries."""
+    form: str
+    """"published" as its publisher ships it, "npz" or "scikit-learn"."""
+    read: Callable[[Any], Samples]
+    """Read a part of an image set, or a table by a protocol, into memory."""
 
 
 class Finder:

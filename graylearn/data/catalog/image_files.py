@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from graylearn.data.catalog.files import Finder
-from graylearn.data.catalog.images import ImageFiles, Part
+from graylearn.data.catalog.files import Finder, Found
+from graylearn.data.catalog.images import Part
 from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.samples import Samples
@@ -18,27 +18,24 @@ from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError
 
 MINI_FOLDERS = (
-    "mini-imagenet",
-    "miniimagenet",
-    "mini_imagenet",
-    "miniImagenet",
-    "miniImageNet",
-    "MiniImageNet",
-)
+    "mini-imagenet", "miniimagenet", "mini_imagenet", "miniImagenet", "miniImageNet", "MiniImageNet",
+)  # fmt: skip
 SPLITS = ("train", "val", "test")
 Labelled = list[tuple[Path, str]]
 """Picture files with the name of their class."""
 
 
-def find_pictures(name: str, finder: Finder, size: int) -> ImageFiles | None:
+def find_pictures(name: str, finder: Finder, size: int) -> Found | None:
     """An image set that is published as picture files; they are cut square and scaled to `size` pixels."""
-    if name == "mini-imagenet":
-        folder = finder.folder(*MINI_FOLDERS)
-        return ImageFiles(folder, "published", partial(_read_mini, folder, size)) if folder else None
-    if name == "tiny-imagenet":
-        folder = finder.folder("tiny-imagenet-200")
-        return ImageFiles(folder, "published", partial(_read_tiny, folder, size)) if folder else None
-    return None
+    known = {
+        "mini-imagenet": (MINI_FOLDERS, _read_mini),
+        "tiny-imagenet": (("tiny-imagenet-200",), _read_tiny),
+    }
+    if name not in known:
+        return None
+    folders, read = known[name]
+    folder = finder.folder(*folders)
+    return Found(folder, "published", partial(read, folder, size)) if folder else None
 
 
 def _read_mini(folder: Path, size: int, part: Part) -> Samples:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from graylearn.data.catalog.files import Finder
+from graylearn.data.catalog.files import Finder, Found
 from graylearn.data.catalog.safe_pickle import load_plain_pickle
 from graylearn.data.npz import read_arrays
 from graylearn.data.samples import Samples
@@ -22,56 +21,29 @@ Part: TypeAlias = Literal["train", "test"]
 """The two parts of an image set."""
 
 FASHION_CLASSES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ImageFiles:
-    """An image set that was found: where, in which form, and how to read a part of it."""
-
-    where: Path
-    """The file or folder it is read from."""
-    form: str
-    """"published" as its publisher ships it, or "npz"."""
-    read: Callable[[Part], Samples]
-    """Read one part into memory."""
-
-
-def find_arrays(name: str, finder: Finder) -> ImageFiles | None:
+def find_arrays(name: str, finder: Finder) -> Found | None:
     """An image set that is published as arrays."""
-    if name == "cifar10":
-        folder = finder.folder("cifar-10-batches-py")
-        return ImageFiles(folder, "published", partial(_read_cifar10, folder)) if folder else None
-    if name == "cifar100":
-        folder = finder.folder("cifar-100-python")
-        return ImageFiles(folder, "published", partial(_read_cifar100, folder)) if folder else None
+    if name not in _READERS:
+        return None
+    folders, read = _READERS[name]
     if name == "svhn":
-        found = finder.beside("train_32x32.mat", "test_32x32.mat")
-        return (
-            ImageFiles(found[0].parent, "published", partial(_read_svhn, found[0].parent)) if found else None
-        )
+        files = finder.beside("train_32x32.mat", "test_32x32.mat")
+        folder = files[0].parent if files else None
+    else:
+        folder = finder.folder(*folders)
     if name == "fashion-mnist":
-        # MNIST's files have the same names, so the folder must say which of the two it is.
-        folder = finder.folder("fashion-mnist", "FashionMNIST", "fashion", "dataset-fashion-mnist")
         folder = next((f for f in (folder, folder and folder / "raw") if f and _idx(f, "train", 3)), None)
-        return ImageFiles(folder, "published", partial(_read_fashion, folder)) if folder else None
-    return None
+    return Found(folder, "published", partial(read, folder)) if folder else None
 
 
-def find_npz(name: str, finder: Finder) -> ImageFiles | None:
+def find_npz(name: str, finder: Finder) -> Found | None:
     """Any image set as NAME.npz with train_x, train_y, test_x, test_y and class_names."""
     path = finder.file(f"{name}.npz")
-    return ImageFiles(path, "npz", partial(_read_npz, path)) if path else None
+    return Found(path, "npz", partial(_read_npz, path)) if path else None
 
 
 def image_samples(x: np.ndarray, y: Any, classes: Sequence[Any], where: Path) -> Samples:
@@ -84,12 +56,10 @@ def image_samples(x: np.ndarray, y: Any, classes: Sequence[Any], where: Path) ->
 
 def _read_cifar10(folder: Path, part: Part) -> Samples:
     names = ["test_batch"] if part == "test" else [f"data_batch_{number}" for number in range(1, 6)]
-    batches = [load_plain_pickle(folder / name) for name in names]
+    batches = {folder / name: load_plain_pickle(folder / name) for name in names}
     classes = _field(load_plain_pickle(folder / "batches.meta"), "label_names", folder / "batches.meta")
-    x = np.concatenate([_planes(batch, folder / name) for batch, name in zip(batches, names, strict=True)])
-    y = [
-        label for b, name in zip(batches, names, strict=True) for label in _field(b, "labels", folder / name)
-    ]
+    x = np.concatenate([_planes(batch, path) for path, batch in batches.items()])
+    y = np.concatenate([_field(batch, "labels", path) for path, batch in batches.items()])
     return image_samples(x, y, classes, folder)
 
 
@@ -169,3 +139,13 @@ def _read_npz(path: Path, part: Part) -> Samples:
             "expected train_x, train_y, test_x, test_y and class_names"
         ) from error
     return image_samples(x, y, classes.tolist(), path)
+
+
+_READERS: dict[str, tuple[tuple[str, ...], Callable[[Path, Part], Samples]]] = {
+    "cifar10": (("cifar-10-batches-py",), _read_cifar10),
+    "cifar100": (("cifar-100-python",), _read_cifar100),
+    "svhn": ((), _read_svhn),
+    # MNIST's files have the same names, so the folder must say which of the two it is.
+    "fashion-mnist": (("fashion-mnist", "FashionMNIST", "fashion", "dataset-fashion-mnist"), _read_fashion),
+}
+"""Names of the folder, and how a part of the set is read from it."""

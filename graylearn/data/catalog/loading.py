@@ -10,10 +10,10 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from graylearn.data.catalog.entries import CATALOG, Entry, find_entry
-from graylearn.data.catalog.files import NO_FOLDER, Finder, data_folder
+from graylearn.data.catalog.files import NO_FOLDER, Finder, Found, data_folder
 from graylearn.data.catalog.image_files import find_pictures
-from graylearn.data.catalog.images import ImageFiles, find_arrays, find_npz
-from graylearn.data.catalog.tables import Protocol, TableFiles, find_table
+from graylearn.data.catalog.images import find_arrays, find_npz
+from graylearn.data.catalog.tables import Protocol, find_table
 from graylearn.data.samples import Samples
 from graylearn.data.splits import train_test_split
 from graylearn.errors import DataError, SettingsError
@@ -94,7 +94,7 @@ def load(
     found = _find(entry, finder, size)
     if found is None:
         raise DataError(_missing(entry, finder.root))
-    if isinstance(found, TableFiles):
+    if entry.kind == "table":
         whole = found.read(protocol)
         if split == "all":
             return whole
@@ -126,7 +126,7 @@ def _finder(folder: str | os.PathLike[str] | None) -> Finder:
     return Finder(root)
 
 
-def _find(entry: Entry, finder: Finder, size: int) -> ImageFiles | TableFiles | None:
+def _find(entry: Entry, finder: Finder, size: int) -> Found | None:
     if entry.kind == "table":
         return find_table(entry.name, finder)
     return (
@@ -143,7 +143,7 @@ def _missing(entry: Entry, root: Path | None) -> str:
     return f"{entry.title} is not in {root}: it needs {_status(entry, None).needs}; {how}"
 
 
-def _status(entry: Entry, found: ImageFiles | TableFiles | None) -> DatasetStatus:
+def _status(entry: Entry, found: Found | None) -> DatasetStatus:
     if found is None:
         return DatasetStatus(**vars(entry))
     where = str(found.where) if found.where else None

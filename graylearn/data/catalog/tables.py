@@ -6,8 +6,6 @@ Protocol `paper` drops columns that only number the rows, and rows that are not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -17,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 
-from graylearn.data.catalog.files import Finder
+from graylearn.data.catalog.files import Finder, Found
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.errors import DataError
 
@@ -81,29 +79,17 @@ PUBLISHED: dict[str, Published] = {
 }
 
 
-@dataclass(frozen=True)
-class TableFiles:
-    """A table that was found: where, in which form, and how to read it."""
-
-    where: Path | None
-    """The file or folder it is read from; None for one that scikit-learn carries."""
-    form: str
-    """"published" as its publisher ships it, or "scikit-learn"."""
-    read: Callable[[Protocol], Samples]
-    """Read it into memory."""
-
-
-def find_table(name: str, finder: Finder) -> TableFiles | None:
+def find_table(name: str, finder: Finder) -> Found | None:
     """One of the eight tables."""
     if name == "gene":
         found = finder.beside("data.csv", "labels.csv")
         if found is None:
             return None
-        return TableFiles(found[0].parent, "published", partial(_read_gene, found[0], found[1]))
+        return Found(found[0].parent, "published", partial(_read_gene, found[0], found[1]))
     path = finder.file(*PUBLISHED[name].files)
     if path is None:
-        return TableFiles(None, "scikit-learn", _iris_of_sklearn) if name == "iris" else None
-    return TableFiles(path, "published", partial(_read_published, name, path))
+        return Found(None, "scikit-learn", _iris_of_sklearn) if name == "iris" else None
+    return Found(path, "published", partial(_read_published, name, path))
 
 
 def _read_published(name: str, path: Path, protocol: Protocol) -> Samples:

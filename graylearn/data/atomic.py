@@ -1,10 +1,13 @@
-"""Files that are whole or not there, and locks that go with the process that holds them."""
+"""Files that are whole or not there; their checksums; locks that go with their process."""
 
+import hashlib
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -19,11 +22,28 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
-        with partial.open("rb+") as file:  # on the disk before the name points at it, also after a power cut
-            os.fsync(file.fileno())
+        flush(partial)  # on the disk before the name points at it, also after a power cut
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def flush(path: Path) -> None:
+    """Have what was written to a file on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def signature(path: Path) -> dict[str, Any]:
+    """Size and SHA-256 of a file, which tell whether its bytes are still those that were written."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def checksum(content: dict[str, Any]) -> str:
+    """SHA-256 of what a JSON file holds."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager

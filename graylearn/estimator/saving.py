@@ -11,7 +11,6 @@ model.json is removed first and written last, so that a folder that has it is wh
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from contextlib import suppress
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import checksum, replacing, signature
 from graylearn.data.batches.augment import PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.encoding.encode import TableEncoder
@@ -76,7 +75,7 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
             (folder / _AUDIT).rmdir()
     with replacing(folder / _MANIFEST) as partial:
         content = _content(classifier, folder)
-        manifest = {"format": _FORMAT, "version": _VERSION, "sha256": _checksum(content), "model": content}
+        manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}
         partial.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
@@ -146,8 +145,8 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
         )
     parameters = parameters_json.from_json(manifest["parameters"]) | given
     classifier: Kind = cast("Any", kind)(**parameters)
-    for name, signature in manifest["files"].items():
-        if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != signature:
+    for name, written in manifest["files"].items():
+        if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != written:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
     saved_encoder, pixels = manifest["encoder"], manifest["pixels"]
     table = saved_encoder["table"]
@@ -236,18 +235,13 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"{path} is of version {manifest.get('version')!r}, this graylearn reads {_VERSION}"
         )
     content = manifest.get("model")
-    if not isinstance(content, dict) or manifest.get("sha256") != _checksum(content):
+    if not isinstance(content, dict) or manifest.get("sha256") != checksum(content):
         raise CheckpointError(f"{path} is damaged: its checksum does not fit; save the classifier again")
     return content
 
 
-def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _signature(path: Path) -> dict[str, Any]:
     try:
-        content = path.read_bytes()
+        return signature(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}): save the classifier again") from error
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

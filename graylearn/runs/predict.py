@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,6 @@ from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import RunFolder, same_file, write_csv
 from graylearn.runs.prepare import Encoding, read_new
 from graylearn.runs.progress import RunProgress
-from graylearn.runs.settings import changed
 
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
 """Endings of files that predictions are written to."""
@@ -52,8 +52,8 @@ def predict(
     folder, path = RunFolder(run), Path(data)
     folder.check_finished()
     reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
-    given = {name: value for name, value in reading.items() if value is not None}
-    settings = changed(folder.settings(), split=split, **given)
+    given: dict[str, Any] = {name: value for name, value in reading.items() if value is not None}
+    settings = replace(folder.settings(), split=split, **given)
     if settings.command == "audit":
         raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
     saved = folder.read_json(folder.data)

@@ -5,11 +5,10 @@ What took long is kept in the stages of the run folder, so that a run that goes 
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +22,7 @@ from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.progress import RunProgress
-from graylearn.runs.settings import RunSettings, changed
+from graylearn.runs.settings import RunSettings
 
 PIXELS_SIZE, EMBED_SIZE = 64, 128
 """Pixels a side of decoded images, for a network on pixels and for embeddings."""
@@ -110,9 +109,9 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         )
     if settings.features == "pixels" and samples.kind != "image":
         raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
-    settings = changed(settings, label=source.columns.label or settings.label)
+    settings = replace(settings, label=source.columns.label or settings.label)
     if samples.kind == "image":
-        settings = changed(settings, features=wants_images)
+        settings = replace(settings, features=wants_images)
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")
     with progress.working(f"encoding {len(samples):,} samples", bar=False):
@@ -129,7 +128,7 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         test_path = Path(settings.test or settings.data)
         with progress.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
             options = _options(settings, size, settings.test_split)
-            options = dataclasses.replace(options, classes=samples.classes, decimal=source.decimal)
+            options = replace(options, classes=samples.classes, decimal=source.decimal)
             read, _ = read_file(test_path, options)
         if read.kind != samples.kind:
             raise DataError(f"{test_path} holds {read.kind} samples but {path} {samples.kind} samples")
@@ -181,9 +180,9 @@ def read_new(
     """(new samples as a person knows them, as features): what `predict` reads."""
     known = source.columns
     was_folder = source.kind == "image" and known.path is None  # and is perhaps a table now
-    options = dataclasses.replace(
+    options = replace(
         _options(
-            changed(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
+            replace(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
         ),
         labelled=False,
         id=False if was_folder or settings.no_id else None,
@@ -242,7 +241,7 @@ def _is_large(path: Path) -> bool:
 
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
-    return dataclasses.replace(samples, x=rows, kind="array")
+    return replace(samples, x=rows, kind="array")
 
 
 def _with_columns_of(samples: Samples, read: Samples, path: Path, progress: RunProgress) -> Samples:
@@ -255,7 +254,7 @@ def _with_columns_of(samples: Samples, read: Samples, path: Path, progress: RunP
         progress.note(
             f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}"
         )
-    return dataclasses.replace(read, x=read.x[wanted])
+    return replace(read, x=read.x[wanted])
 
 
 def _sentences(samples: Samples) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import tomllib
@@ -221,8 +220,3 @@ def _nearest(name: str) -> str:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
-
-
-def changed(settings: RunSettings, **values: Any) -> RunSettings:
-    """The settings with some changed."""
-    return dataclasses.replace(settings, **values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.progress import RunProgress
-from graylearn.runs.settings import RunSettings, changed
+from graylearn.runs.settings import RunSettings
 from graylearn.training.devices import choose
 
 
@@ -72,4 +73,4 @@ def _check_same_data(folder: RunFolder, prepared: Prepared) -> None:
 def _with_absolute_paths(settings: RunSettings) -> RunSettings:
     """So that the settings mean the same wherever they are read."""
     test = None if settings.test is None else str(Path(settings.test).absolute())
-    return changed(settings, data=str(Path(settings.data).absolute()), test=test)
+    return replace(settings, data=str(Path(settings.data).absolute()), test=test)

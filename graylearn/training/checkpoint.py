@@ -15,7 +15,6 @@ checkpoint.json, which is itself replaced in one move; the old folder goes last.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import math
 import os
@@ -33,7 +32,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from graylearn.data.atomic import alone, replacing
+from graylearn.data.atomic import alone, flush, replacing, signature
 from graylearn.data.npz import read_arrays
 from graylearn.errors import CheckpointError, Hint
 
@@ -88,7 +87,9 @@ def save_checkpoint(
         with (partial / _FILES[1]).open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
         (partial / _FILES[2]).write_text(json.dumps(tree, indent=1, allow_nan=False))
-        files = {file: _signature(partial / file, flush=True) for file in _FILES}
+        for name in _FILES:
+            flush(partial / name)
+        files = {name: signature(partial / name) for name in _FILES}
         _flush_folder(partial)
         partial.rename(final)
     except BaseException:
@@ -130,11 +131,11 @@ def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
             f"the checkpoint in {folder} has format {written}, this graylearn reads {_FORMAT}:"
             " resume with the version that wrote it"
         )
-    for name, signature in files.items():
+    for name, written_then in files.items():
         path = where / name
         if not path.exists():
             raise CheckpointError(f"{path} is missing from the checkpoint: {advice}")
-        if _signature(path) != signature:
+        if signature(path) != written_then:
             raise CheckpointError(f"{path} is damaged, its bytes are not the ones written: {advice}")
     weights = safetensors.torch.load((where / _FILES[0]).read_bytes())
     state = unpack(json.loads((where / _FILES[2]).read_text()), read_arrays(where / _FILES[1]))
@@ -198,15 +199,6 @@ def unpack(tree: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     if "$tuple" in tree:
         return tuple(unpack(item, arrays) for item in tree["$tuple"])
     return {unpack(key, arrays): unpack(item, arrays) for key, item in tree["$dict"]}
-
-
-def _signature(path: Path, flush: bool = False) -> dict[str, Any]:
-    if flush:
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
 
 
 def _flush_folder(folder: Path) -> None:

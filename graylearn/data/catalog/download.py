@@ -7,7 +7,6 @@ which would do the rest, starts from the first byte each time, and these files h
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
@@ -22,7 +21,7 @@ from email.message import Message
 from pathlib import Path
 from typing import TypeAlias
 
-from graylearn.data.atomic import alone
+from graylearn.data.atomic import alone, flush, signature
 from graylearn.data.catalog.entries import CATALOG, Entry, find_entry
 from graylearn.data.catalog.files import data_folder
 from graylearn.errors import DataError
@@ -110,8 +109,7 @@ def download_file(
                 # Perhaps the part was of an older version of the file: once more from the first byte.
                 continued = False
                 continue
-            with transfer.part.open("rb+") as file:
-                os.fsync(file.fileno())
+            flush(transfer.part)
             transfer.part.replace(path)
         transfer.forget()
     return path
@@ -259,18 +257,14 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
 
 def _check(path: Path, url: str, sha256: str | None, size: int | None) -> None:
     """Raise unless the file has the published size and checksum."""
-    got = path.stat().st_size
-    if size is not None and got != size:
+    found = signature(path)
+    if size is not None and found["bytes"] != size:
         raise DataError(
-            f"{path} has {got} bytes but {url} was published with {size}; remove it and try again"
+            f"{path} has {found['bytes']} bytes but {url} was published with {size}; remove it and try again"
         )
-    if sha256 is None:
-        return
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != sha256:
+    if sha256 is not None and found["sha256"] != sha256:
         raise DataError(
-            f"{path} from {url} has SHA-256 {digest} but the published one is {sha256}; "
+            f"{path} from {url} has SHA-256 {found['sha256']} but the published one is {sha256}; "
             "remove it and try again, or try a mirror"
         )
 

@@ -10,7 +10,6 @@ What was fitted is plain numbers and words: `to_json` gives it, `from_json` chec
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import warnings
@@ -26,7 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import checksum, replacing
 from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
     ColumnKind,
@@ -163,7 +162,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "numbers": {key: values.tolist() for key, values in self.numbers_.items()},
             "categories": self.categories_,
         }
-        return {"format": _FORMAT, "version": _VERSION, "sha256": _checksum(content), "encoder": content}
+        return {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "encoder": content}
 
     @classmethod
     def from_json(cls, saved: Any) -> Self:
@@ -173,7 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if saved.get("version") != _VERSION:
             raise CheckpointError(f"the TableEncoder is of version {saved.get('version')}, not {_VERSION}")
         content = saved.get("encoder")
-        if not isinstance(content, dict) or saved.get("sha256") != _checksum(content):
+        if not isinstance(content, dict) or saved.get("sha256") != checksum(content):
             raise CheckpointError("the saved TableEncoder is damaged: its checksum does not fit; fit it anew")
         try:
             encoder = cls(**content["settings"])
@@ -377,7 +376,3 @@ def _as_frame(X: Any) -> pd.DataFrame:
     if X.ndim != 2:
         raise DataError(f"expected a table of rows and columns, not an array of shape {X.shape}")
     return pd.DataFrame(X, columns=[str(index) for index in range(X.shape[1])])
-
-
-def _checksum(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 from abc import ABC, abstractmethod
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import replacing, signature
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
@@ -187,9 +186,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 def file_fingerprint(path: Path) -> dict[str, Any]:
     """Size and hash of one file."""
     try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"bytes": path.stat().st_size, "sha256": digest}
+        return signature(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror or error})") from error
 

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import flush, replacing
 from graylearn.data.images.decode import CHANNELS, UNREAD
 from graylearn.data.images.workers import CHUNK, decode_all
 from graylearn.errors import DataError, Hint, SettingsError
@@ -123,8 +123,7 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
         meta = {"format": _FORMAT, "size": size, "count": len(files), "failed": failed}
         (partial / _META).write_text(json.dumps(meta))
         for path in (pixels, partial / _META):
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
+            flush(path)
         digests = [digest for digest, _ in results]
         entry = home / _entry_name(digests, size)
         if entry.exists() and not _is_whole(entry, size):

@@ -110,7 +110,8 @@ def _class_index(
     values: pd.Series[Any], classes: tuple[str, ...], *, missing: bool = False
 ) -> NDArray[np.int64]:
     """(N,) labels as indices in classes; None as -1 where it may be missing."""
-    found = pd.Index(classes, dtype=object).get_indexer([str(value) for value in values])
+    names = pd.Index([str(value) for value in values], dtype=object)
+    found = pd.Index(classes, dtype=object).get_indexer(names)
     absent = values.isna().to_numpy() & missing
     if len(strange := np.flatnonzero((found < 0) & ~absent)):
         value = str(values.iloc[strange[0]])

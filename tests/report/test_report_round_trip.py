@@ -1,27 +1,13 @@
-"""From the command line to the browser and back: audit a CSV, review its report, apply the decisions."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""From a file to the browser and back: audit a CSV, review its report, apply the decisions."""
 
 import numpy as np
 import pandas as pd
 
+from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs.apply import apply_decisions
+
 LABELS = np.array(["=red()", '<b>"blue"</b>', "\u202egreen, or so", "'-gray", "@white"])
 """Labels as hostile as a CSV can hold; the cleaned file must hold them unchanged."""
-
-
-def graylearn(folder: Path, *words: str) -> None:
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "graylearn"), *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_decisions_made_in_the_browser_clean_the_dataset(context, tmp_path):
@@ -34,7 +20,8 @@ def test_decisions_made_in_the_browser_clean_the_dataset(context, tmp_path):
     columns = list("abcde")
     dirty = pd.DataFrame(points.round(4), columns=columns).assign(colour=LABELS[given])
     dirty.to_csv(tmp_path / "dirty.csv", index=False)
-    graylearn(tmp_path, "audit", "dirty.csv", "--label", "colour", "--out", "run")
+    settings = RunSettings(command="audit", data=str(tmp_path / "dirty.csv"), label="colour")
+    run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
 
     page = context.new_page()
     page.goto((tmp_path / "run" / "report.html").as_uri())
@@ -48,7 +35,7 @@ def test_decisions_made_in_the_browser_clean_the_dataset(context, tmp_path):
     with page.expect_download() as started:
         page.click("#download")
     started.value.save_as(tmp_path / "decisions.csv")
-    graylearn(tmp_path, "apply", "run", "decisions.csv", "--out", "clean.csv")
+    apply_decisions(tmp_path / "run", tmp_path / "decisions.csv", tmp_path / "clean.csv")
 
     clean = pd.read_csv(tmp_path / "clean.csv")
     both = dirty.assign(truth=LABELS[truth]).merge(clean, on=columns, how="left", suffixes=("", "_clean"))

@@ -328,14 +328,8 @@ def _borne(dataset: Any, listed: Tensor) -> bool:
     return all(int(split_item(dataset[int(index)])[1]) == int(listed[index]) for index in some)
 
 
-class _LabelsOnly(Dataset[Any]):
+class _LabelsOnly(_Indexed):
     """The labels of another dataset."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-
-    def __len__(self) -> int:
-        return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
         return split_item(self.dataset[index])[1]

@@ -18,7 +18,7 @@ from PIL import Image
 from graylearn import runs
 from graylearn.runs import RunProgress, RunSettings
 
-LONG = ("--epochs", "60")
+LONG = ("--epochs", "60", "--mode", "history", "--no-refine")
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def long_run(tmp_path_factory):
     """A folder with a table and what an uninterrupted long run finds in it."""
     folder = tmp_path_factory.mktemp("long")
     write_csv(folder / "data.csv")
-    settings = RunSettings(data=str(folder / "data.csv"), epochs=int(LONG[1]))
+    settings = RunSettings(data=str(folder / "data.csv"), epochs=60, mode="history", refine=False)
     runs.run(settings, folder / "whole", progress=RunProgress(quiet=True))
     return folder
 

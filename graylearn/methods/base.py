@@ -105,14 +105,12 @@ class Method:
     several models whose batches are laid end to end; otherwise each model needs an object of its own."""
     state: ClassVar[tuple[str, ...]] = ()
     """Names of the attributes a checkpoint must keep: tensors (of any size, also empty) and numbers."""
-    name: ClassVar[str] = ""
-    """In METHODS."""
-    options: ClassVar[dict[str, Any]] = {}
-    """The types of the fields, which say what they can be; see `checks`."""
+    _name: ClassVar[str] = ""
+    _option_types: ClassVar[dict[str, Any]] = {}  # of a registered method: they say what options can be
 
     def __post_init__(self) -> None:
-        for option, kind in self.options.items():
-            checks.check(self.name, option, kind, getattr(self, option))
+        for option, kind in self._option_types.items():
+            checks.check(self._name, option, kind, getattr(self, option))
 
     def start(self, task: Task) -> None:
         """Called once before training; make what the method remembers."""
@@ -155,8 +153,8 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
 
     def add(method: type[M]) -> type[M]:
         hints = get_type_hints(method, include_extras=True)
-        method.options = {option: hints[option] for option in inspect.signature(method).parameters}
-        method.name = name
+        method._name = name
+        method._option_types = {option: hints[option] for option in inspect.signature(method).parameters}
         REGISTERED[name] = method
         return method
 

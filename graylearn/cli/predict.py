@@ -24,9 +24,17 @@ def predict(
         float | None,
         typer.Option(
             "--reject-at",
-            help="Answer none of these beyond the score that this share of the training samples that belong "
-            "keep to, such as 0.99. New samples that belong are rejected more often: at 0.99, 4 to 11 % of "
-            "them were.",
+            help="Answer none of these beyond the score that this share of new samples that belong keep to, "
+            "such as 0.99. Networks that learned images as they are reject more of them.",
+            show_default=False,
+        ),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage",
+            help="Name all classes that cannot be excluded: the true one is among them with this "
+            "probability, such as 0.95.",
             show_default=False,
         ),
     ] = None,
@@ -60,6 +68,7 @@ def predict(
         run,
         data,
         reject_at=reject_at,
+        coverage=coverage,
         top=top,
         progress=RunProgress(quiet=quiet),
         split=split,

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call
@@ -22,26 +21,20 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError
+from graylearn.estimator.answers import Answers
+from graylearn.estimator.calibration import held_out
 from graylearn.estimator.inputs import read_inputs, read_labels
 from graylearn.estimator.networks import (
     LastingOptimizer,
     NetworkLike,
     build_network,
-    logits_of,
-    outputs_of,
     training_settings,
 )
 from graylearn.estimator.parameters import check, method_for
 from graylearn.estimator.pipeline import Pipeline, Stages
 from graylearn.estimator.reference import reference_for
-from graylearn.estimator.rejection import (
-    NONE_OF_THESE,
-    score_at,
-    unfamiliarity,
-)
 from graylearn.estimator.rollback import all_or_nothing
 from graylearn.estimator.saving import load_classifier, save_classifier
-from graylearn.estimator.state import ClassifierState
 from graylearn.estimator.trainset import make_training_set
 from graylearn.methods import Method
 from graylearn.options import OverlapSetting
@@ -49,7 +42,7 @@ from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
 
 
-class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  # scikit-learn has no types
+class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier for training sets that hold wrong labels and samples of no class; it tells which ones.
 
     Parameters
@@ -169,8 +162,11 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
         # predictions are made in float32, whatever the network was trained in
         self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
         self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
+        new = None
+        if pipeline.audit == "held-out" and pipeline.validation is None:
+            new = held_out(pipeline, fitted, self.preparation_)
         self.reference_ = reference_for(
-            self.network_, self.preparation_, pipeline.samples, self.audit_, pipeline.validation
+            self.network_, self.preparation_, pipeline.samples, self.audit_, pipeline.validation, new
         )
         return self
 
@@ -323,48 +319,6 @@ class GrayClassifier(ClassifierMixin, ClassifierState):  # type: ignore[misc]  #
             seed=seed,
             log="auto" if self.verbose else "none",
         )
-
-    # -- predicting -----------------------------------------------------------------------------
-
-    def _encoded(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self, "network_")
-        return self.encoder_.transform(read_inputs(self, X, reset=False))
-
-    def _logits(self, X: Any) -> NDArray[np.float64]:
-        x = self._encoded(X)
-        return logits_of(self.network_, x, self.preparation_)
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The network's logits (N, K); with two classes how far the second is ahead, (N,)."""
-        logits = self._logits(X)
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """(N, K) the probability of each class, in the order of `classes_`."""
-        return softmax(self._logits(X), axis=1)
-
-    def predict(self, X: Any, reject_at: float | None = None) -> NDArray[Any]:
-        """The most probable class of each sample, or None for "none of these" where `reject_at` is given.
-
-        reject_at: the share of samples that belong whose `ood_score` is to be tolerated, such as 0.99; what
-            scores higher is answered None, in an array of objects. The share is met on the validation set,
-            where one was given to `fit`; else it is that of the unsuspected training samples, and new ones
-            are rejected more often than that.
-        """
-        if reject_at is None:
-            logits = self._logits(X)
-            return np.asarray(self.classes_[logits.argmax(axis=1)])
-        x = self._encoded(X)
-        limit = score_at(reject_at, self.reference_["quantiles"])
-        logits, features = outputs_of(self.network_, x, self.preparation_)
-        answer = self.classes_[logits.argmax(axis=1)].astype(object)
-        answer[unfamiliarity(logits, features, self.reference_) > limit] = NONE_OF_THESE
-        return np.asarray(answer)
-
-    def ood_score(self, X: Any) -> NDArray[np.float64]:
-        """(N,) how little each sample seems to belong to any class; larger = less likely to belong."""
-        x = self._encoded(X)
-        return unfamiliarity(*outputs_of(self.network_, x, self.preparation_), self.reference_)
 
     # -- keeping --------------------------------------------------------------------------------
 

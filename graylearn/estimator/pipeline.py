@@ -12,7 +12,7 @@ of the paper trains the fits of many pipelines side by side.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -33,11 +33,12 @@ from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.nets import MLP
 from graylearn.options import OverlapSetting
-from graylearn.training import History, Result, Settings, train, train_stack
+from graylearn.training import History, Result, Settings, seeding, train, train_stack
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Stage = Literal["first", "audit", "refined"]
 Made = TypeVar("Made")
 Run = Callable[..., Result]
@@ -95,6 +96,8 @@ class PipelineResult:
     """How many networks answer as one."""
     refined: bool = False
     """Whether the second fit learned what the audit believes."""
+    plan: PlannedFit | None = None
+    """How the network that answers was trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +134,10 @@ class Pipeline:
 
     def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
         """All stages; the first fit goes on from `network` where one is given, as which `members` answer."""
-        first, epochs = self.train(self.first_fit(network))
+        plan = self.first_fit(network)
+        first, epochs = self.train(plan)
         history = self.samples.by_sample(first.history)
-        fitted = PipelineResult(first.model, first.preparation, epochs, history, members=members)
+        fitted = PipelineResult(first.model, first.preparation, epochs, history, members=members, plan=plan)
         if self.audit is None:
             return fitted
         found = self._kept_audit(first.history)
@@ -251,6 +255,30 @@ class Pipeline:
         members = [result.raise_if_interrupted().model for result in results]
         return joined([member for member in members if isinstance(member, MLP)]), len(results[0].log)
 
+    def train_without(self, fit: PlannedFit, parts: Sequence[Ints]) -> list[nn.Module]:
+        """Networks trained like those of a fit, one for each part of the rows, which it does not learn from.
+
+        One each also where the fit is a committee, and from new weights where it went on from others.
+        """
+        seeds = [seeding.derive(self.settings.seed, "without", index) for index in range(len(parts))]
+        weights = [_without(fit.weight, rows) for rows in parts]
+        if self._is_stack and can_share_a_stack(fit.method):
+            results = train_stack(
+                [self.new_network(seed) for seed in seeds],
+                (self.samples.x, self.samples.y),
+                methods=[copy.deepcopy(fit.method) for _ in seeds],
+                seeds=seeds,
+                settings=self.settings,
+                sample_weight=np.stack(weights),
+            )
+            return [result.raise_if_interrupted().model for result in results]
+        alone = replace(self, validation=None, stages=Stages())
+        fits = [
+            PlannedFit(fit.stage, (self.new_network(seed),), (seed,), fit.method, weight)
+            for seed, weight in zip(seeds, weights, strict=True)
+        ]
+        return [alone.train(each)[0].model for each in fits]
+
     @cached_property
     def _is_stack(self) -> bool:
         """Whether the networks after the first are trained as one stack."""
@@ -262,7 +290,7 @@ class Pipeline:
         fit = self.second_fit(audit, goes_on=goes_on)
         if fit is None:
             return first
-        kept = replace(first, members=len(fit.seeds), refined=fit.is_believed)
+        kept = replace(first, members=len(fit.seeds), refined=fit.is_believed, plan=fit)
         if self._is_stack:
             network, epochs = self.train_committee(fit)
             return replace(kept, network=network, epochs=epochs)
@@ -285,6 +313,13 @@ class Pipeline:
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
         return found.take(np.argsort(order)) if worth or found.lies_apart else None
+
+
+def _without(weight: Floats, rows: Ints) -> Floats:
+    """The same weights, but nothing for these rows."""
+    left = weight.copy()
+    left[rows] = 0.0
+    return left
 
 
 def _unless_even(weight: Floats) -> Floats | None:

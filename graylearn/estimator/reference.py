@@ -11,8 +11,9 @@ from torch import nn
 from graylearn.audit import Audit
 from graylearn.data.batches.base import Preparation
 from graylearn.data.splits import stratified_choice
+from graylearn.estimator.calibration import Seen, seen
 from graylearn.estimator.networks import outputs_of
-from graylearn.estimator.rejection import learn_reference, quantiles, unfamiliarity
+from graylearn.estimator.rejection import learn_reference, quantiles
 from graylearn.estimator.trainset import TrainingSet
 
 MOST = 50_000
@@ -25,8 +26,13 @@ def reference_for(
     samples: TrainingSet,
     audit: Audit | None,
     validation: tuple[NDArray[Any], NDArray[np.int64]] | None,
+    held_out: Seen | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """What unsuspected training samples look like, and how new ones score: the validation set, or they."""
+    """What unsuspected training samples look like, and how new ones score.
+
+    New ones score like those of the validation set; without one like the training samples did where they were
+    held out; and else like the training samples themselves, which is less than new ones do.
+    """
     x, label = samples.x, samples.y
     if audit is not None and audit.keep[samples.rows].any():
         kept = audit.keep[samples.rows]
@@ -38,5 +44,10 @@ def reference_for(
     said = outputs_of(network, x, preparation)
     reference = learn_reference(*said, label)
     if validation is not None:
-        said = outputs_of(network, validation[0], preparation)
-    return reference | {"quantiles": quantiles(unfamiliarity(*said, reference))}
+        like = seen(outputs_of(network, validation[0], preparation), validation[1], reference)
+    else:
+        like = held_out or seen(said, label, reference)
+    return reference | {
+        "quantiles": quantiles(like.unfamiliar, like.belongs),
+        "label_quantiles": quantiles(like.strange, like.right),
+    }

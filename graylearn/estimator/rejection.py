@@ -49,6 +49,8 @@ def check_reference(reference: dict[str, Floats]) -> None:
     """ValueError where what was read from a file is no such reference."""
     features = reference["mean"].shape if "mean" in reference else (0,)
     expected = {"entropy": (2,), "quantiles": _GRID.shape}
+    if "label_quantiles" in reference:  # not in those of version 0.1.0
+        expected["label_quantiles"] = _GRID.shape
     if "centres" in reference:
         expected |= {"mean": features, "spread": features, "distance": (2,)}
         expected["centres"] = (len(reference["centres"]), *features)
@@ -65,19 +67,26 @@ def unfamiliarity(logits: Floats, features: Floats | None, reference: dict[str, 
     return score
 
 
-def quantiles(scores: Floats) -> Floats:
-    """Scores of samples that belong, as their quantiles 0, 0.001, ... 1."""
-    return np.asarray(np.quantile(scores, _GRID), dtype=np.float64)
+def quantiles(scores: Floats, weight: Floats | None = None) -> Floats:
+    """The limits 0, 0.001, ... 1: a new sample keeps to each with at least that probability.
+
+    By the rule of conformal prediction: the new sample counts as one more whose score may be anything, so
+    that few samples, each counting `weight`, promise no high share (infinity).
+    """
+    order = np.argsort(scores, kind="stable")
+    counted = np.ones(len(scores)) if weight is None else weight[order]
+    reached = np.cumsum(counted)
+    needed = _GRID * (counted.sum() + 1.0)
+    # a hair less, so that sums of many weights do not miss a share they meet
+    index = np.searchsorted(reached, needed * (1.0 - 1e-12))
+    return np.asarray(np.append(scores[order], np.inf)[index], dtype=np.float64)
 
 
-def score_at(reject_at: float, known: Floats) -> float:
-    """The score that a share `reject_at` of the samples that belong do not exceed."""
-    if not isinstance(reject_at, int | float | np.number) or not 0 < reject_at <= 1:
-        raise SettingsError(
-            f"reject_at is {reject_at!r}: expected a share in (0, 1] of the samples that belong and should "
-            "be answered, such as 0.95"
-        )
-    return float(np.interp(float(reject_at), _GRID, known))
+def limit_at(share: float, known: Floats, option: str) -> float:
+    """The limit that a new sample keeps to with the probability `share`, which the user gave as `option`."""
+    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share <= 1:
+        raise SettingsError.wrong(option, share, "a share in (0, 1] of the samples that belong, such as 0.95")
+    return float(known[int(np.ceil(float(share) * (len(_GRID) - 1) - 1e-9))])
 
 
 def _entropy(logits: Floats) -> Floats:

@@ -32,6 +32,7 @@ def predict(
     data: str | Path,
     *,
     reject_at: float | None = None,
+    coverage: float | None = None,
     top: int = 2,
     split: str | None = None,
     separator: str | None = None,
@@ -43,8 +44,9 @@ def predict(
     """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
 
     With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples
-    score beyond it; their class is left empty. The settings `separator`,
-    `encoding`, `no_id` and `unreadable` are those of the run where they are left out.
+    score beyond it; their class is left empty. With `coverage`, `classes` names all that cannot be excluded,
+    the most probable first, with " | " between. The settings `separator`, `encoding`, `no_id` and `unreadable`
+    are those of the run where they are left out.
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
@@ -65,7 +67,10 @@ def predict(
     if way.way == "columns":
         features = _with_columns(features, classifier, path, progress)
     with progress.working(f"predicting {len(samples):,} samples"), progress.of_warnings():
-        return _answers(samples, features, classifier, reject_at, top)
+        table = _answers(samples, features, classifier, reject_at, top)
+        if coverage is not None:
+            table["classes"] = _sets(features, classifier, coverage)
+        return table
 
 
 def check_out(out: str | Path | None, data: str | Path) -> None:
@@ -132,6 +137,14 @@ def _answers(
         table["class"] = table["class"].mask(rejected)
         table["none_of_these"] = rejected
     return table
+
+
+def _sets(features: Samples, classifier: GrayClassifier, coverage: float) -> list[str]:
+    """The names of all classes that cannot be excluded, a text a sample."""
+    names = [str(name) for name in classifier.classes_.tolist()]
+    order = np.argsort(-classifier.predict_proba(features), axis=1, kind="stable")
+    sets = np.take_along_axis(classifier.predict_sets(features, coverage), order, axis=1)
+    return [" | ".join(names[k] for k in row[held]) for row, held in zip(order, sets, strict=True)]
 
 
 def _with_columns(

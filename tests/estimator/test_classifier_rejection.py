@@ -9,6 +9,7 @@ from torch import nn
 
 from graylearn.errors import SettingsError
 from graylearn.estimator import NONE_OF_THESE, GrayClassifier
+from graylearn.estimator.rejection import limit_at, quantiles
 from graylearn.metrics import auroc
 
 
@@ -106,9 +107,58 @@ def test_scores_compare_with_the_training_samples_that_are_not_suspected(dirty):
         encoded = torch.from_numpy(classifier.encoder_.transform(dirty.x[keep]))
         features = classifier.network_.forward_features(encoded).double().numpy()
     np.testing.assert_allclose(classifier.reference_["mean"], features.mean(axis=0), rtol=1e-4, atol=1e-6)
-    # without a validation set, the share is that of these samples
-    refused = [answer is None for answer in classifier.predict(dirty.x[keep], reject_at=0.9)]
-    assert np.mean(refused) == pytest.approx(0.1, abs=0.005)
+
+
+@pytest.fixture(scope="module")
+def alone(digits):
+    """Without a validation set; each class 36 times, of which a network knows new ones less than its own."""
+    x, y, *_ = digits
+    return GrayClassifier(random_state=0, device="cpu").fit(x, y)
+
+
+def test_without_a_validation_set_held_out_samples_say_how_new_ones_score(alone, digits):
+    x, _, _, x_test, _, ood = digits
+    for share in (0.8, 0.95):
+        new, known = (refused(alone, rows, share) for rows in (x_test, x))
+        error = np.sqrt(share * (1 - share) * (1 / len(x_test) + 1 / len(x)))
+        assert abs(new - (1 - share)) < 3 * error
+        assert known < new  # limits of the training samples would have refused more of the new ones
+    assert refused(alone, ood, 0.9) > 0.6
+
+
+def refused(classifier, rows, share):
+    return np.mean([answer is NONE_OF_THESE for answer in classifier.predict(rows, reject_at=share)])
+
+
+def test_sets_hold_the_true_class_as_often_as_they_promise(alone, digits):
+    x, _, _, x_test, y_test, _ = digits
+    sizes = []
+    for coverage in (0.9, 0.99, 1.0):
+        sets = alone.predict_sets(x_test, coverage)
+        covered = sets[np.arange(len(y_test)), np.searchsorted(alone.classes_, y_test)].mean()
+        error = np.sqrt(coverage * (1 - coverage) * (1 / len(x_test) + 1 / len(x)))
+        assert covered >= coverage - 3 * error
+        assert sets[np.arange(len(sets)), alone.predict_proba(x_test).argmax(axis=1)].all()
+        sizes.append(sets.sum(axis=1).mean())
+    assert (
+        1 <= sizes[0] < sizes[1] < sizes[2] == len(alone.classes_)
+    )  # nobody can promise all, but all classes
+    with pytest.raises(SettingsError, match="coverage is 0, expected a share"):
+        alone.predict_sets(x_test, 0)
+
+
+def test_few_samples_promise_no_high_share():
+    """The rule of conformal prediction, by the textbook: the ceil((n + 1) q)-th of n scores, or infinity."""
+    scores = np.random.default_rng(0).normal(size=57)
+    found = quantiles(scores)
+    for thousandth in range(1, 1001):
+        rank = -(-(len(scores) + 1) * thousandth // 1000)
+        expected = np.sort(scores)[rank - 1] if rank <= len(scores) else np.inf
+        assert found[thousandth] == limit_at(thousandth / 1000, found, "q") == expected
+    twice = quantiles(scores, np.full(57, 2.0))
+    np.testing.assert_array_equal(twice[500], quantiles(np.repeat(scores, 2))[500])
+    doubtful = quantiles(np.r_[scores, 50.0], np.r_[np.ones(57), 0.0])
+    np.testing.assert_array_equal(doubtful, found)  # a sample that does not belong counts nothing
 
 
 def test_a_large_set_is_remembered_by_a_part_with_every_class(monkeypatch):

@@ -1,0 +1,198 @@
+"""Whether `reject_at` and `predict_sets` keep their promise on new samples, and what they cost.
+
+    python benchmarks/rejection.py --data FOLDER --features FOLDER    # results/rejection.jsonl, then a table
+
+The cells are those of benchmarks/audit_cells.py, with at most 1,200 rows to learn from and 1,000 clean ones
+to test on. A row a cell, setting, seed and way:
+
+    held-out          GrayClassifier as it is: limits from samples that were held out in folds
+    training          the same network, limits of the training samples (as it was before)
+    split             the same network on four fifths of the samples, limits of the last (split conformal)
+    isolation forest  scikit-learn's, fitted on the same rows, `contamination` the share to reject
+    local outlier     scikit-learn's LocalOutlierFactor, likewise
+
+`rejected` is the share of test samples that belong and were rejected, `ood_rejected` that of samples of no
+class; `covered` the share of sets that hold the true class, `size` their mean size. A run goes on
+where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor
+from sklearn.preprocessing import StandardScaler
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import audit_cells as cells
+import record
+
+from graylearn.data.splits import stratified_choice
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.calibration import seen
+from graylearn.estimator.networks import outputs_of
+from graylearn.estimator.rejection import quantiles
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "rejection.jsonl"
+ROWS, TEST = 1200, 1000
+SHARES = (0.99, 0.95, 0.9)
+SETTINGS = ("clean", "mix")
+WAYS = ("held-out", "training", "split", "isolation forest", "local outlier")
+
+
+class Split:
+    """A contaminated training set, clean samples to test on, and samples of no class."""
+
+    def __init__(self, cell: str, setting: str, seed: int, args: argparse.Namespace) -> None:
+        source = cells.CELLS[cell](args.data, args.features)
+        test = np.zeros(len(source.y), dtype=bool)
+        test[stratified_choice(source.y, min(TEST, len(source.y) // 3), seed)] = True
+        part = cells.Source(source.x[~test], source.y[~test], source.ood_x, source.ood_group)
+        data = cells._mixed(part, cells.SETTINGS[setting], seed, cap=ROWS)
+        self.x, self.y = np.asarray(data.x, dtype=np.float32), data.y
+        classes = np.asarray(data.classes)
+        known = np.isin(source.y[test], classes)
+        self.test_x = source.x[test][known].astype(np.float32)
+        self.test_y = np.searchsorted(classes, source.y[test][known])
+        some = np.random.default_rng(seed).permutation(len(source.ood_x))[:TEST]
+        self.ood_x = source.ood_x[some].astype(np.float32)
+
+
+def judged(fitted: GrayClassifier, split: Split) -> dict[str, Any]:
+    """What came of each share."""
+    row: dict[str, Any] = {"accuracy": float(np.mean(fitted.predict(split.test_x) == split.test_y))}
+    for share in SHARES:
+        sets = fitted.predict_sets(split.test_x, share)
+        row[f"rejected {share}"] = refused(fitted, split.test_x, share)
+        row[f"ood_rejected {share}"] = refused(fitted, split.ood_x, share)
+        row[f"covered {share}"] = float(sets[np.arange(len(sets)), split.test_y].mean())
+        row[f"size {share}"] = float(sets.sum(axis=1).mean())
+    return row
+
+
+def refused(fitted: GrayClassifier, x: np.ndarray, share: float) -> float:
+    return float(np.mean([answer is None for answer in fitted.predict(x, reject_at=share)]))
+
+
+def with_limits_of(fitted: GrayClassifier, x: np.ndarray, y: np.ndarray) -> GrayClassifier:
+    """The same classifier, with the limits that these samples have."""
+    said = outputs_of(fitted.network_, fitted.encoder_.transform(x), fitted.preparation_)
+    like = seen(said, y, fitted.reference_)
+    limits = {"quantiles": quantiles(like.unfamiliar), "label_quantiles": quantiles(like.strange)}
+    fitted.reference_ = fitted.reference_ | limits
+    return fitted
+
+
+def outliers(make: Any, split: Split) -> dict[str, Any]:
+    """A detector of outliers that is told what share to reject."""
+    row = {}
+    scale = StandardScaler().fit(split.x)
+    x, test, ood = (scale.transform(part) for part in (split.x, split.test_x, split.ood_x))
+    for share in SHARES:
+        found = make(contamination=1 - share).fit(x)
+        row[f"rejected {share}"] = float(np.mean(found.predict(test) < 0))
+        row[f"ood_rejected {share}"] = float(np.mean(found.predict(ood) < 0))
+    return row
+
+
+def measure(cell: str, setting: str, seed: int, args: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    split = Split(cell, setting, seed, args)
+    began = time.process_time()
+    ours = GrayClassifier(random_state=seed, device="cpu").fit(split.x, split.y)
+    rows = {"held-out": judged(ours, split) | {"cpu": time.process_time() - began}}
+    keep = ours.audit_.keep if ours.audit_ is not None and ours.audit_.keep.any() else slice(None)
+    rows["training"] = judged(with_limits_of(ours, split.x[keep], split.y[keep]), split)
+    began = time.process_time()
+    last = np.zeros(len(split.y), dtype=bool)
+    last[stratified_choice(split.y, len(split.y) // 5, seed)] = True
+    if len(np.unique(split.y[~last])) == len(np.unique(split.y)):
+        fitted = GrayClassifier(random_state=seed, device="cpu", audit=None)
+        fitted.fit(split.x[~last], split.y[~last])
+        cpu = time.process_time() - began
+        rows["split"] = judged(with_limits_of(fitted, split.x[last], split.y[last]), split) | {"cpu": cpu}
+    rows["isolation forest"] = outliers(lambda **kw: IsolationForest(random_state=seed, **kw), split)
+    rows["local outlier"] = outliers(lambda **kw: LocalOutlierFactor(novelty=True, **kw), split)
+    for row in rows.values():
+        row |= {"N": len(split.y), "test": len(split.test_y), "K": len(np.unique(split.y))}
+    return rows
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def table(path: Path) -> str:
+    """Means over the cells, and how far the cells of all seeds spread."""
+    rows, lines = read(path), []
+    for setting in SETTINGS:
+        lines += [
+            f"\n{setting}, {len({r['seed'] for r in rows})} seeds, {len({r['cell'] for r in rows})} sets\n",
+            "| way | rejected at .99 | worst set | at .95 | at .9 | OOD rejected at .95 | covered at .95 "
+            "| worst set | size | covered at .9 |",
+            "|---|" + "---:|" * 9,
+        ]
+        for way in WAYS:
+            found = [r for r in rows if r["way"] == way and r["setting"] == setting]
+            if not found:
+                continue
+            sets = {r["cell"] for r in found}
+
+            def shown(name: str, found: Any = found, percent: bool = True) -> str:
+                values = [r[name] for r in found if name in r]
+                if not values:
+                    return "-"
+                times = 100 if percent else 1
+                return f"{times * mean(values):.1f} ± {times * stdev(values):.1f}"
+
+            def worst(name: str, choose: Any, found: Any = found, sets: Any = sets) -> str:
+                if name not in found[0]:
+                    return "-"
+                return f"{100 * choose(mean(r[name] for r in found if r['cell'] == c) for c in sets):.1f}"
+
+            lines.append(
+                f"| {way} | {shown('rejected 0.99')} | {worst('rejected 0.99', max)} "
+                f"| {shown('rejected 0.95')} | {shown('rejected 0.9')} | {shown('ood_rejected 0.95')} "
+                f"| {shown('covered 0.95')} | {worst('covered 0.95', min)} "
+                f"| {shown('size 0.95', percent=False)} | {shown('covered 0.9')} |"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of the tables")
+    parser.add_argument("--features", type=Path, required=True, help="folder of the features")
+    parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--summary", action="store_true", help="print the table of --out and stop")
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    done = {(r["cell"], r["setting"], r["seed"]) for r in read(args.out)}
+    left = [(c, s, seed) for seed in args.seeds for s in SETTINGS for c in args.cells]
+    for cell, setting, seed in [] if args.summary else left:
+        if (cell, setting, seed) in done:
+            continue
+        for way, row in measure(cell, setting, seed, args).items():
+            rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+            found = record.record("rejection", cell=cell, setting=setting, seed=seed, way=way, **rounded)
+            record.append(found, args.out)
+        print(cell, setting, seed, flush=True)
+    print(table(args.out))
+
+
+if __name__ == "__main__":
+    main()

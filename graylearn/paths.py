@@ -2,16 +2,31 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from graylearn.errors import DataError
 
+_SIGNS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"PK\x03\x04": ".xlsx",
+    b"SQLite format 3\x00": ".sqlite",
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"BZh": ".csv.bz2",
+    b"\xfd7zXZ\x00": ".csv.xz",
+}
+"""How files begin, and the ending that they should have."""
 UNPACKED, RATIO = 1 << 30, 200
 """Bytes that a compressed file may always unpack to, and how many times its own size beyond that."""
 
 
 def existing(given: str | os.PathLike[str]) -> Path:
-    """The path of data that is there; standard input and addresses are refused, with what to do instead."""
+    """The path of data that is there; addresses are refused, with what to do instead.
+
+    The command line saves what comes on standard input (`saved_input`); others refuse it too.
+    """
     path, text = Path(given), str(given)
     is_address = re.match(r"[A-Za-z][A-Za-z\d+.-]+:/", text) is not None  # a drive has one letter
     if is_address or (text == "-" and not path.exists()):
@@ -19,6 +34,24 @@ def existing(given: str | os.PathLike[str]) -> Path:
         raise DataError(f"{what} is not read: save the data to a file and give that")
     if not path.exists():
         raise DataError(f"{path} does not exist")
+    return path
+
+
+def is_standard(given: str | os.PathLike[str]) -> bool:
+    """Whether standard input or output is meant: `-`, unless a file is called so."""
+    return str(given) == "-" and not Path(given).exists()
+
+
+def saved_input(stem: Path) -> Path:
+    """What stands on standard input, in a file beginning with `stem` whose ending says what it is."""
+    content = sys.stdin.buffer.read()
+    if not content:
+        raise DataError("there is nothing on standard input")
+    start = content.lstrip()[:1]
+    ending = next((end for sign, end in _SIGNS.items() if content.startswith(sign)), None)
+    path = stem.with_name(f"{stem.name}{ending or {b'{': '.jsonl', b'[': '.json'}.get(start, '.csv')}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
     return path
 
 

@@ -151,6 +151,8 @@ class Audit:
             return data.loc[self.keep]
         if isinstance(data, list | tuple):
             return type(data)(item for item, kept in zip(data, self.keep, strict=True) if kept)
+        if hasattr(data, "select") and hasattr(data, "num_rows") and hasattr(data, "features"):
+            return data.select(np.flatnonzero(self.keep))  # a Hugging Face dataset
         if hasattr(data, "filter") and hasattr(data, "columns"):  # polars and pyarrow frames
             return data.filter(self.keep)
         return data[self.keep]

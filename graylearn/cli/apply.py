@@ -6,11 +6,13 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
 
 from graylearn.cli import options as flags
+from graylearn.paths import is_standard
 
 
 def apply(
@@ -25,7 +27,8 @@ def apply(
         typer.Option(
             "--out",
             "-o",
-            help="The cleaned dataset, in the form of the data; for an image folder also a .csv manifest.",
+            help="The cleaned dataset, in the form of the data; for an image folder also a .csv manifest; "
+            "- is standard output.",
             metavar="CLEANED",
             show_default=False,
         ),
@@ -58,7 +61,7 @@ def apply(
       graylearn apply run --suspects drop --only-sure --out photos-clean/
     """
     from graylearn.errors import SettingsError
-    from graylearn.runs.apply import apply_decisions
+    from graylearn.runs.apply import apply_decisions, data_name
 
     if decisions is None and suspects == "keep":
         raise SettingsError("there is nothing to apply: give decisions.csv, or --suspects drop or suggested")
@@ -67,17 +70,23 @@ def apply(
         ask = bool  # of a sentence: True
     elif sys.stdin is not None and sys.stdin.isatty():
         ask = _asked
-    summary = apply_decisions(
-        run,
-        decisions,
-        out,
-        suspects=suspects,
-        only_sure=only_sure,
-        link=link,
-        overwrite=overwrite,
-        data=data,
-        ask=ask,
-    )
+    with TemporaryDirectory() as folder:
+        to_stdout = is_standard(out)
+        target = Path(folder) / data_name(run) if to_stdout else out
+        summary = apply_decisions(
+            run,
+            decisions,
+            target,
+            suspects=suspects,
+            only_sure=only_sure,
+            link=link,
+            overwrite=overwrite,
+            data=data,
+            ask=ask,
+        )
+        if to_stdout:
+            sys.stdout.buffer.write(target.read_bytes())
+            return
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.paths import existing
+from graylearn.paths import existing, is_standard, saved_input
 from graylearn.runs.settings import Measuring, read_settings, settings_from
 
 
@@ -58,6 +58,8 @@ def audit(
 
       graylearn audit photos/ --out run
 
+      psql -c "copy orders to stdout csv header" | graylearn audit - --label status --out run
+
     Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
     """
     _run("audit", given, settings, out, overwrite, as_json, quiet)
@@ -78,6 +80,9 @@ def _run(
         for name, value in given.items()
         if value is not None
     }
+    if is_standard(flags_given.get("data", "")):
+        # beside the run, which `apply` reads it from
+        flags_given["data"] = str(saved_input(out.with_name(f"{out.name}-input")))
     chosen = settings_from(values | flags_given | {"command": command}, "the command line")
     for named in (chosen.data, chosen.test):
         if named:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
 
 from graylearn.cli import options as flags
+from graylearn.paths import is_standard, saved_input
 
 
 def predict(
@@ -38,6 +40,10 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    only_unlabelled: Annotated[
+        bool,
+        typer.Option("--only-unlabelled", help="Answer only the rows of a table whose label is missing."),
+    ] = False,
     top: Annotated[int, typer.Option("--top", help="How many classes to name, the most probable first.")] = 2,
     split: Annotated[str | None, flags.flag("split")] = None,
     separator: Annotated[str | None, flags.flag("separator")] = None,
@@ -54,6 +60,8 @@ def predict(
       graylearn predict run new.csv > predictions.csv
 
       graylearn predict run new-photos/ --out predictions.parquet --reject-at 0.99
+
+      zcat new.csv.gz | graylearn predict run - > predictions.csv
     """
     from graylearn.paths import existing
     from graylearn.runs.folder import RunFolder
@@ -63,20 +71,24 @@ def predict(
     from graylearn.runs.predict import check_out, predict, write_predictions
     from graylearn.runs.progress import RunProgress
 
-    check_out(out, data)
-    table = predict(
-        run,
-        data,
-        reject_at=reject_at,
-        coverage=coverage,
-        top=top,
-        progress=RunProgress(quiet=quiet),
-        split=split,
-        separator=separator,
-        encoding=encoding,
-        no_id=no_id,
-        unreadable=unreadable,
-    )
+    with TemporaryDirectory() as folder:
+        data = saved_input(Path(folder) / "input") if is_standard(data) else data
+        out = None if out is None or is_standard(out) else out
+        check_out(out, data)
+        table = predict(
+            run,
+            data,
+            reject_at=reject_at,
+            coverage=coverage,
+            only_unlabelled=only_unlabelled,
+            top=top,
+            progress=RunProgress(quiet=quiet),
+            split=split,
+            separator=separator,
+            encoding=encoding,
+            no_id=no_id,
+            unreadable=unreadable,
+        )
     if out is not None or not as_json:
         write_predictions(table, out)
     if as_json:

@@ -58,6 +58,12 @@ def samples_from_hugging_face(dataset: Any, options: ReadOptions) -> Samples:
     return _image_samples(table, images[0], options)
 
 
+def label_of(dataset: Any) -> str | None:
+    """The column of a dataset that is a label by its type; None where none or several are."""
+    found = [name for name, kind in dataset.features.items() if type(kind).__name__ == "ClassLabel"]
+    return found[0] if len(found) == 1 else None
+
+
 def _named(
     table: RawTable, label: Hashable, names: list[str], classes: Sequence[Label] | None
 ) -> tuple[RawTable, Sequence[Label]]:

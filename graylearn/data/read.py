@@ -50,10 +50,11 @@ def read(
     """Read any data set into `Samples`.
 
     Args:
-        source: a path to a table file (CSV, TSV, Parquet, Feather or JSON lines, also .gz or .zst), to an
-            .npz or .npy file, or to a folder of images with one folder a class or of Parquet files; a pandas,
-            polars or pyarrow table; a Hugging Face dataset; a NumPy array, torch tensor or list, or a pair of
-            it and its labels. Samples come back as they are.
+        source: a path to a table file (CSV, TSV, Parquet, Feather or JSON lines, also .gz, .zst, .bz2, .xz or
+            .zip; Excel, SQLite, DuckDB), to an .npz or .npy file, or to a folder of images with one folder a
+            class, of Parquet files or of a Hugging Face dataset; a pandas, polars or pyarrow table; a Hugging
+            Face dataset; a NumPy array, torch tensor or list, or a pair of it and its labels. Samples come
+            back as they are.
         label: the column of the labels by name or index, or the labels themselves. None takes the one column
             called label, labels, target, class or y.
         id: the column that names the rows. None takes the one called id, or the nameless first column that
@@ -67,7 +68,8 @@ def read(
         labelled: False for data without labels; a column named with `label` is left out where present.
         classes: the classes of a saved model, whose order is kept; a label outside them is an error.
         missing_labels: "stop" at rows of a table without a label, or "skip" them.
-        split: which split of an .npz file or a dictionary of Hugging Face datasets.
+        split: which split of an .npz file or of Hugging Face datasets, which table of a database, which sheet
+            of a workbook.
         size: pixels a side of decoded images.
         cache: folder of decoded images; None is the user's cache folder.
         on_error: "stop" at unreadable images, listing them, or "skip" them.
@@ -118,7 +120,8 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
     found = form.read(path, options)
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
     if isinstance(found, Samples):
-        return found, replace(origin, kind=found.kind)
+        told = Columns(label=options.label) if isinstance(options.label, str) else Columns()
+        return found, replace(origin, kind=found.kind, columns=told)
     samples, columns, rows = _of_table(found, path.parent, options)
     is_sample = np.zeros(len(found.frame), dtype=bool)
     is_sample[rows] = True

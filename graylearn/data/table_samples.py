@@ -55,7 +55,7 @@ def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.n
     if options.missing_labels == "stop" or columns.label is None or not options.labelled:
         return everything
     labels: Any = table.frame[columns.label]
-    rows = np.flatnonzero(~_is_missing(labels))
+    rows = np.flatnonzero(~is_missing(labels))
     if not len(rows) and len(everything):
         raise DataError(f"{table.name}, column {str(columns.label)!r}: every label is missing")
     return rows
@@ -153,7 +153,7 @@ def _labels(
     if isinstance(raw, pd.Series):
         if (nested := _first_nested(raw)) is not None:
             raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
-        rows = np.flatnonzero(_is_missing(raw))
+        rows = np.flatnonzero(is_missing(raw))
         if len(rows):
             shown = ", ".join(str(table.ids[row]) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
             raise DataError(
@@ -167,7 +167,7 @@ def _labels(
         raise DataError(f"{called}: {error}") from error
 
 
-def _is_missing(labels: pd.Series) -> np.ndarray:
+def is_missing(labels: pd.Series) -> np.ndarray:
     """(N,) where a label is missing, or text without a visible character."""
     if not is_text_type(labels.dtype) or _first_nested(labels) is not None:
         return labels.isna().to_numpy()

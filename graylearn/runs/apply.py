@@ -95,6 +95,16 @@ def apply_decisions(
     }
 
 
+def data_name(run: str | Path) -> str:
+    """What the data of a run are called; a folder cannot be written to standard output."""
+    folder = RunFolder(run)
+    folder.check_finished()
+    path = Path(Origin.from_json(folder.read_json(folder.data)["source"]).path)
+    if path.is_dir() or not path.suffix:
+        raise SettingsError(f"{path} is a folder, which standard output cannot hold: name one with --out")
+    return path.name
+
+
 def read_recorded(folder: RunFolder) -> Recorded:
     """The samples and suspects of a finished run."""
     try:

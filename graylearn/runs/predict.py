@@ -17,7 +17,7 @@ from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import RunFolder, same_file, write_csv
-from graylearn.runs.prepare import Encoding, read_new
+from graylearn.runs.prepare import Encoding, read_new, without_label
 from graylearn.runs.progress import RunProgress
 
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -33,6 +33,7 @@ def predict(
     *,
     reject_at: float | None = None,
     coverage: float | None = None,
+    only_unlabelled: bool = False,
     top: int = 2,
     split: str | None = None,
     separator: str | None = None,
@@ -45,8 +46,9 @@ def predict(
 
     With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples
     score beyond it; their class is left empty. With `coverage`, `classes` names all that cannot be excluded,
-    the most probable first, with " | " between. The settings `separator`, `encoding`, `no_id` and `unreadable`
-    are those of the run where they are left out.
+    the most probable first, with " | " between. With `only_unlabelled`, only the rows of a table are answered
+    whose label is missing, which a run with `missing_labels="skip"` passed over. The settings
+    `separator`, `encoding`, `no_id` and `unreadable` are those of the run where they are left out.
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
@@ -70,7 +72,7 @@ def predict(
         table = _answers(samples, features, classifier, reject_at, top)
         if coverage is not None:
             table["classes"] = _sets(features, classifier, coverage)
-        return table
+    return table.iloc[without_label(path, source, settings)] if only_unlabelled else table
 
 
 def check_out(out: str | Path | None, data: str | Path) -> None:

@@ -15,11 +15,12 @@ from typing import Any, Literal
 import numpy as np
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
-from graylearn.data.formats import FORMATS, Origin
+from graylearn.data.formats import FORMATS, Origin, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
+from graylearn.data.table_samples import is_missing
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -199,6 +200,16 @@ def read_new(
         expected, found = (" x ".join(map(str, shape)) for shape in (encoding.shape, samples.x.shape[1:]))
         raise DataError(f"{path} holds samples of {found} numbers but the model was fitted on {expected}")
     return samples, encoded(samples, encoding, settings, None)
+
+
+def without_label(path: Path, source: Origin, settings: RunSettings) -> list[int]:
+    """The rows of a table whose label is missing; `source` tells which column it is."""
+    found = format_of(path).read(path, _options(settings, 1, settings.split))
+    label = source.columns.label
+    if isinstance(found, Samples) or label not in found.frame.columns:
+        raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")
+    labels: Any = found.frame[label]
+    return [int(row) for row in np.flatnonzero(is_missing(labels))]
 
 
 def _options(settings: RunSettings, size: int, split: str | None) -> ReadOptions:

@@ -40,7 +40,7 @@ class Reading:
     path: str | None = None
     """The column of image paths, which makes the samples images."""
     split: str | None = None
-    """The split of an .npz file to read."""
+    """The split of an .npz file, the table of a database or the sheet of a workbook to read."""
     separator: str | None = None
     """What parts the cells of a delimited file. None: looked up in its first line."""
     encoding: str = "utf-8"
@@ -62,7 +62,7 @@ class Measuring:
     test: str | None = None
     """Clean data of the same form to measure on."""
     test_split: str | None = None
-    """The split of an .npz file to measure on."""
+    """The split, table or sheet to measure on."""
     test_share: float | None = None
     """The share of the data to hold out and measure on, where there is no clean set."""
 

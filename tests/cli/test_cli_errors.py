@@ -22,7 +22,7 @@ def folder(tmp_path):
     (tmp_path / "photos" / "cat" / "1.png").write_bytes(b"no")
     (tmp_path / "nested.jsonl").write_text('{"a": [1, 2], "b": 1, "label": "x"}\n' * 3)
     (tmp_path / "bad.toml").write_text("epocs = 3\n")
-    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    (tmp_path / "sheet.xls").write_bytes(b"PK")
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "renamed.csv").write_bytes(b"PK\x03\x04")
     (tmp_path / "cp1252.csv").write_bytes(b"a,label\n\x93b\x94,x\n")
@@ -37,13 +37,17 @@ def test_errors_usage_and_help(folder):
     cases = [
         (["fit", "absent.csv", *out], 1, "absent.csv does not exist"),
         (["fit", "data.xlsx", *out], 1, "data.xlsx does not exist"),
-        (["fit", "-", *out], 1, "standard input is not read: save the data to a file"),
+        (["fit", "-", *out], 1, "there is nothing on standard input"),
         (["fit", "https://a.org/b.csv", *out], 1, "an address, is not read"),
         (["fit", "list.json", *out], 1, "list.json is empty"),
         (["fit", "renamed.csv", *out], 1, "is not text but a spreadsheet"),
         (["fit", "cp1252.csv", *out], 1, "pass --encoding cp1252"),
         (["fit", "some.csv", *out], 1, "pass --missing-labels skip to leave those rows out"),
-        (["fit", "sheet.xlsx", *out], 1, "sheet.xlsx is a spreadsheet, which is not read: save it as CSV"),
+        (
+            ["fit", "sheet.xls", *out],
+            1,
+            "sheet.xls is a spreadsheet that is not read: save it as .xlsx or CSV",
+        ),
         (["fit", "data.csv", "--label", "colour", *out], 1, "no column 'colour'"),
         (["audit", "both.csv", *out], 1, "both 'label' and 'target' could be the label"),
         (["audit", "none.csv", *out], 1, "no column is plainly the label"),
@@ -102,7 +106,7 @@ def _check_usage_and_help(told):
     assert "held-out" in told[2][2]
     assert "130 Ctrl-C" in told[3][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:-1])
-    assert "New samples that belong are rejected more often" in " ".join(told[6][1].replace("│", " ").split())
+    assert "share of new samples that belong keep to" in " ".join(told[6][1].replace("│", " ").split())
     assert told[-1][1] == f"graylearn {importlib.metadata.version('graylearn')}\n"
 
 

@@ -1,7 +1,12 @@
 """What every format promises; the example of each stands in its own test, test_format_NAME.py."""
 
+import bz2
+import functools
+import gzip
 import importlib
+import lzma
 import shutil
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -99,14 +104,20 @@ def test_changed_files_have_another_fingerprint(example, tmp_path):
     assert form.fingerprint(copied, ids) != before
 
 
-@pytest.mark.parametrize("ending", ["gz", "zst"])
+@pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz", "zip"])
 def test_compressed_files_read_the_same(example, ending):
     form, path = example
     if not form.compressed:
         return
     packed = path.with_name(f"{path.name}.{ending}")
-    with pa.output_stream(str(packed), compression={"gz": "gzip", "zst": "zstd"}[ending]) as stream:
-        stream.write(path.read_bytes())
+    if ending == "zip":
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.write(path, "inside")
+    else:
+        openers = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+        arrow = functools.partial(pa.output_stream, compression="zstd")
+        with openers[ending](packed, "wb") if ending in openers else arrow(str(packed)) as stream:
+            stream.write(path.read_bytes())
     assert_same(gl.data.read(path), gl.data.read(packed))
 
 

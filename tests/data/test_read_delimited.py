@@ -395,8 +395,8 @@ def test_unknown_files(csv, tmp_path):
         read(tmp_path / "missing.csv")
     with pytest.raises(DataError, match=r"ends in '\.doc'; known are \.csv"):
         read(csv("a", "a.doc"))
-    with pytest.raises(DataError, match="a spreadsheet, which is not read: save it as CSV"):
-        read(csv("a", "a.xlsx"))
+    with pytest.raises(DataError, match=r"a spreadsheet that is not read: save it as \.xlsx or CSV"):
+        read(csv("a", "a.xls"))
 
 
 @pytest.mark.parametrize("sign", ["37,2", "37,22"])
@@ -421,10 +421,12 @@ def test_bytes_of_windows_are_told_from_those_of_latin1(csv):
 @pytest.mark.parametrize(
     ("start", "told"),
     [
-        (b"PK\x03\x04", "is not text but a spreadsheet or a zip archive: save it as CSV"),
+        (b"PK\x03\x04", r"is not text but a spreadsheet or a zip archive: let its name end in \.xlsx"),
         (b"\xd0\xcf\x11\xe0", "is not text but an old spreadsheet"),
         (b"PAR1", r"is not text but a Parquet file: let its name end in \.parquet"),
         (b"\x1f\x8b", r"compressed by gzip: let its name end in \.gz"),
+        (b"\xfd7zXZ\x00", r"compressed by xz: let its name end in \.xz"),
+        (b"SQLite format 3\x00", r"an SQLite database: let its name end in \.sqlite"),
     ],
 )
 def test_files_that_only_bear_the_name_say_what_they_are(csv, start, told):

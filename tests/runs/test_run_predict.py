@@ -53,6 +53,27 @@ def test_strangers_are_none_of_these(fitted, tmp_path):
     assert 0 < found["none_of_these"].sum() < 100
 
 
+def test_all_classes_that_cannot_be_excluded_are_named(fitted, tmp_path):
+    frame, y = frame_of(1)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    found = predict(fitted, tmp_path / "new.csv", coverage=0.95, progress=QUIET)
+    sets = [named.split(" | ") for named in found["classes"]]
+    assert [named[0] for named in sets] == found["class"].astype(str).tolist()
+    covered = np.mean([str(label + 10) in named for label, named in zip(y, sets, strict=True)])
+    assert covered > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(y))
+
+
+def test_rows_without_a_label_alone_are_answered(fitted, tmp_path):
+    frame, y = frame_of(1)
+    labels = [None if row in (3, 50) else label + 10 for row, label in enumerate(y)]
+    frame.assign(label=pd.array(labels, "Int64")).to_csv(tmp_path / "new.csv", index=False)
+    found = predict(fitted, tmp_path / "new.csv", only_unlabelled=True, progress=QUIET)
+    assert found["id"].tolist() == [5, 52]
+    frame.to_csv(tmp_path / "none.csv", index=False)
+    with pytest.raises(DataError, match="has no column 'label'"):
+        predict(fitted, tmp_path / "none.csv", only_unlabelled=True, progress=QUIET)
+
+
 def test_missing_columns_are_named(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame[["one", "colour"]].to_csv(tmp_path / "new.csv", index=False)
@@ -136,7 +157,7 @@ def test_another_kind_of_data_is_an_error(fitted, tmp_path):
     with pytest.raises(DataError, match="holds image samples but the model was fitted on table samples"):
         predict(fitted, tmp_path / "one.jpg", progress=QUIET)
     (tmp_path / "new.XLSX").write_bytes(b"PK")
-    with pytest.raises(DataError, match="save it as CSV"):
+    with pytest.raises(DataError, match=r"new\.XLSX is damaged or not an Excel workbook"):
         predict(fitted, tmp_path / "new.XLSX", progress=QUIET)
     np.savez(tmp_path / "new.npz", x=np.zeros((3, 4)))
     with pytest.raises(DataError, match="holds array samples but the model was fitted on table samples"):

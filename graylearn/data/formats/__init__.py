@@ -7,7 +7,8 @@ import os
 import pkgutil
 from pathlib import Path
 
-from graylearn.data.formats._base import COMPRESSIONS, Change, Format, Origin, file_fingerprint, suffix_of
+from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, suffix_of
+from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.errors import DataError
 from graylearn.paths import existing
 
@@ -33,7 +34,7 @@ def _collected() -> dict[str, Format]:
 FORMATS: dict[str, Format] = _collected()
 """Every format by its name, in the order in which they are asked whether a file is theirs."""
 
-_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 
 
 def format_by_name(path: Path) -> Format | None:
@@ -48,9 +49,12 @@ def format_of(given: str | os.PathLike[str]) -> Format:
     if found is not None:
         return found
     if path.suffix.lower() in _SPREADSHEETS:
-        raise DataError(f"{path} is a spreadsheet, which is not read: save it as CSV (UTF-8) and give that")
+        raise DataError(
+            f"{path} is a spreadsheet that is not read: save it as .xlsx or CSV (UTF-8) and give that"
+        )
     known = ", ".join(suffix for each in FORMATS.values() if each.compressed for suffix in each.suffixes)
     raise DataError(
         f"{path} ends in {suffix_of(path) or 'nothing'!r}; known are {known} (each also with "
-        f"{' or '.join(COMPRESSIONS)}), .npz, .npy, and folders of images or of Parquet files"
+        f"{' or '.join(COMPRESSIONS)}), .xlsx, .sqlite, .duckdb, .npz, .npy, and folders of images, of "
+        "Parquet files or of a Hugging Face dataset"
     )

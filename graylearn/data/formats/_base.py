@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,25 +10,24 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from graylearn.data.atomic import replacing, signature
+from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, packed, unpacked
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError
-from graylearn.paths import most_unpacked, too_large
-
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-"""What may follow the ending of a file that is read whole."""
 
 _SIGNATURES = (
-    (b"PK\x03\x04", "a spreadsheet or a zip archive: save it as CSV (UTF-8) and give that"),
+    (b"PK\x03\x04", "a spreadsheet or a zip archive: let its name end in .xlsx, or in .csv.zip"),
     (b"\xd0\xcf\x11\xe0", "an old spreadsheet: save it as CSV (UTF-8) and give that"),
     (b"PAR1", "a Parquet file: let its name end in .parquet"),
     (b"ARROW1", "an Arrow file: let its name end in .arrow"),
     (b"\x1f\x8b", "compressed by gzip: let its name end in .gz"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd: let its name end in .zst"),
+    (b"BZh", "compressed by bzip2: let its name end in .bz2"),
+    (b"\xfd7zXZ\x00", "compressed by xz: let its name end in .xz"),
+    (b"SQLite format 3\x00", "an SQLite database: let its name end in .sqlite"),
 )
 
 
@@ -150,20 +148,11 @@ def suffix_of(path: Path, compressed: bool = True) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file, decompressed where its name says so."""
-    compression = COMPRESSIONS.get(path.suffix.lower())
     try:
-        if compression is None:
-            return path.read_bytes()
-        limit, unpacked = most_unpacked(path), io.BytesIO()
-        with pa.input_stream(str(path), compression=compression) as stream:
-            while chunk := stream.read(1 << 24):
-                if unpacked.tell() + len(chunk) > limit:
-                    raise DataError(f"{path} cannot be read: {too_large(limit)}")
-                unpacked.write(chunk)
-        return unpacked.getvalue()
+        return unpacked(path) if path.suffix.lower() in COMPRESSIONS else path.read_bytes()
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (OSError, pa.ArrowException) as error:
+    except ERRORS as error:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 
 
@@ -178,9 +167,11 @@ def read_text_bytes(path: Path) -> bytes:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """A whole file or none, compressed where its name says so."""
-    compression = COMPRESSIONS.get(path.suffix.lower())
-    with replacing(path) as partial, pa.output_stream(str(partial), compression=compression) as stream:
-        stream.write(content)
+    with replacing(path) as partial:
+        if path.suffix.lower() in COMPRESSIONS:
+            packed(content, path, partial)
+        else:
+            partial.write_bytes(content)
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:

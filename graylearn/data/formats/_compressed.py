@@ -1,0 +1,69 @@
+"""Compressed files: what may follow the ending of a file that is read whole, unpacked and packed."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graylearn.errors import DataError
+from graylearn.paths import most_unpacked, too_large
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
+"""Endings, and what packs the files that have them."""
+ERRORS = (OSError, EOFError, pa.ArrowException, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+"""What damaged files fail with."""
+_CHUNK = 1 << 24
+
+
+def unpacked(path: Path) -> bytes:
+    """The content of a compressed file, as far as it is no larger than it may be."""
+    limit, content = most_unpacked(path), io.BytesIO()
+    with _opened(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            if content.tell() + len(chunk) > limit:
+                raise DataError(f"{path} cannot be read: {too_large(limit)}")
+            content.write(chunk)
+    return content.getvalue()
+
+
+def packed(content: bytes, path: Path, partial: Path) -> None:
+    """Write content to `partial`, compressed as the name of `path` says; equal content gives equal bytes."""
+    compression = COMPRESSIONS[path.suffix.lower()]
+    if compression == "xz":
+        partial.write_bytes(lzma.compress(content))
+    elif compression == "zip":
+        inside = zipfile.ZipInfo(path.stem, (1980, 1, 1, 0, 0, 0))
+        with zipfile.ZipFile(partial, "w") as archive:
+            archive.writestr(inside, content, zipfile.ZIP_DEFLATED)
+    else:
+        with pa.output_stream(str(partial), compression=compression) as stream:
+            stream.write(content)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    compression = COMPRESSIONS[path.suffix.lower()]
+    if compression == "xz":
+        with lzma.open(path) as stream:
+            yield stream
+    elif compression == "zip":
+        with zipfile.ZipFile(path) as archive:
+            files = [each for each in archive.namelist() if not each.endswith("/") and "__MACOSX" not in each]
+            if len(files) != 1:
+                raise DataError(f"{path} holds {len(files)} files: expected one; unpack it and give that")
+            try:
+                with archive.open(files[0]) as stream:
+                    yield stream
+            except RuntimeError as error:  # a password is needed
+                raise DataError(f"{path} cannot be read ({error})") from error
+    else:
+        with pa.input_stream(str(path), compression=compression) as stream:
+            yield stream

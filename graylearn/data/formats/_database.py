@@ -1,0 +1,116 @@
+"""What databases in one file have in common: a table is chosen, and rows are changed where they stand."""
+
+from __future__ import annotations
+
+import shutil
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graylearn.data.atomic import replacing
+from graylearn.data.formats._base import Change, Format, Origin, first_line
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import RawTable
+from graylearn.errors import DataError, Hint
+
+
+class Database(Format):
+    """Tables in one file; `split` names one where there are several. Ids are the numbers of rows."""
+
+    compressed = False
+    title = ""
+    """What the program is called."""
+
+    @abstractmethod
+    def connect(self, path: Path, *, write: bool) -> Any:
+        """An open database, with `execute` and `close`."""
+
+    @abstractmethod
+    def tables(self, opened: Any) -> list[str]:
+        """The names of its tables."""
+
+    @abstractmethod
+    def rows(self, opened: Any, table: str, name: str) -> tuple[RawTable, list[int]]:
+        """The rows of a table in the order of their numbers, and these."""
+
+    def read(self, path: Path, options: ReadOptions) -> RawTable:
+        """The rows of the table that `split` names, or of the only one."""
+        found, numbers = self._rows(path, options.split)
+        if len(numbers) == 0:
+            raise DataError(f"{found.name} is empty")
+        return RawTable(found.frame, found.name, np.array(numbers, dtype=np.int64), "row")
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """A copy of the database, in which rows of one table are gone or bear another label."""
+        _, numbers = self._rows(path, origin.split)
+        table = quoted(self._chosen(path, origin.split))
+        if len(numbers) != len(change.keep):
+            raise DataError(f"{path} has {len(numbers)} rows where {len(change.keep)} samples were read")
+        label = quoted(str(origin.columns.label))
+        try:
+            with replacing(out) as partial:
+                shutil.copyfile(path, partial)
+                with closing(self.connect(partial, write=True)) as opened:
+                    opened.execute("BEGIN")
+                    bearers = sorted({of for at, of in enumerate(change.label_of) if of != at})
+                    labels = {
+                        of: opened.execute(
+                            f"SELECT {label} FROM {table} WHERE rowid = ?", (numbers[of],)
+                        ).fetchone()[0]
+                        for of in bearers
+                    }
+                    for at, of in enumerate(change.label_of):
+                        if of != at and change.keep[at]:
+                            opened.execute(
+                                f"UPDATE {table} SET {label} = ? WHERE rowid = ?", (labels[of], numbers[at])
+                            )
+                    for at, keep in enumerate(change.keep):
+                        if not keep:
+                            opened.execute(f"DELETE FROM {table} WHERE rowid = ?", (numbers[at],))
+                    opened.execute("COMMIT")
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{out} cannot be written as {self.title} ({first_line(error)})") from error
+
+    def _rows(self, path: Path, table: str | None) -> tuple[RawTable, list[int]]:
+        chosen = self._chosen(path, table)
+        try:
+            with closing(self.connect(path, write=False)) as opened:
+                return self.rows(opened, chosen, f"{path}, table {chosen}")
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{path} cannot be read as {self.title} ({first_line(error)})") from error
+
+    def _chosen(self, path: Path, table: str | None) -> str:
+        if path.stat().st_size == 0:  # which is a database without tables to some
+            raise DataError(f"{path} is empty")
+        try:
+            with closing(self.connect(path, write=False)) as opened:
+                names = self.tables(opened)
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{path} is damaged or not {self.title} ({first_line(error)})") from error
+        return chosen_part(path, table, names, "tables")
+
+
+def chosen_part(path: Path, wanted: str | None, names: Sequence[str], what: str) -> str:
+    """The table or sheet that `split` names, or the only one."""
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return str(wanted)
+    told = ", ".join(names) if names else "none"
+    asked = "" if wanted is None else f", not {wanted!r}"
+    raise DataError(f"{path} holds the {what} {told}{asked};", Hint("split", None, "to choose one"))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'

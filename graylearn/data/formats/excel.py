@@ -1,0 +1,98 @@
+"""Excel workbooks (.xlsx): one sheet is a table, whose first row names the columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graylearn.data.atomic import replacing
+from graylearn.data.formats._base import Change, Format, Origin, first_line
+from graylearn.data.formats._database import chosen_part
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import RawTable, check_unique_names
+from graylearn.errors import DataError
+from graylearn.extras import require
+
+
+class Excel(Format):
+    """A sheet, the one that `split` names where there are several; ids are its rows, counted from 1."""
+
+    name = "excel"
+    suffixes = (".xlsx", ".xlsm")
+    compressed = False
+
+    def read(self, path: Path, options: ReadOptions) -> RawTable:
+        """The rows that hold something; of formulas, what they came to when the file was saved."""
+        sheet = _sheet(_opened(path, data_only=True), path, options.split)
+        name = f"{path}, sheet {sheet.title}"
+        header, numbers, rows = _cells(sheet)
+        if not rows:
+            raise DataError(f"{name} is empty: expected names of columns in its first row, and rows below")
+        names = ["" if cell is None else str(cell) for cell in header]
+        check_unique_names(names, name)
+        return RawTable(
+            pd.DataFrame.from_records(rows, columns=names),
+            name,
+            np.array(numbers, dtype=np.int64),
+            "row",
+        )
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+        """The same workbook, in which rows of one sheet are gone or bear another label."""
+        book = _opened(path, data_only=False)
+        sheet = _sheet(book, path, origin.split)
+        header, numbers, _ = _cells(sheet)
+        if len(numbers) != len(change.keep):
+            raise DataError(f"{path} has {len(numbers)} rows where {len(change.keep)} samples were read")
+        if not all(change.keep) and (formula := _formula(sheet)):
+            raise DataError(
+                f"{path} holds a formula in {formula}, and rows cannot be taken out from under formulas: "
+                "save it with values in their place"
+            )
+        column = [str(cell) for cell in header].index(str(origin.columns.label)) + 1
+        labels = [sheet.cell(row, column).value for row in numbers]
+        for at, of in enumerate(change.label_of):
+            if of != at:
+                sheet.cell(numbers[at], column).value = labels[of]
+        for at in reversed(range(len(numbers))):
+            if not change.keep[at]:
+                sheet.delete_rows(numbers[at])
+        with replacing(out) as partial:
+            book.save(partial)
+
+
+def _opened(path: Path, *, data_only: bool) -> Any:
+    openpyxl = require("openpyxl", "tables")
+    try:
+        return openpyxl.load_workbook(path, data_only=data_only, keep_vba=path.suffix.lower() == ".xlsm")
+    except Exception as error:  # damaged archives and XML fail each in their own way
+        raise DataError(f"{path} is damaged or not an Excel workbook ({first_line(error)})") from error
+
+
+def _sheet(book: Any, path: Path, wanted: str | None) -> Any:
+    return book[chosen_part(path, wanted, [sheet.title for sheet in book.worksheets], "sheets")]
+
+
+def _cells(sheet: Any) -> tuple[list[Any], list[int], list[tuple[Any, ...]]]:
+    """(the first row, the numbers of the others that hold something, these), as wide as there are names."""
+    rows = [(number, row) for number, row in enumerate(sheet.iter_rows(values_only=True), 1)]
+    filled = [(number, row) for number, row in rows if any(cell is not None for cell in row)]
+    if not filled:
+        return [], [], []
+    header = list(filled[0][1])
+    while header and header[-1] is None:
+        header.pop()
+    width = len(header)
+    return header, [number for number, _ in filled[1:]], [row[:width] for _, row in filled[1:]]
+
+
+def _formula(sheet: Any) -> str | None:
+    """The first cell that holds one."""
+    cells = (cell for row in sheet.iter_rows() for cell in row)
+    return next((cell.coordinate for cell in cells if cell.data_type == "f"), None)
+
+
+FORMAT = Excel()

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.paths import is_standard, saved_input
+from graylearn.paths import existing, is_standard, saved_input
 
 
 def predict(
@@ -63,11 +63,11 @@ def predict(
 
       zcat new.csv.gz | graylearn predict run - > predictions.csv
     """
-    from graylearn.paths import existing
     from graylearn.runs.folder import RunFolder
 
     RunFolder(run).check_finished()
-    existing(data)  # both said before the seconds that torch takes to import
+    if not is_standard(data):
+        existing(data)  # both said before the seconds that torch takes to import
     from graylearn.runs.predict import check_out, predict, write_predictions
     from graylearn.runs.progress import RunProgress
 

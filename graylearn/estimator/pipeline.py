@@ -262,7 +262,7 @@ class Pipeline:
         """
         seeds = [seeding.derive(self.settings.seed, "without", index) for index in range(len(parts))]
         weights = [_without(fit.weight, rows) for rows in parts]
-        if self._is_stack and can_share_a_stack(fit.method):
+        if self._is_stack and self.samples.features is not None and can_share_a_stack(fit.method):
             results = train_stack(
                 [self.new_network(seed) for seed in seeds],
                 (self.samples.x, self.samples.y),

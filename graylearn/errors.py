@@ -16,6 +16,7 @@ An error knows which option it is about and which one would mend it, and each fa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -42,11 +43,21 @@ def in_python(option: str, value: Any) -> str:
     return f"{option}=" if value is None else f"{option}={value!r}"
 
 
+_LINE_BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(14, 32), *range(127, 160))}
+
+
+def one_line(text: str) -> str:
+    """Text that may quote a file, as one line without the characters that steer a terminal."""
+    return _LINE_BREAKS.sub(" ", text).translate(_CONTROLS)
+
+
 def worded(problem: str, hints: tuple[Hint, ...], spelling: Spelling) -> str:
     """A problem and what would mend it, in the words of a face; hints that it cannot spell are left out.
 
     A problem that ends in a colon or semicolon leaves the mending to the hints alone.
     """
+    problem = one_line(problem)
     ways = []
     for hint in hints:
         spelled = spelling(hint.option, hint.value)

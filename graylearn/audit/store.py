@@ -90,7 +90,7 @@ def read_audit(folder: Path) -> dict[str, Any]:
     try:
         meta = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
         arrays = read_arrays(folder / "arrays.npz", always=OWN)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder} does not hold a saved audit ({error}): save it again") from error
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise CheckpointError(f"{folder / 'audit.json'} is not of a saved audit: expected format {_FORMAT!r}")
@@ -122,7 +122,7 @@ def read_audit(folder: Path) -> dict[str, Any]:
             "details": dict(meta["details"]),
             **{name: arrays[name] for name in _ARRAYS},
         }
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
 
 

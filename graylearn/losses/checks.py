@@ -28,6 +28,12 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f"reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
 
 
+def check_ignored(ignore_index: object) -> None:
+    """Refuse an ignore_index that no label could be."""
+    if not isinstance(ignore_index, int):
+        raise TypeError(f"ignore_index is {ignore_index!r}; expected a whole number")
+
+
 def check_tensor(name: str, value: object) -> None:
     """Refuse arrays, lists and numbers."""
     if not isinstance(value, Tensor):

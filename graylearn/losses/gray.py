@@ -85,6 +85,7 @@ def gray_loss(
     """
     checks.check_reduction(reduction)
     checks.check_tensors(logits, target)
+    checks.check_ignored(ignore_index)
     confidence = checks.check_confidence(confidence, target, ignore_index)
     if impl not in IMPLEMENTATIONS:
         raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")

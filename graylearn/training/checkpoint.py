@@ -120,11 +120,11 @@ def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
         manifest = json.loads((folder / MANIFEST).read_text())
         where, files = folder / manifest["folder"], manifest["files"]
         written = manifest["format"]
-        if set(files) != set(_FILES):
-            raise KeyError("files")
+        if set(files) != set(_FILES) or not _OURS.fullmatch(manifest["folder"]):
+            raise KeyError("files, in a folder beside it")
     except FileNotFoundError as error:
         raise CheckpointError(f"there is no checkpoint in {folder}: {MANIFEST} is missing") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{folder / MANIFEST} is damaged: {advice}") from error
     if written != _FORMAT:
         raise CheckpointError(
@@ -137,8 +137,22 @@ def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
             raise CheckpointError(f"{path} is missing from the checkpoint: {advice}")
         if signature(path) != written_then:
             raise CheckpointError(f"{path} is damaged, its bytes are not the ones written: {advice}")
-    weights = safetensors.torch.load((where / _FILES[0]).read_bytes())
-    state = unpack(json.loads((where / _FILES[2]).read_text()), read_arrays(where / _FILES[1]))
+    try:
+        weights = safetensors.torch.load((where / _FILES[0]).read_bytes())
+        state = unpack(json.loads((where / _FILES[2]).read_text()), read_arrays(where / _FILES[1]))
+        if not isinstance(state, dict):
+            raise TypeError(f"state is {type(state).__name__}")
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RuntimeError,  # RecursionError too
+        OSError,
+        MemoryError,
+        safetensors.SafetensorError,
+    ) as error:  # signed again by somebody else: the checksums say nothing then
+        raise CheckpointError(f"the checkpoint in {where} cannot be used ({error}): {advice}") from error
     return weights, state
 
 

@@ -1,0 +1,350 @@
+"""What is fuzzed: everything that reads what somebody else wrote, one target each.
+
+A target is made once, in a folder of its own, and then called with a `random.Random` a case. A case ends in
+right data, which the target looks at, or in the error that it is allowed; everything else is a finding.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import pickle
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+
+import graylearn as gl
+from benchmarks.fuzz_mutate import VALUES, changed, damaged
+from graylearn.data.catalog.safe_pickle import load_plain_pickle
+from graylearn.data.images.decode import UnreadableImageError, decode_image
+from graylearn.errors import GraylearnError
+from graylearn.report import read_decisions
+from graylearn.runs.settings import FIELDS, read_settings, settings_from, to_toml
+from graylearn.training.checkpoint import load_checkpoint
+from graylearn.training.history import History
+
+Case = Callable[[Random], None]
+Make = Callable[[Path], Case]
+ALLOWED: tuple[type[Exception], ...] = (GraylearnError, UnreadableImageError)
+"""How a case may end that does not end in right data: in one sentence."""
+
+PETS = pd.DataFrame(
+    {
+        "size": [1.5, 2.5, 3, 4, 5, 6],
+        "colour": ["red", "blue", None, "red", "blue", "red"],
+        "when": pd.to_datetime(["2024-01-01"] * 3 + ["2025-06-30"] * 3),
+        "label": ["cat", "dog"] * 3,
+    }
+)
+TEXTS = {
+    "plain.csv": "size,colour,label\n1.5,red,cat\n2.5,blue,dog\n3,red,cat\n4,,dog\n5,red,cat\n6,blue,dog\n",
+    "decimal.csv": "id;preis;tag;label\n1;37,22;31.12.2024;x\n2;-;01.02.2024;y\n3;1.234,5;03.03.2024;x\n",
+    "quoted.tsv": 'text\tlabel\n"a\n""b"""\tx\nc\ty\n"d, e"\tx\n',
+    "lines.jsonl": '{"text":"a b","label":1}\n{"text":"c","label":2}\n{"text":null,"label":1}\n',
+    "list.json": '[{"a":1.5,"b":[1,2],"label":1},{"a":2,"b":[3,4],"label":2},{"a":null,"b":[0,1],"label":1}]',
+}
+
+
+def _check_samples(samples: gl.Samples) -> None:
+    n = len(samples.y)
+    assert n > 0
+    assert len(samples.x) == n == len(samples.ids)
+    assert samples.y.min() >= -1
+    assert samples.y.max() < max(len(samples.classes), 1)
+    assert len(set(samples.classes)) == len(samples.classes)
+
+
+def _reads(path: Path, rng: Random) -> None:
+    _check_samples(
+        gl.read(
+            path,
+            label=rng.choice(["label", "label", -1, None]),
+            missing_labels=rng.choice(["stop", "skip"]),
+            labelled=rng.random() > 0.1,
+        )
+    )
+
+
+def _of_file(path: Path) -> Case:
+    whole = path.read_bytes()
+
+    def case(rng: Random) -> None:
+        path.write_bytes(damaged(whole, rng))
+        _reads(path, rng)
+
+    return case
+
+
+def read_text(folder: Path) -> Case:
+    """CSV, TSV and JSON, as text."""
+    cases = []
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+        cases.append(_of_file(folder / name))
+    return lambda rng: rng.choice(cases)(rng)
+
+
+def read_compressed(folder: Path) -> Case:
+    """The same, compressed: damage before or behind the compression."""
+    path = folder / "a.csv.gz"
+    whole = TEXTS["plain.csv"].encode()
+    packed = gzip.compress(whole, 1)
+
+    def case(rng: Random) -> None:
+        inside = rng.random() < 0.5
+        path.write_bytes(gzip.compress(damaged(whole, rng), 1) if inside else damaged(packed, rng))
+        _reads(path, rng)
+
+    return case
+
+
+def read_parquet(folder: Path) -> Case:
+    """Parquet."""
+    PETS.to_parquet(folder / "a.parquet")
+    return _of_file(folder / "a.parquet")
+
+
+def read_feather(folder: Path) -> Case:
+    """Feather, compressed and not."""
+    PETS.to_feather(folder / "a.feather")
+    PETS.to_feather(folder / "b.arrow", compression="uncompressed")
+    cases = [_of_file(folder / "a.feather"), _of_file(folder / "b.arrow")]
+    return lambda rng: rng.choice(cases)(rng)
+
+
+def read_npz(folder: Path) -> Case:
+    """numpy's archives, also with members that are damaged and packed again."""
+    x, y = np.arange(24.0).reshape(6, 4), np.arange(6) % 2
+    np.savez_compressed(folder / "a.npz", x=x, y=y)
+    np.save(folder / "b.npy", x)
+    cases = [_of_file(folder / "a.npz"), _of_file(folder / "b.npy")]
+    member = (folder / "b.npy").read_bytes()
+    labels = io.BytesIO()
+    np.save(labels, y)
+
+    def packed_again(rng: Random) -> None:
+        path = folder / "c.npz"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", damaged(member, rng))
+            archive.writestr("y.npy", labels.getvalue())
+        _check_samples(gl.read(path))
+
+    return lambda rng: rng.choice([*cases, packed_again])(rng)
+
+
+def images(folder: Path) -> Case:
+    """Every kind of image that is taken."""
+    small = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    wholes = []
+    for kind in ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM", "TGA"):
+        written = io.BytesIO()
+        Image.fromarray(small).save(written, kind)
+        wholes.append(written.getvalue())
+
+    def case(rng: Random) -> None:
+        assert len(decode_image(damaged(rng.choice(wholes), rng), 8)) == 8 * 8 * 3
+
+    return case
+
+
+def pickles(folder: Path) -> Case:
+    """The pickles of image datasets, and ones that call things."""
+    x, path = np.arange(12, dtype=np.uint8).reshape(3, 4), folder / "batch"
+    wholes = [pickle.dumps({"data": x, b"labels": [0, 1, 0]}, protocol) for protocol in range(6)]
+    wholes.append(b"cos\nsystem\n(S'false'\ntR.")
+
+    def case(rng: Random) -> None:
+        path.write_bytes(damaged(rng.choice(wholes), rng))
+        assert isinstance(load_plain_pickle(path), dict)
+
+    return case
+
+
+def _signature(content: bytes) -> dict[str, Any]:
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _fitted(folder: Path) -> gl.GrayClassifier:
+    frame = PETS.drop(columns="label")
+    x = pd.concat([frame] * 4, ignore_index=True)
+    classifier = gl.GrayClassifier(network_options={"hidden": [4]}, epochs=2, refine=False, random_state=0)
+    classifier.fit(x, PETS["label"].tolist() * 4)
+    return classifier
+
+
+def _damaged_header(whole: bytes, rng: Random) -> bytes:
+    """safetensors with another header, whose length fits."""
+    (size,) = struct.unpack("<Q", whole[:8])
+    header = json.dumps(changed(json.loads(whole[8 : 8 + size]), rng)).encode()
+    return struct.pack("<Q", len(header)) + header + whole[8 + size :]
+
+
+def model(folder: Path) -> Case:
+    """A saved classifier, its files damaged; half of the time signed again, as a stranger may."""
+    classifier = _fitted(folder)
+    classifier.save(folder)
+    frame = PETS.drop(columns="label")
+    names = ("weights.safetensors", "history.npz", "audit/audit.json", "audit/arrays.npz")
+    wholes = {name: (folder / name).read_bytes() for name in names}
+    text = (folder / "model.json").read_text()
+    manifest = json.loads(text)
+
+    def case(rng: Random) -> None:
+        for name, whole in wholes.items():
+            (folder / name).write_bytes(whole)
+        if rng.random() < 0.2:
+            (folder / "model.json").write_bytes(damaged(text.encode(), rng))
+        else:
+            content = manifest["model"]
+            if rng.random() < 0.6:
+                content = changed(content, rng)
+            else:
+                name = rng.choice(names)
+                if name == "weights.safetensors" and rng.random() < 0.5:
+                    bad = _damaged_header(wholes[name], rng)
+                elif name.endswith(".json"):
+                    bad = json.dumps(changed(json.loads(wholes[name]), rng)).encode()
+                else:
+                    bad = damaged(wholes[name], rng)
+                (folder / name).write_bytes(bad)
+                content = {**content, "files": {**content["files"], name: _signature(bad)}}
+            signed = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+            whole = {**manifest, "model": content, "sha256": signed}
+            (folder / "model.json").write_text(json.dumps(whole))
+        loaded = gl.GrayClassifier.load(folder)
+        if rng.random() < 0.1:
+            assert loaded.predict_proba(frame).shape == (6, len(loaded.classes_))
+
+    return case
+
+
+def audits(folder: Path) -> Case:
+    """A saved audit."""
+    audit = _fitted(folder).audit_
+    assert audit is not None
+    audit.save(folder)
+    wholes = {name: (folder / name).read_bytes() for name in ("audit.json", "arrays.npz")}
+
+    def case(rng: Random) -> None:
+        for name, whole in wholes.items():
+            (folder / name).write_bytes(whole)
+        if rng.random() < 0.5:
+            (folder / "audit.json").write_text(json.dumps(changed(json.loads(wholes["audit.json"]), rng)))
+        else:
+            name = rng.choice(list(wholes))
+            (folder / name).write_bytes(damaged(wholes[name], rng))
+        assert len(gl.Audit.load(folder).table) == len(audit.ids)
+
+    return case
+
+
+def histories(folder: Path) -> Case:
+    """A saved history."""
+    path = folder / "history.npz"
+    _fitted(folder).history_.save(path)
+    whole = path.read_bytes()
+
+    def case(rng: Random) -> None:
+        path.write_bytes(damaged(whole, rng))
+        History.load(path)
+
+    return case
+
+
+def checkpoints(folder: Path) -> Case:
+    """A checkpoint, its files damaged; half of the time signed again."""
+    x, y = torch.randn(12, 3), torch.arange(12) % 2
+    gl.train(torch.nn.Linear(3, 2), (x, y), epochs=1, checkpoint=folder, log="none")
+    manifest = json.loads((folder / "checkpoint.json").read_text())
+    where = folder / manifest["folder"]
+    wholes = {path.name: path.read_bytes() for path in where.iterdir()}
+
+    def case(rng: Random) -> None:
+        for name, whole in wholes.items():
+            (where / name).write_bytes(whole)
+        if rng.random() < 0.3:
+            (folder / "checkpoint.json").write_text(json.dumps(changed(manifest, rng)))
+        else:
+            name, files = rng.choice(list(wholes)), manifest["files"]
+            if name == "state.json" and rng.random() < 0.7:
+                bad = json.dumps(changed(json.loads(wholes[name]), rng)).encode()
+            elif name == "weights.safetensors" and rng.random() < 0.5:
+                bad = _damaged_header(wholes[name], rng)
+            else:
+                bad = damaged(wholes[name], rng)
+            (where / name).write_bytes(bad)
+            if rng.random() < 0.9:
+                files = {**files, name: _signature(bad)}
+            (folder / "checkpoint.json").write_text(json.dumps({**manifest, "files": files}))
+        weights, state = load_checkpoint(folder)
+        assert isinstance(weights, dict)
+        assert isinstance(state, dict)
+
+    return case
+
+
+def settings(folder: Path) -> Case:
+    """Settings in TOML and YAML, and values that no file could spell."""
+    toml = (
+        'data = "a.csv"\nlabel = "y"\nepochs = 3\nrefine = false\nwithout = ["a", "b"]\nlearning_rate = 0.1\n'
+    )
+    yaml = "data: a.csv\nlabel: y\nepochs: 3\nrefine: no\nwithout: [a, b]\nlearning_rate: 1e-1\n"
+    names = [*FIELDS, "epoch", "", "word"]
+
+    def case(rng: Random) -> None:
+        if rng.random() < 0.4:
+            values = {rng.choice(names): rng.choice(VALUES) for _ in range(3)}
+            found = settings_from(values, "here")
+        else:
+            is_toml = rng.random() < 0.5
+            path = folder / ("a.toml" if is_toml else "a.yaml")
+            path.write_bytes(damaged((toml if is_toml else yaml).encode(), rng))
+            found = settings_from(read_settings(path), str(path))
+        again = folder / "again.toml"
+        again.write_text(to_toml(found), encoding="utf-8")
+        back = settings_from(read_settings(again), "again")
+        assert {**vars(back), "data": "", "test": ""} == {**vars(found), "data": "", "test": ""}
+
+    return case
+
+
+def decisions(folder: Path) -> Case:
+    """The decisions of a report."""
+    path = folder / "decisions.csv"
+    whole = b'id,decision,label,given,run\n2,keep,,ant,ab\n3,drop,,bee,ab\n"4, ""x""",relabel,cow,ant,ab\n'
+
+    def case(rng: Random) -> None:
+        path.write_bytes(damaged(whole, rng))
+        found = read_decisions(path)
+        assert len({decision.id for decision in found}) == len(found)
+        assert all((decision.decision == "relabel") == bool(decision.label) for decision in found)
+
+    return case
+
+
+TARGETS: dict[str, Make] = {
+    "read text": read_text,
+    "read compressed": read_compressed,
+    "read parquet": read_parquet,
+    "read feather": read_feather,
+    "read npz": read_npz,
+    "images": images,
+    "pickles": pickles,
+    "model": model,
+    "audit": audits,
+    "history": histories,
+    "checkpoint": checkpoints,
+    "settings": settings,
+    "decisions": decisions,
+}
+"""Every target by its name."""

@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch first and exact: a looser request, also through another package, pulls the CUDA build.
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check docs notebooks constraints lock dist format bench-deps clean
+.PHONY: demo test check docs notebooks constraints lock dist format bench-deps soak fuzz clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
@@ -50,6 +50,14 @@ format: .venv/check.stamp
 	$(BIN)/ruff check --fix .
 
 bench-deps: .venv/bench.stamp
+
+# An hour of kills, full disks and crowded folders; by hand, never in CI.
+soak: .venv/test.stamp
+	$(BIN)/python -m benchmarks.soak --results results/soak.jsonl
+
+# A million damaged files; by hand. CI runs a small part of it with the tests.
+fuzz: .venv/test.stamp
+	$(BIN)/python -m benchmarks.fuzz --cases 1000000 --results results/fuzz.jsonl
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-run demo-digits.npz

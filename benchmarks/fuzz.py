@@ -107,16 +107,14 @@ def in_processes(name: str, seed: int, cases: int) -> dict[str, Any]:
             last = min(cases, first + 100_000)
             command = [sys.executable, "-m", "benchmarks.fuzz", "--target", name, "--seed", str(seed)]
             command += ["--range", str(first), str(last), "--at", str(at)]
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
-            )
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 (number,) = struct.unpack("<q", at.read_bytes())
                 counts["lost before a crash"] += number - first
                 counts["found"] += 1
                 what = f"the process ended with {done.returncode}: {done.stderr.strip()[-300:]}"
                 found.setdefault(what, [0, number])[0] += 1
-                first = number + 1
+                first = max(number, first) + 1
                 continue
             row = json.loads(done.stdout.splitlines()[-1])
             counts.update(row["counts"])

@@ -1,4 +1,4 @@
-"""Small damage to bytes and to trees of JSON, drawn from a `random.Random`: the same draw, the same damage."""
+"""Small damage to bytes and to trees of JSON, drawn from a `random.Random`, which decides all."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 
 PIECES = (
     b'"', b"'", b",", b"\n", b"\r", b"\x00", b"\xff", b";", b"\t", b"[", b"]", b"{", b"}", b":", b"=", b"#",
-    b"null", b"NaN", b"-1", b"1e999", b"0", b"9" * 30, b"-", b"\xef\xbb\xbf", b"\xff\xfe", b"\xf0\x9f\x98\x80",
-    b"\xed\xa0\x80", b"label", b"id", b"sep=;\n", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00" * 8, b"PK",
-    b"[" * 300, b"PAR1", b"ARROW1", b"\\u0000", b"\\ud800", b"&a *a", b"!!python/object:os.system", b"<<: *a",
+    b"null", b"NaN", b"-1", b"1e999", b"0", b"9" * 30, b"-", b"\xef\xbb\xbf", b"\xff\xfe",
+    b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"label", b"id", b"sep=;\n", b"\x7f\xff\xff\xff",
+    b"\xff\xff\xff\xff", b"\x00" * 8,
+    b"PK", b"[" * 300, b"PAR1", b"ARROW1", b"\\u0000", b"\\ud800", b"&a *a", b"!!python/object:os.system",
+    b"<<: *a",
 )  # fmt: skip
 """What parsers of every kind have stumbled over."""
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 1 << 31, 1 << 63, -(1 << 70), 10**400, 0.5, -0.0, 1e308, float("nan"),
-    float("inf"), "", "a", "x" * 300, "\x00", "\ud800", "../../etc", "nan", "1e999", "label", "inf", [], {}, [[]],
-    [None], [1, 2, 3], [1e300] * 40, {"": None}, {"a": {"b": []}}, ["a", 1, None],
+    float("inf"), "", "a", "x" * 300, "\x00", "\ud800", "../../etc", "nan", "1e999", "label", "inf", [], {},
+    [[]], [None], [1, 2, 3], [1e300] * 40, {"": None}, {"a": {"b": []}}, ["a", 1, None],
 )  # fmt: skip
 """What a value of JSON may be that nobody wrote there."""
 

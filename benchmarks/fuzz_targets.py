@@ -6,6 +6,7 @@ right data, which the target looks at, or in the error that it is allowed; every
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import io
@@ -174,7 +175,8 @@ def _signature(content: bytes) -> dict[str, Any]:
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _fitted(folder: Path) -> gl.GrayClassifier:
+@functools.cache
+def _fitted() -> gl.GrayClassifier:
     frame = PETS.drop(columns="label")
     x = pd.concat([frame] * 4, ignore_index=True)
     classifier = gl.GrayClassifier(network_options={"hidden": [4]}, epochs=2, refine=False, random_state=0)
@@ -191,7 +193,7 @@ def _damaged_header(whole: bytes, rng: Random) -> bytes:
 
 def model(folder: Path) -> Case:
     """A saved classifier, its files damaged; half of the time signed again, as a stranger may."""
-    classifier = _fitted(folder)
+    classifier = _fitted()
     classifier.save(folder)
     frame = PETS.drop(columns="label")
     names = ("weights.safetensors", "history.npz", "audit/audit.json", "audit/arrays.npz")
@@ -230,7 +232,7 @@ def model(folder: Path) -> Case:
 
 def audits(folder: Path) -> Case:
     """A saved audit."""
-    audit = _fitted(folder).audit_
+    audit = _fitted().audit_
     assert audit is not None
     audit.save(folder)
     wholes = {name: (folder / name).read_bytes() for name in ("audit.json", "arrays.npz")}
@@ -251,7 +253,7 @@ def audits(folder: Path) -> Case:
 def histories(folder: Path) -> Case:
     """A saved history."""
     path = folder / "history.npz"
-    _fitted(folder).history_.save(path)
+    _fitted().history_.save(path)
     whole = path.read_bytes()
 
     def case(rng: Random) -> None:

@@ -16,10 +16,14 @@ An error knows which option it is about and which one would mend it, and each fa
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
+
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""What the system says where there is no room to write."""
 
 
 @dataclass(frozen=True)

@@ -107,3 +107,8 @@ def test_each_face_words_an_error_its_own_way(error, python, flags):
     again = pickle.loads(pickle.dumps(error))  # errors cross processes
     assert str(again) == python
     assert (again.option, again.value, again.hints) == (error.option, error.value, error.hints)
+
+
+def test_an_error_that_quotes_a_file_is_one_line_that_steers_no_terminal():
+    error = DataError("the column a\r\n  b\x1b[31m\x85\u2028c is not there")
+    assert str(error) == "the column a b\\x1b[31m c is not there"

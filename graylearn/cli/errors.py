@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
+from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsError
 from graylearn.runs.settings import in_flags
 
 ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
@@ -95,7 +94,7 @@ def _of_system(error: OSError) -> str:
     named = error.filename if isinstance(error.filename, str) else None
     where = f"{named}: " if named else ""
     reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+    if error.errno in FULL:
         return (
             f"{where}cannot be written ({reason}); make room and give the same command again: "
             "it goes on where it stopped"

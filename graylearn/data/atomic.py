@@ -1,9 +1,11 @@
 """Files that are whole or not there; their checksums; locks that go with their process."""
 
+import glob
 import hashlib
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,21 +13,66 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+if sys.platform != "win32":
+    import fcntl  # on Windows nobody can be asked whether he still writes, so leftovers stay there
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it takes the place of `path`, on failure it is gone.
 
-    The name is new each time, so two processes that write the same file do not write into each other's.
+    The name is new each time, so two processes that write the same file do not write into each other's. What
+    a process that was killed left of the same file is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????.partial"):
+        _remove_if_left(left)
+    partial, handle = _begun(path)
+    if sys.platform == "win32":
+        os.close(handle)  # it moves no file that is open
     try:
         yield partial
         flush(partial)  # on the disk before the name points at it, also after a power cut
         partial.replace(path)
     finally:
+        if sys.platform != "win32":
+            os.close(handle)
         partial.unlink(missing_ok=True)
+
+
+def _begun(path: Path) -> tuple[Path, int]:
+    """(an empty file beside `path`, its handle), locked as long as the handle is open."""
+    while True:
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        if _locked(handle) is not False and os.fstat(handle).st_nlink:
+            return partial, handle
+        os.close(handle)  # somebody took it for left, in the moment before it was locked
+        partial.unlink(missing_ok=True)
+
+
+def _remove_if_left(partial: Path) -> None:
+    """Remove a file that no living process writes."""
+    with suppress(OSError):
+        handle = os.open(partial, os.O_RDWR)
+        try:
+            if _locked(handle):
+                partial.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+
+def _locked(handle: int) -> bool | None:
+    """Whether the file could be locked; None where the system, or its disk, has no locks."""
+    if sys.platform == "win32":
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def flush(path: Path) -> None:

@@ -99,7 +99,8 @@ def _where(raw: bytes, error: UnicodeDecodeError) -> str:
     def cells(text: str) -> list[str]:
         return next(csv.reader([text.replace("\r", "")], delimiter=separator), [""])
 
-    index, header = len(cells(raw[line_start : error.start].decode("latin-1"))) - 1, cells(first)
+    before, header = cells(raw[line_start : error.start].decode("latin-1")), cells(first)
+    index = max(len(before) - 1, 0)
     column = f"column {header[index].strip()!r}" if line > 1 and index < len(header) else f"field {index + 1}"
     return f"line {line}, {column}"
 

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.data.atomic import checksum, replacing, signature
+from graylearn.data.atomic import alone, checksum, replacing, signature
 from graylearn.data.batches.augment import PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.samples import classes_from_json, classes_to_json
-from graylearn.errors import CheckpointError
+from graylearn.errors import FULL, CheckpointError
 from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.committee import wide
 from graylearn.estimator.inputs import InputEncoder
@@ -53,11 +53,26 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"{folder} is a file: name a folder to save the classifier in")
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = CheckpointError(
+        f"another process is saving a classifier in {folder}: wait for it, or name another"
+    )
+    with alone(folder / ".saving.lock", taken):
+        try:
+            _write(classifier, folder)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            raise CheckpointError(
+                f"the classifier cannot be written to {folder} ({error.strerror}); make room and save again"
+            ) from error
+
+
+def _write(classifier: ClassifierState, folder: Path) -> None:
     had_audit = False
     if (folder / _MANIFEST).exists():
         had_audit = bool(_read_manifest(folder).get("audited"))  # refuses to write over what is not ours
         (folder / _MANIFEST).unlink()
-    folder.mkdir(parents=True, exist_ok=True)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
     tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
     # clones, because tied weights share memory and channels_last ones are not contiguous
@@ -160,6 +175,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     classifier.n_features_in_ = int(manifest["n_features_in"])
     if manifest["feature_names_in"] is not None:
         classifier.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
+    _check_columns(classifier)
     scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
     classifier.preparation_ = Preparation(scale=scale)
     classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
@@ -183,6 +199,21 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     classifier.history_ = History.load(folder / _HISTORY)
     classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None
     return classifier
+
+
+def _check_columns(classifier: ClassifierState) -> None:
+    """Refuse names of columns that do not belong to what is read from them."""
+    encoder = classifier.encoder_
+    if (encoder.kind == "images") != (encoder.table is None):
+        raise CheckpointError(f"the encoder reads {encoder.kind!r}, but is not one that does")
+    if encoder.table is None:
+        return
+    names = getattr(classifier, "feature_names_in_", encoder.names)
+    unknown = set(encoder.table.kinds_) - set(encoder.names)
+    if not len(names) == len(encoder.names) == classifier.n_features_in_ or unknown:
+        raise CheckpointError("the names of the columns do not fit those that the classifier was fitted on")
+    if encoder.shape != (len(encoder.table.get_feature_names_out()),):
+        raise CheckpointError("the features of the encoder do not fit the network")
 
 
 def _new_network(classifier: ClassifierState) -> nn.Module:

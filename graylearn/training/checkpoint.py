@@ -14,7 +14,6 @@ checkpoint.json, which is itself replaced in one move; the old folder goes last.
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
@@ -34,7 +33,7 @@ from torch import Tensor
 
 from graylearn.data.atomic import alone, flush, replacing, signature
 from graylearn.data.npz import read_arrays
-from graylearn.errors import CheckpointError, Hint
+from graylearn.errors import FULL, CheckpointError, Hint
 
 MANIFEST = "checkpoint.json"
 _FORMAT = 2
@@ -61,7 +60,7 @@ def writes_checkpoints(folder: Path | None) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            if error.errno not in FULL:
                 raise
             raise CheckpointError(
                 f"the checkpoint in {folder} cannot be written ({error.strerror}); make room and start again",

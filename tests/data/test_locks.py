@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graylearn.data.atomic import alone
+from graylearn.data.atomic import alone, replacing
 from graylearn.errors import DataError
 
 HOLD = """
@@ -54,3 +54,37 @@ def test_an_error_inside_gives_it_back(tmp_path):
     with pytest.raises(KeyError), alone(tmp_path / ".lock", DataError("first")):
         raise KeyError
     assert taken(tmp_path / ".lock") is False
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from graylearn.data.atomic import replacing
+with replacing(Path(sys.argv[1])) as partial:
+    partial.write_text("half")
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_living_one_stays(tmp_path):
+    path = tmp_path / "a [1].csv"
+    (tmp_path / ".b.csv.0123abcd.partial").write_text("of another file")
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITE, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert writer.stdout.readline() == b"written\n"
+        for alive in (True, False):
+            with replacing(path) as partial:
+                partial.write_text("whole")
+            assert path.read_text() == "whole"
+            left = sorted(each.name for each in tmp_path.iterdir() if each.suffix == ".partial")
+            assert len(left) == 1 + alive
+            if alive:
+                writer.kill()
+                writer.communicate()
+    finally:
+        writer.kill()
+        writer.communicate()
+    assert left == [".b.csv.0123abcd.partial"]

@@ -178,6 +178,7 @@ def test_json_lines_of_text(tmp_path):
         ('{"text": "a", "label": {"x": 1}}\n' * 2, "'label': holds dict values; a label is text"),
         ('{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 2}}', "one object of columns"),
         ("\n\n", "is empty"),
+        ('{"text": "a\\ud800", "label": 1}\n' * 2, r"holds \\ud800, half of a character"),
     ],
 )
 def test_broken_json_lines(tmp_path, content, message):

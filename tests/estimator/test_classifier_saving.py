@@ -1,5 +1,6 @@
 """Keeping a classifier: folders of safetensors and JSON, pickle and joblib, and files that are not ours."""
 
+import errno
 import hashlib
 import json
 import pickle
@@ -14,6 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from graylearn.data.atomic import alone
 from graylearn.errors import CheckpointError
 from graylearn.estimator import GrayClassifier
 from graylearn.methods import Method
@@ -283,3 +285,36 @@ def test_a_pickle_holds_no_tensor_of_another_device(fitted):
     state.network_ = Elsewhere(2, 2, device="meta")
     restored = pickle.loads(pickle.dumps(state))
     assert all(value.device == torch.device("cpu") for value in restored.network_.parameters())
+
+
+def test_names_of_columns_that_somebody_changed_are_refused(fitted, tmp_path):
+    fitted.save(tmp_path)
+    for key, value in (("names", ["a", "b", "c", "d"]), ("names", list("abcde")), ("shape", [3])):
+        manifest = json.loads((tmp_path / "model.json").read_text())
+        manifest["model"]["encoder"][key] = value
+        text = json.dumps(manifest["model"], sort_keys=True)
+        manifest["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        (tmp_path / "model.json").write_text(json.dumps(manifest))
+        with pytest.raises(CheckpointError, match="fit"):
+            GrayClassifier.load(tmp_path)
+        fitted.save(tmp_path)
+
+
+def test_a_full_disk_is_told_and_saving_again_leaves_nothing_behind(fitted, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graylearn.estimator.saving.safetensors.torch.save", full)
+        with pytest.raises(CheckpointError, match=r"No space left on device.*make room and save again"):
+            fitted.save(tmp_path)
+    fitted.save(tmp_path)
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_two_processes_do_not_save_into_one_folder(fitted, tmp_path):
+    with (
+        alone(tmp_path / ".saving.lock", ValueError()),
+        pytest.raises(CheckpointError, match="another process is saving"),
+    ):
+        fitted.save(tmp_path)

@@ -171,3 +171,9 @@ def test_where_nobody_can_look_the_row_turns_nan(monkeypatch, impl):
 def test_a_complement_that_is_none(error, sentence, complement):
     with pytest.raises(error, match=sentence):
         negative_loss(LOGITS, TARGET, complement=complement)
+
+
+@pytest.mark.parametrize("ignored", [None, "0", 1.5])
+def test_an_ignore_index_that_no_label_can_be(ignored):
+    with pytest.raises(TypeError, match=r"ignore_index is .*; expected a whole number"):
+        gray_loss(LOGITS, TARGET, ignore_index=ignored)

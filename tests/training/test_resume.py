@@ -1,6 +1,7 @@
 """Killed runs go on to the same bits as unbroken ones; damaged and foreign checkpoints are refused."""
 
 import copy
+import hashlib
 import json
 import os
 import random
@@ -403,3 +404,38 @@ def test_what_a_kill_left_of_an_old_checkpoint_goes_with_the_next(tmp_path):
     (tmp_path / ".partial-0123abcd").mkdir()
     fit(tmp_path, epochs=1)
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 1
+
+
+def signed_again(folder, name, content):
+    """As somebody may who knows how checkpoints are signed."""
+    manifest = json.loads((folder / "checkpoint.json").read_text())
+    (folder / manifest["folder"] / name).write_bytes(content)
+    manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (folder / "checkpoint.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("weights.safetensors", b"\xff" * 40),
+        ("state.npz", b"PK"),
+        ("state.json", b'{"$dict": [[1]]}'),
+        ("state.json", b"[" * 100_000),
+        ("state.json", b'{"$tensor": "a0", "dtype": "nothing"}'),
+        ("state.json", b"[]"),
+    ],
+)
+def test_a_checkpoint_that_somebody_else_signed_is_an_error_of_one_sentence(name, content, tmp_path):
+    fit(tmp_path, epochs=1)
+    signed_again(tmp_path, name, content)
+    with pytest.raises(CheckpointError, match="cannot be used"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_checkpoint_lies_beside_its_manifest(tmp_path):
+    fit(tmp_path / "run", epochs=1)
+    manifest = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
+    (tmp_path / "run" / manifest["folder"]).rename(tmp_path / "elsewhere")
+    (tmp_path / "run" / "checkpoint.json").write_text(json.dumps({**manifest, "folder": "../elsewhere"}))
+    with pytest.raises(CheckpointError, match="is damaged"):
+        load_checkpoint(tmp_path / "run")

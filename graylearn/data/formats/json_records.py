@@ -39,7 +39,7 @@ class Json(Format):
         body = raw.removeprefix(codec_of(raw, "utf-8")[1])
         if _is_list(body):
             records = _checked(_list_of(body, name), name, "item", itertools.count())
-            return table_from_pandas(pd.DataFrame.from_records(records), name)
+            return table_from_pandas(_frame(records, name), name)
         records, lines = [], []
         for number, line in _lines(body):
             try:
@@ -57,7 +57,7 @@ class Json(Format):
                 f"{name} holds one object of columns; expected one object a line or a list of objects, as "
                 "pandas writes with to_json(orient='records')"
             )
-        return RawTable(pd.DataFrame.from_records(records), name, np.array(lines, dtype=np.int64), "line")
+        return RawTable(_frame(records, name), name, np.array(lines, dtype=np.int64), "line")
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Lines, untouched but for dropped and relabelled ones, or one list of objects."""
@@ -84,6 +84,14 @@ class Json(Format):
             for each in kept
         ]
         write_bytes(out, mark + b"\n".join(encoded) + b"\n")
+
+
+def _frame(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
+    try:
+        return pd.DataFrame.from_records(records)
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        raise DataError(f"{name} holds {half}, half of a character; write its texts anew in UTF-8") from error
 
 
 def _is_list(body: bytes) -> bool:

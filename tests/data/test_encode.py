@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from graylearn.data.atomic import checksum
 from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError, DataError, SettingsError
@@ -306,8 +307,6 @@ def test_foreign_and_contradictory_content():
     saved = TableEncoder().fit(FRAME).to_json()
     with pytest.raises(CheckpointError, match="version 99"):
         TableEncoder.from_json(saved | {"version": 99})
-    from graylearn.data.encoding.encode import _checksum
-
     for change in (
         {"kinds": {"size": "number"}},
         {"kinds": {"size": "magic"}},
@@ -316,7 +315,7 @@ def test_foreign_and_contradictory_content():
     ):
         content = saved["encoder"] | change
         with pytest.raises(CheckpointError, match="cannot be used"):
-            TableEncoder.from_json(saved | {"encoder": content, "sha256": _checksum(content)})
+            TableEncoder.from_json(saved | {"encoder": content, "sha256": checksum(content)})
 
 
 def test_scikit_learn_manners():

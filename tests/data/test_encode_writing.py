@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from graylearn.data.atomic import checksum
 from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError, DataError
@@ -135,12 +136,10 @@ def test_saved_encoders_of_before_and_of_other_kinds():
     saved = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0]})).to_json()
     assert saved["version"] == 1
     assert saved["encoder"]["kinds"] == {"a": "number"}, "as before there were writings"
-    from graylearn.data.encoding.encode import _checksum
-
     for kind in ("number 1,234,5", "number d.m.y", "date 1,234.5", "category d.m.y", "number 1,234.5 apples"):
         content = saved["encoder"] | {"kinds": {"a": kind}}
         with pytest.raises(CheckpointError, match="unknown kind of column"):
-            TableEncoder.from_json(saved | {"encoder": content, "sha256": _checksum(content)})
+            TableEncoder.from_json(saved | {"encoder": content, "sha256": checksum(content)})
 
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=60, freq="41h"))

@@ -56,22 +56,6 @@ def one_line(text: str) -> str:
     return _LINE_BREAKS.sub(" ", text).translate(_CONTROLS)
 
 
-def worded(problem: str, hints: tuple[Hint, ...], spelling: Spelling) -> str:
-    """A problem and what would mend it, in the words of a face; hints that it cannot spell are left out.
-
-    A problem that ends in a colon or semicolon leaves the mending to the hints alone.
-    """
-    problem = one_line(problem)
-    ways = []
-    for hint in hints:
-        spelled = spelling(hint.option, hint.value)
-        if spelled is not None:
-            ways.append(f"pass {spelled} {hint.purpose}".strip())
-    if not ways:
-        return problem.rstrip(":;")
-    return f"{problem}{' ' if problem.endswith((':', ';')) else ', or '}{' or '.join(ways)}"
-
-
 class Worded(Exception):  # noqa: N818  warnings are worded too
     """A problem and, where options would mend it, hints."""
 
@@ -83,8 +67,16 @@ class Worded(Exception):  # noqa: N818  warnings are worded too
         return self.worded(in_python)
 
     def worded(self, spelling: Spelling) -> str:
-        """It in the words of a face."""
-        return worded(self.problem, self.hints, spelling)
+        """It in the words of a face; hints that it cannot spell are left out.
+
+        A problem that ends in a colon or semicolon leaves the mending to the hints alone.
+        """
+        problem = one_line(self.problem)
+        spelled = [(spelling(hint.option, hint.value), hint.purpose) for hint in self.hints]
+        ways = [f"pass {option} {purpose}".strip() for option, purpose in spelled if option is not None]
+        if not ways:
+            return problem.rstrip(":;")
+        return f"{problem}{' ' if problem.endswith((':', ';')) else ', or '}{' or '.join(ways)}"
 
 
 class GraylearnError(Worded):

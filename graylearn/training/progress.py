@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Self
 
 from graylearn.training.checkpoint import write_atomic
 
@@ -33,17 +32,14 @@ class RunLog:
                 file.write(json.dumps(row) + "\n")
 
 
-class Reporter(Protocol):
-    """Where a run shows how far it is."""
+class Reporter:
+    """Where a run shows how far it is; this one says nothing."""
 
-    def __enter__(self) -> Reporter: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        return None
 
     def step(self, epoch: int, done: int) -> None:
         """`done` steps of the whole run are over."""
@@ -58,29 +54,7 @@ class Reporter(Protocol):
         """Something the user should know."""
 
 
-class Silent:
-    """Says nothing."""
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def step(self, epoch: int, done: int) -> None:
-        """Say nothing."""
-
-    def seen(self, loss: float, accuracy: float) -> None:
-        """Say nothing."""
-
-    def row(self, row: Row) -> None:
-        """Say nothing."""
-
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-
-class Lines(Silent):
+class Lines(Reporter):
     """One plain line an epoch, on standard error."""
 
     def __init__(self, epochs: int) -> None:
@@ -99,7 +73,7 @@ class Lines(Silent):
         print(text, file=sys.stderr, flush=True)
 
 
-class Bar(Silent):
+class Bar(Reporter):
     """A progress bar with loss, accuracy and the time left."""
 
     def __init__(self, epochs: int, steps: int) -> None:
@@ -119,7 +93,7 @@ class Bar(Silent):
             "", total=epochs * steps, epoch=1, epochs=epochs, loss="-", accuracy="-"
         )
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         self.progress.start()
         return self
 
@@ -149,4 +123,4 @@ def make_reporter(kind: str, epochs: int, steps: int) -> Reporter:
         kind = "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
     if kind == "bar":
         return Bar(epochs, steps)
-    return Lines(epochs) if kind == "lines" else Silent()
+    return Lines(epochs) if kind == "lines" else Reporter()

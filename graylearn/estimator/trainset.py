@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -79,15 +78,7 @@ class TrainingSet:
                 found[..., unseen] = torch.nan if values.ndim == 2 and values.is_floating_point() else 0
             return found
 
-        other = copy.copy(history)
-        for name, value in vars(history).items():
-            if isinstance(value, Tensor):
-                setattr(other, name, taken(value))
-            elif isinstance(value, dict):
-                setattr(other, name, {key: taken(part) for key, part in value.items()})
-        other.targets = torch.from_numpy(self.labels)
-        other.ids = self.ids
-        return other
+        return history.selected(taken, torch.from_numpy(self.labels), self.ids)
 
 
 def plain_training_set(samples: Samples, features: NDArray[np.float32] | None = None) -> TrainingSet:

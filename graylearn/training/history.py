@@ -7,6 +7,8 @@ Where all epochs would not fit the memory budget, the latest ones are kept, and 
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -187,15 +189,18 @@ class History:
 
     def part(self, start: int, stop: int) -> History:
         """The history of samples start ... stop - 1 alone (one model of a stack), sharing no memory."""
-        other = History.__new__(History)
-        other.targets = self.targets[start:stop].clone()
-        other.num_classes, other.epochs = self.num_classes, self.epochs
-        other.ids = np.arange(stop - start)
-        other._label = self._label[:, start:stop].clone()
-        other._max = self._max[:, start:stop].clone()
-        other._predicted = self._predicted[:, start:stop].clone()
-        other._sums = {name: value[start:stop].clone() for name, value in self._sums.items()}
-        other.finished_epochs = self.finished_epochs
+        return self.selected(
+            lambda values: values[..., start:stop].clone(),
+            self.targets[start:stop].clone(),
+            np.arange(stop - start),
+        )
+
+    def selected(self, take: Callable[[Tensor], Tensor], targets: Tensor, ids: NDArray[Any]) -> History:
+        """The history of samples with these targets and ids; `take` gives theirs of (..., num_samples)."""
+        other = copy.copy(self)
+        other.targets, other.ids = targets, ids
+        other._label, other._max, other._predicted = map(take, (self._label, self._max, self._predicted))
+        other._sums = {name: take(values) for name, values in self._sums.items()}
         return other
 
     # -- files ----------------------------------------------------------------------------------

@@ -60,9 +60,9 @@ def model_probabilities(
     for number, rows in enumerate(held):
         kept = np.ones(len(label), dtype=bool)
         kept[rows] = rare[rows]
-        fitted = _copy(model, seed + number)
+        fitted = new_copy(model, seed + number)
         fitted.fit(_safe_indexing(given, np.flatnonzero(kept)), y[kept])
-        said.append(_by_class(fitted, _safe_indexing(given, rows), len(rows), names))
+        said.append(class_probabilities(fitted, _safe_indexing(given, rows), len(rows), names))
     return sum_by_sample(held, said, len(label)) / repeats
 
 
@@ -74,14 +74,15 @@ def features_if_any(x: Any, n: int) -> NDArray[np.float32] | None:
         return None
 
 
-def _copy(model: Any, seed: int) -> Any:
+def new_copy(model: Any, seed: int) -> Any:
+    """A copy that is not fitted; where it draws random numbers and nobody fixed them, by this seed."""
     made = clone(model) if hasattr(model, "get_params") else copy.deepcopy(model)
     if "random_state" in getattr(made, "get_params", dict)() and made.get_params()["random_state"] is None:
         made.set_params(random_state=seed)
     return made
 
 
-def _by_class(fitted: Any, x: Any, n: int, names: NDArray[Any]) -> Floats:
+def class_probabilities(fitted: Any, x: Any, n: int, names: NDArray[Any]) -> Floats:
     """(n, K) its probabilities; a class that it was not shown has none."""
     found = np.asarray(fitted.predict_proba(x), dtype=np.float64)
     known = np.asarray(fitted.classes_)

@@ -24,6 +24,7 @@ from graylearn.errors import DataError
 from graylearn.estimator.answers import Answers
 from graylearn.estimator.calibration import held_out
 from graylearn.estimator.inputs import read_inputs, read_labels
+from graylearn.estimator.models import ModelPipeline, is_model, with_model
 from graylearn.estimator.networks import (
     LastingOptimizer,
     NetworkLike,
@@ -50,8 +51,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
     method : how to learn from dirty labels: a name in METHODS or a Method. "auto" is gl for rows and
         gl-relative for images, whose networks learn slowly by gl where there are many classes.
     network : "auto" (a multilayer perceptron for rows, a small convolutional network for images), a name in
-        NETS, a torch module that gives one logit a class, or a function (num_classes, in_shape) -> module.
-        A module is copied, never changed, and training starts from the weights it has.
+        NETS, a torch module that gives one logit a class, a function (num_classes, in_shape) -> module, or
+        "trees" (scikit-learn's boosted trees) or a classifier of scikit-learn's kind, for rows.
+        What is given is copied, never changed; training starts from the weights that a module has.
     network_options : options of a network by name, such as {"hidden": (256, 256)}.
     epochs, batch_size, learning_rate : None chooses by the size of the set.
     optimizer : "sgd", "adam", "adamw", OptimizerSettings or a function parameters -> torch optimizer; None is
@@ -163,7 +165,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
         self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
         new = None
-        if pipeline.audit == "held-out" and pipeline.validation is None:
+        if isinstance(pipeline, Pipeline) and pipeline.audit == "held-out" and pipeline.validation is None:
             new = held_out(pipeline, fitted, self.preparation_)
         self.reference_ = reference_for(
             self.network_, self.preparation_, pipeline.samples, self.audit_, pipeline.validation, new
@@ -185,7 +187,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
 
     def _pipeline(
         self, X: Any, y: Any, sample_weight: Any, validation: Any, stages: Stages | None
-    ) -> Pipeline:
+    ) -> Pipeline | ModelPipeline:
         """Check and encode what is given, and plan the way from there."""
         check(self.get_params(deep=False))
         goes_on = self._goes_on
@@ -215,7 +217,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         audit = self.audit
         if audit == "auto":
             audit = "held-out" if encoder.kind == "rows" else "history"
-        return Pipeline(
+        planned = Pipeline(
             samples,
             self._new_network,
             self.method_,
@@ -229,6 +231,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             patience=self.patience,
             stages=stages or Stages(),
         )
+        return with_model(planned, self.network) if is_model(self.network) else planned
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -15,6 +15,7 @@ import torch
 from graylearn import options
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import CheckpointError, SettingsError
+from graylearn.estimator.models import check_parameters, is_model
 from graylearn.methods import METHODS, Method, as_method, make_method
 from graylearn.training import OptimizerSettings
 
@@ -27,6 +28,8 @@ def check(parameters: Mapping[str, Any]) -> None:
     """Refuse what cannot be, before anything is computed with it."""
     options.check(parameters)
     as_method(method_for(parameters["method"], ()))
+    if is_model(parameters["network"]):
+        check_parameters(parameters)
     audit, members, refine = parameters["audit"], parameters["members"], parameters["refine"]
     if audit not in ("auto", "history", "held-out", None):
         raise SettingsError(f"audit is {audit!r}: use 'auto', 'history', 'held-out' or None")

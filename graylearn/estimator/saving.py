@@ -34,6 +34,7 @@ from graylearn.errors import FULL, CheckpointError
 from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.committee import wide
 from graylearn.estimator.inputs import InputEncoder
+from graylearn.estimator.models import ModelNetwork
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.rejection import check_reference
 from graylearn.estimator.state import ClassifierState
@@ -50,6 +51,11 @@ _NETWORK, _REFERENCE = "network.", "reference."
 
 def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
     """Write the fitted classifier to the folder `path`; other files in it, and in its audit/, stay."""
+    if isinstance(classifier.network_, ModelNetwork):
+        raise CheckpointError(
+            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
+            "keep this classifier with joblib.dump, and load it only where you trust the file"
+        )
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"{folder} is a file: name a folder to save the classifier in")

@@ -82,6 +82,10 @@ class RunSettings(Measuring, Learning, Reading):
             raise SettingsError(
                 "both test and test_share are given: measure on a set of its own, or on a share"
             )
+        if self.network == "trees":
+            raise SettingsError(
+                "network is 'trees', which a run folder cannot keep: use GrayClassifier(network='trees')"
+            )
         if self.no_id and self.id is not None:
             raise SettingsError("both id and no_id are given: name a column, or count the lines")
         if self.text is not None and self.path is not None:

@@ -1,0 +1,125 @@
+"""Trees, and other classifiers of scikit-learn's kind, in the place of the network of a GrayClassifier."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import graylearn as gl
+from graylearn.errors import CheckpointError, SettingsError
+from graylearn.estimator.refine import soft_targets
+from graylearn.runs import RunSettings
+
+
+def table(n=300, k=4, seed=0):
+    random = np.random.default_rng(seed)
+    truth = np.arange(n) % k
+    x = 2.5 * random.normal(size=(k, 6))[truth] + random.normal(size=(n, 6))
+    wrong = random.random(n) < 0.2
+    return x, np.where(wrong, (truth + random.integers(1, k, n)) % k, truth), truth, wrong
+
+
+@pytest.fixture(scope="module")
+def dirty():
+    x, given, truth, wrong = table()
+    names = np.array(["ant", "bee", "cow", "dog"])
+    return x, names[given], names[truth], wrong
+
+
+def test_trees_are_fitted_again_on_what_the_audit_believes(dirty):
+    x, given, truth, wrong = dirty
+    trees = DecisionTreeClassifier(min_samples_leaf=3)
+    plain = clone(trees).set_params(random_state=0).fit(x, given)
+    found = gl.GrayClassifier(network=trees, refine=True, random_state=0).fit(x, given)
+    assert found.refined_
+    assert found.audit_.suspected[wrong].mean() > 0.7
+    assert wrong[found.audit_.suspected].mean() > 0.8
+    assert (found.predict(x) == truth).mean() > (plain.predict(x) == truth).mean() + 0.05
+    assert not hasattr(trees, "tree_")  # a copy was fitted
+    np.testing.assert_allclose(found.predict_proba(x).sum(axis=1), 1, atol=1e-5)
+    assert found.ood_score(x).shape == (len(x),)
+    assert found.history_.label_confidence.shape == (1, len(x))
+    order = np.random.default_rng(1).permutation(len(x))
+    shuffled = gl.GrayClassifier(network=trees, refine=True, random_state=0).fit(x[order], given[order])
+    np.testing.assert_array_equal(shuffled.audit_.score, found.audit_.score[order])
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict(x), found.predict(x))
+
+
+def test_without_an_audit_it_is_the_model_itself(dirty):
+    x, given, _, _ = dirty
+    weight = np.linspace(0.1, 1, len(x))
+    model = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5)
+    ours = gl.GrayClassifier(network=model, audit=None, random_state=0).fit(x, given, sample_weight=weight)
+    theirs = clone(model).set_params(random_state=0).fit(x, given, sample_weight=weight)
+    # trees see columns that were scaled, in single precision
+    assert (ours.predict(x) == theirs.predict(x)).mean() > 0.98
+    assert ours.audit_ is None
+    named = gl.GrayClassifier(network="trees", audit=None, random_state=0).fit(x[:60], given[:60])
+    assert isinstance(named.network_.model, HistGradientBoostingClassifier)
+
+
+def test_a_model_that_takes_no_weights_is_shown_what_is_believed(dirty):
+    x, given, truth, _ = dirty
+    found = gl.GrayClassifier(network=KNeighborsClassifier(1), refine=True, random_state=0).fit(x, given)
+    assert found.refined_
+    assert (found.predict(x) == truth).mean() > 0.95  # by heart, it would be .8
+
+
+class Probabilities(ClassifierMixin, BaseEstimator):
+    """Keeps what it was fitted with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self.seen_ = np.unique(y), (X, y, sample_weight)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+def test_soft_targets_are_rows_under_each_class_with_their_share_as_weight(dirty):
+    x, given, _, _ = dirty
+    found = gl.GrayClassifier(network=Probabilities(), refine=True, random_state=0).fit(x, given)
+    assert found.refined_  # by what the neighbours say
+    shown, label, weight = found.network_.model.seen_
+    targets, trust = soft_targets(found.audit_)
+    rows, index = np.unique(shown, axis=0, return_inverse=True)
+    assert len(rows) == len(x) < len(shown)
+    encoded = found.encoder_.transform(x)
+    sample = np.lexsort(encoded.T[::-1])  # the sample of each unique row: these are sorted
+    taught = np.zeros_like(targets)
+    np.add.at(taught, (sample[index.ravel()], label), weight)
+    np.testing.assert_allclose(taught, np.where(targets >= 0.01, targets, 0) * trust[:, None], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"epochs": 3}, "epochs is for networks"),
+        ({"method": "gl"}, "method is for networks"),
+        ({"warm_start": True}, "warm_start is for networks"),
+        ({"audit": "history"}, "needs the epochs of a network"),
+    ],
+)
+def test_what_only_a_network_could_follow_is_refused(dirty, parameters, told):
+    with pytest.raises(SettingsError, match=told):
+        gl.GrayClassifier(network="trees", **parameters).fit(*dirty[:2])
+
+
+def test_what_a_model_cannot_do_is_refused(dirty, tmp_path):
+    x, given, _, _ = dirty
+    images = np.zeros((8, 4, 4, 1), dtype=np.uint8)
+    with pytest.raises(SettingsError, match="X holds images"):
+        gl.GrayClassifier(network="trees").fit(images, [0, 1] * 4)
+    with pytest.raises(SettingsError, match="expected a name, a torch module or a function"):
+        gl.GrayClassifier(network=LogisticRegression()).partial_fit(x, given, classes=np.unique(given))
+    fitted = gl.GrayClassifier(network=LogisticRegression(), audit=None).fit(x, given)
+    with pytest.raises(CheckpointError, match=r"joblib\.dump"):
+        fitted.save(tmp_path / "model")
+    with pytest.raises(SettingsError, match="a run folder cannot keep"):
+        RunSettings(data="x.csv", network="trees")

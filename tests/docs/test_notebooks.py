@@ -1,0 +1,40 @@
+"""The notebooks: kept with what they printed, and they run. `make notebooks` runs all of them."""
+
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from pages import ROOT
+
+FOLDER = ROOT / "examples" / "notebooks"
+BOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def test_all_six_are_there_and_on_their_page():
+    page = (ROOT / "docs" / "start" / "notebooks.md").read_text(encoding="utf-8")
+    assert len(BOOKS) == 6
+    assert [book.name for book in BOOKS if f"`{book.name}`" not in page] == []
+
+
+@pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_with_what_its_code_printed(path):
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    kept = [output for cell in cells for output in cell.outputs]
+    assert kept
+    assert {output.output_type for output in kept} <= {"stream", "execute_result", "display_data"}
+    assert "site-packages" not in str(kept), "a path of the machine it ran on"
+    assert path.stat().st_size < 100_000
+
+
+def test_two_of_them_run():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "run_notebooks.py", "csv", "pytorch_loop"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -86,10 +86,17 @@ function goToPage(page, current = 0, focus = false) {
   if (focus) focusCurrent();
 }
 
+/** Lay out and paint the samples outside the window only when there is time: a filter answers in a third. */
+function drawWhatIsSeenFirst() {
+  byId("list").classList.add("fresh");
+  requestAnimationFrame(() => requestIdleCallback(() => byId("list").classList.remove("fresh")));
+}
+
 function renderPage() {
   const rows = pageRows();
   view.current = Math.min(view.current, Math.max(rows.length - 1, 0));
   byId("list").classList.toggle("tiles-view", view.looks === "grid");
+  drawWhatIsSeenFirst();
   byId("list").replaceChildren(...rows.map(view.looks === "grid" ? tileItem : sampleItem));
   byId("list").start = view.page * view.pageSize + 1;
   markCurrent();

@@ -18,6 +18,7 @@ check: .venv/check.stamp .venv/docs.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python .ci/dependencies.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # The site, at http://127.0.0.1:8000, made again whenever a page changes.

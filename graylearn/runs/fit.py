@@ -158,7 +158,7 @@ def _fitted(
     finished, said_file, log_file = folder / "fitted", folder / "said.npy", folder / "logs.json"
     if (finished / "model.json").exists():
         logs: dict[str, list[dict[str, Any]]] = json.loads(log_file.read_text(encoding="utf-8"))
-        return GrayClassifier.load(finished), np.load(said_file), logs
+        return GrayClassifier.load(finished), np.load(said_file, allow_pickle=False), logs
     stages = FolderStages(folder, progress)
     classifier = make_classifier(prepared.settings).fit(prepared.train, stages=stages)
     said = np.empty((0, len(classifier.classes_)))

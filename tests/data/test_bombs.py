@@ -1,53 +1,96 @@
 """Small files that would fill the memory are refused at a limit, which a user can raise."""
 
+import bz2
 import gzip
+import io
+import lzma
+import zipfile
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from graylearn import paths
+from graylearn.data.formats import COMPRESSIONS
+from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.data.read import read
 from graylearn.errors import DataError
 
 
 @pytest.fixture
 def small_limit(monkeypatch):
-    """A million bytes are always allowed, and beyond that 200 times the size of the file."""
-    monkeypatch.setattr(paths, "UNPACKED", 1_000_000)
+    """A hundred thousand bytes are always allowed, and beyond that 20 times the size of the file."""
+    monkeypatch.setattr(paths, "UNPACKED", 100_000)
+    monkeypatch.setattr(paths, "RATIO", 20)
 
 
-def write_gzip(path, raw):
-    path.write_bytes(gzip.compress(raw))
-
-
-def write_zstd(path, raw):
-    with pa.output_stream(str(path), compression="zstd") as stream:
+def zstd(raw):
+    written = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(written, "zstd") as stream:
         stream.write(raw)
+    return written.getvalue().to_pybytes()
 
 
-@pytest.mark.parametrize(("name", "write"), [("a.csv.gz", write_gzip), ("a.csv.zst", write_zstd)])
-def test_compressed_text(tmp_path, monkeypatch, small_limit, name, write):
-    path = tmp_path / name
-    write(path, b"a,label\n" + b"1,x\n" * 1_000_000)
-    assert path.stat().st_size < 40_000
+def zipped(raw):
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", raw)
+    return written.getvalue()
+
+
+PACKED = {"gz": gzip.compress, "zst": zstd, "bz2": bz2.compress, "xz": lzma.compress, "zip": zipped}
+
+
+def test_no_compression_is_forgotten():
+    assert {f".{ending}" for ending in PACKED} == set(COMPRESSIONS)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_compressed_text(tmp_path, monkeypatch, small_limit, ending):
+    path = tmp_path / f"a.csv.{ending}"
+    path.write_bytes(PACKED[ending](b"a,label\n" + b"1,x\n2,y\n" * 50_000))
+    assert path.stat().st_size < 4_000
     with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes; set GRAYLEARN_MAX_UNPACKED"):
         read(path)
-    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", "10000000")
-    assert len(read(path)) == 1_000_000
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", "1000000")
+    assert len(read(path)) == 100_000
 
 
 def test_arrays(tmp_path, monkeypatch, small_limit):
     path = tmp_path / "a.npz"
-    np.savez_compressed(path, x=np.zeros((1_000_000, 4)), y=np.arange(1_000_000) % 2)
+    np.savez_compressed(path, x=np.zeros((30_000, 4)), y=np.arange(30_000) % 2)
     with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
-    assert read(path).x.shape == (1_000_000, 4)
+    assert read(path).x.shape == (30_000, 4)
+
+
+def test_workbooks(tmp_path, monkeypatch, small_limit):
+    monkeypatch.setattr(paths, "RATIO", 3)
+    path = tmp_path / "a.xlsx"
+    pd.DataFrame({"a": [1] * 4_000, "label": ["x", "y"] * 2_000}).to_excel(path, index=False)
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+        read(path)
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
+    assert len(read(path)) == 4_000
+
+
+def test_images(monkeypatch):
+    written = io.BytesIO()
+    Image.new("1", (3_000, 1_000)).save(written, "PNG")
+    assert len(written.getvalue()) < 2_000
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1_000_000)
+    with pytest.raises(UnreadableImageError, match=r"more than 1000000 pixels.*GRAYLEARN_MAX_UNPACKED"):
+        decode_image(written.getvalue(), 8)
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", "12000000")
+    assert decode_image(written.getvalue(), 8) == bytes(8 * 8 * 3)
+    assert Image.MAX_IMAGE_PIXELS == 1_000_000
 
 
 def test_what_is_merely_compressed_well_is_read(tmp_path, small_limit):
     rng = np.random.default_rng(0)
-    rows = "".join(f"{value:.3f},{'xy'[row % 2]}\n" for row, value in enumerate(rng.normal(size=200_000)))
-    write_gzip(tmp_path / "a.csv.gz", ("a,label\n" + rows).encode())
-    assert len(read(tmp_path / "a.csv.gz")) == 200_000
+    rows = "".join(f"{value:.3f},{'xy'[row % 2]}\n" for row, value in enumerate(rng.normal(size=20_000)))
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(("a,label\n" + rows).encode()))
+    assert len(read(tmp_path / "a.csv.gz")) == 20_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, check_unique_names
 from graylearn.errors import DataError
 from graylearn.extras import require
+from graylearn.paths import most_unpacked, too_large
 
 
 class Excel(Format):
@@ -67,7 +69,13 @@ class Excel(Format):
 def _opened(path: Path, *, data_only: bool) -> Any:
     openpyxl = require("openpyxl", "tables")
     try:
+        with zipfile.ZipFile(path) as archive:
+            size, limit = sum(member.file_size for member in archive.infolist()), most_unpacked(path)
+        if size > limit:
+            raise DataError(f"{path} cannot be read: {too_large(limit)}")
         return openpyxl.load_workbook(path, data_only=data_only, keep_vba=path.suffix.lower() == ".xlsm")
+    except DataError:
+        raise
     except Exception as error:  # damaged archives and XML fail each in their own way
         raise DataError(f"{path} is damaged or not an Excel workbook ({first_line(error)})") from error
 

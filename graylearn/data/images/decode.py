@@ -54,7 +54,8 @@ def decode_image(data: bytes, size: int) -> bytes:
 
     The shorter side becomes `size` and what sticks out of the longer one is cut off evenly, so that shapes
     keep their proportions. Alpha is laid on white; 16-bit grey is scaled to 8; an animation gives its first
-    frame. An image of more pixels than Pillow holds safe (`Image.MAX_IMAGE_PIXELS`) is refused.
+    frame. An image of more pixels than Pillow holds safe (`Image.MAX_IMAGE_PIXELS`) is refused, or of those
+    that GRAYLEARN_MAX_UNPACKED allows, at four bytes each.
     """
     with _pillow_warnings():
         return _decode(data, size)
@@ -63,10 +64,16 @@ def decode_image(data: bytes, size: int) -> bytes:
 @contextmanager
 def _pillow_warnings() -> Iterator[None]:
     """An error for what could fill the memory, silence for odd metadata of a file that still decodes."""
+    told, before = os.environ.get("GRAYLEARN_MAX_UNPACKED", ""), Image.MAX_IMAGE_PIXELS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
-        yield
+        if told.isdecimal():
+            Image.MAX_IMAGE_PIXELS = int(told) // 4
+        try:
+            yield
+        finally:
+            Image.MAX_IMAGE_PIXELS = before
 
 
 def _decode(data: bytes, size: int) -> bytes:
@@ -78,7 +85,8 @@ def _decode(data: bytes, size: int) -> bytes:
             return _square(_as_rgb(_upright(image)), size).tobytes()
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise UnreadableImageError(
-            f"holds more than {Image.MAX_IMAGE_PIXELS} pixels, refused as a decompression bomb"
+            f"holds more than {Image.MAX_IMAGE_PIXELS} pixels, refused as a decompression bomb;"
+            " set GRAYLEARN_MAX_UNPACKED to four times as many as it has"
         ) from error
     except UnidentifiedImageError as error:
         raise UnreadableImageError("is not an image that Pillow knows") from error

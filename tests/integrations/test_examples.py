@@ -8,6 +8,8 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent.parent / "examples"
 HOOKS = sorted(path.stem for path in FOLDER.glob("*.py") if "# ours" in path.read_text(encoding="utf-8"))
+NOT_PINNED = {"keras_on_torch": "keras"}
+"""Examples of what the tests do not install, by the package: run where somebody has it."""
 GUIDE = FOLDER.parent / "docs" / "guides" / "frameworks.md"
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the frameworks say to one another
@@ -15,6 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what the frameworks say to 
 
 @pytest.mark.parametrize("name", HOOKS)
 def test_the_example_finds_the_wrong_labels(name):
+    if name in NOT_PINNED:
+        pytest.importorskip(NOT_PINNED[name])
     audit, wrong = importlib.import_module(name).main()
     assert audit.suspected[wrong].mean() > 0.5
     assert wrong[audit.suspected].mean() > 0.8
@@ -47,4 +51,4 @@ def test_the_guide_tells_the_lines_and_versions_that_are_tested():
             assert max(each.count("# ours") for each in text) == int(cells[2]), cells
             assert cells[4].replace(" ", "==") in pinned, cells
             told |= set(names)
-    assert told == set(HOOKS)
+    assert told == set(HOOKS) - set(NOT_PINNED)

@@ -24,7 +24,7 @@ from graylearn.errors import DataError
 from graylearn.estimator.answers import Answers
 from graylearn.estimator.calibration import held_out
 from graylearn.estimator.inputs import read_inputs, read_labels
-from graylearn.estimator.models import ModelPipeline, is_model, with_model
+from graylearn.estimator.models import is_model, with_model
 from graylearn.estimator.networks import (
     LastingOptimizer,
     NetworkLike,
@@ -165,7 +165,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
         self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
         new = None
-        if isinstance(pipeline, Pipeline) and pipeline.audit == "held-out" and pipeline.validation is None:
+        if pipeline.audit == "held-out" and pipeline.validation is None:
             new = held_out(pipeline, fitted, self.preparation_)
         self.reference_ = reference_for(
             self.network_, self.preparation_, pipeline.samples, self.audit_, pipeline.validation, new
@@ -187,7 +187,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
 
     def _pipeline(
         self, X: Any, y: Any, sample_weight: Any, validation: Any, stages: Stages | None
-    ) -> Pipeline | ModelPipeline:
+    ) -> Pipeline:
         """Check and encode what is given, and plan the way from there."""
         check(self.get_params(deep=False))
         goes_on = self._goes_on

@@ -7,8 +7,8 @@ logits are the logs of its probabilities, so that all that is asked of a network
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,10 @@ from graylearn.audit import audit as audit_samples
 from graylearn.audit.models import check_model, class_probabilities, new_copy
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import Hint, SettingsError
-from graylearn.estimator.pipeline import Pipeline, PipelineResult
-from graylearn.estimator.refine import soft_targets
+from graylearn.estimator.pipeline import Pipeline, PipelineResult, PlannedFit
+from graylearn.estimator.refine import SoftTargets, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.training import History
-
-Floats = NDArray[np.float64]
 
 TREES = "trees"
 """The name of scikit-learn's boosted trees as a network."""
@@ -80,74 +78,63 @@ class ModelNetwork(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class ModelPipeline:
-    """The way of a training set through a model, as it was planned for a network."""
+class ModelPipeline(Pipeline):
+    """A pipeline whose networks are copies of a model; how networks would be made and trained is not read."""
 
-    planned: Pipeline
-    """Of which the samples, the seed, the audit and the stages count."""
-    model: Any
-    """Not fitted, or "trees"; copies of it are."""
+    model: Any = TREES
+    """Not fitted; copies of it are."""
 
-    @property
-    def samples(self) -> TrainingSet:
-        """What to learn from."""
-        return self.planned.samples
-
-    @property
-    def validation(self) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
-        """Clean samples and labels, which `reject_at` is measured on; the fit does not read them."""
-        return self.planned.validation
-
-    def run(self, *begun: Any) -> PipelineResult:
-        """All stages; there is nothing that they could go on from."""
-        samples = self.samples
-        network = self._fit(samples.x, samples.y, samples.weight)
-        history = self._history(network)
-        found = None if self.planned.audit is None else self.audit_only()
-        refined = found is not None and self.planned.refine and bool(found.posterior.any())
+    def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
+        """All stages; there is no network that they could go on from."""
+        seeds = (self.settings.seed,)
+        plan = PlannedFit("first", (), seeds, self.method, self.samples.weight)
+        fitted = self._fit(plan)
+        history = self._history(fitted)
+        found = None if self.audit is None else self.audit_only()
+        refined = found is not None and self.refine and bool(found.suspected.any())
         if found is not None and refined:
-            network = self._fit_believed(found)
-        return PipelineResult(network, Preparation(), 1, history, found, refined=refined)
+            targets, trust = (values[self.samples.rows] for values in soft_targets(found))
+            teacher = SoftTargets(torch.from_numpy(targets))
+            plan = PlannedFit("refined", (), seeds, teacher, trust * self.samples.weight, is_believed=True)
+            fitted = self._fit(plan)
+        return PipelineResult(fitted, Preparation(), 1, history, found, refined=refined, plan=plan)
 
-    def audit_only(self) -> Audit:
-        """The audit that `run` would make, by copies of the model that did not see the samples."""
-        return self.planned.stages.keep("audit", self._judge)
+    def train_without(self, fit: PlannedFit, parts: Sequence[NDArray[np.int64]]) -> list[nn.Module]:
+        """Models fitted like that of a fit, one for each part of the rows, which it is not shown."""
+        return [self._fit(fit, rows) for rows in parts]
 
-    def _judge(self) -> Audit:
-        """In the canonical order and back, as `Pipeline.judge`."""
-        order = self.samples.order
-        samples = self.samples.renumbered(order)
+    def _judged(self, samples: TrainingSet, history: History | None) -> Audit:
         return audit_samples(
             samples.features,
             samples.classes[samples.labels],
             model=self._unfitted,
             ids=samples.ids,
             classes=samples.classes.tolist(),
-            overlap=self.planned.overlap,
-            seed=self.planned.settings.seed,
-        ).take(np.argsort(order))
+            overlap=self.overlap,
+            seed=self.settings.seed,
+        )
 
     @property
     def _unfitted(self) -> Any:
         return HistGradientBoostingClassifier() if isinstance(self.model, str) else self.model
 
-    def _fit_believed(self, audit: Audit) -> ModelNetwork:
+    def _fit(self, fit: PlannedFit, without: Sequence[int] | NDArray[np.int64] = ()) -> ModelNetwork:
         """A sample of several possible classes is shown under each of them, as much as it is believed."""
         samples = self.samples
-        targets, trust = (values[samples.rows] for values in soft_targets(audit))
-        row, label = np.nonzero(targets >= LEAST_SHARE)
-        return self._fit(samples.x[row], label, targets[row, label] * (trust * samples.weight)[row])
-
-    def _fit(self, x: NDArray[Any], label: NDArray[np.int64], weight: Floats) -> ModelNetwork:
-        model = new_copy(self._unfitted, self.planned.settings.seed)
-        if (weight == weight[0]).all():
-            fitted = model.fit(x, label)
-        elif has_fit_parameter(model, "sample_weight"):
-            fitted = model.fit(x, label, sample_weight=weight)
-        else:  # what it cannot weigh it is shown or not
-            shown = weight > 0.5 * weight.max()
-            fitted = model.fit(x[shown], label[shown])
-        return ModelNetwork(fitted, len(self.samples.classes))
+        row, label, weight = np.arange(len(samples.y)), samples.y, fit.weight.copy()
+        weight[np.asarray(without, dtype=np.int64)] = 0.0
+        if isinstance(fit.method, SoftTargets):
+            targets = fit.method.distributions.numpy()
+            row, label = np.nonzero(targets >= LEAST_SHARE)
+            weight = targets[row, label] * weight[row]
+        model = new_copy(self._unfitted, self.settings.seed)
+        weighs = has_fit_parameter(model, "sample_weight")
+        # what it cannot weigh it is shown or not
+        shown = weight > (0.0 if weighs else 0.5 * weight.max())
+        x, label, weight = samples.x[row[shown]], label[shown], weight[shown]
+        even = not weighs or bool((weight == weight[0]).all())
+        fitted = model.fit(x, label) if even else model.fit(x, label, sample_weight=weight)
+        return ModelNetwork(fitted, len(samples.classes))
 
     def _history(self, network: ModelNetwork) -> History:
         """One epoch: what the first fit says of the samples."""
@@ -162,7 +149,7 @@ class ModelPipeline:
 
 
 def with_model(planned: Pipeline, model: Any) -> ModelPipeline:
-    """The pipeline of a model in the place of a network, for rows of numbers."""
+    """The same pipeline, of a model in the place of networks, for rows of numbers."""
     if planned.samples.features is None:
         raise SettingsError(
             "X holds images, which trees and other models of scikit-learn do not read:",
@@ -170,4 +157,4 @@ def with_model(planned: Pipeline, model: Any) -> ModelPipeline:
         )
     if not isinstance(model, str):
         check_model(model)
-    return ModelPipeline(planned, model)
+    return ModelPipeline(**{each.name: getattr(planned, each.name) for each in fields(planned)}, model=model)

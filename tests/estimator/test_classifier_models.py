@@ -51,6 +51,16 @@ def test_trees_are_fitted_again_on_what_the_audit_believes(dirty):
     np.testing.assert_array_equal(again.predict(x), found.predict(x))
 
 
+def test_new_samples_that_belong_are_rejected_as_rarely_as_asked():
+    x, given, truth, _ = table(800, seed=3)
+    new, new_y = x[400:], truth[400:]
+    trees = DecisionTreeClassifier(min_samples_leaf=10)
+    found = gl.GrayClassifier(network=trees, refine=True, random_state=0).fit(x[:400], given[:400])
+    rejected = np.mean([answer is None for answer in found.predict(new, reject_at=0.9)])
+    assert rejected < 0.2
+    assert (found.predict(new) == new_y).mean() > 0.85
+
+
 def test_without_an_audit_it_is_the_model_itself(dirty):
     x, given, _, _ = dirty
     weight = np.linspace(0.1, 1, len(x))

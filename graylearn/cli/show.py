@@ -41,7 +41,7 @@ def show_run(summary: dict[str, Any]) -> None:
     out.print(table)
     for note in summary["notes"]:
         out.print(plain(note), markup=False, soft_wrap=True)
-    _show_worst(out, summary["worst"])
+    _show_worst(out, summary["worst"], summary["id_word"])
     if summary["test"]:
         table = Table(title=f"measured on {summary['test_samples']:,} samples")
         for name, justify in (
@@ -60,11 +60,11 @@ def show_run(summary: dict[str, Any]) -> None:
         out.print(plain(line), markup=False, soft_wrap=True)
 
 
-def _show_worst(out: Console, worst: list[dict[str, Any]]) -> None:
+def _show_worst(out: Console, worst: list[dict[str, Any]], id_word: str) -> None:
     if not worst:
         return
     table = Table(title="the strongest suspects")
-    for name in ("id", "label", "kind", "looks like"):
+    for name in (id_word, "label", "kind", "looks like"):
         table.add_column(name, overflow="fold")
     table.add_column("score", justify="right")
     for row in worst:

@@ -138,6 +138,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
         "per_class": per_class,
         "worst": worst_of(audit),
+        "id_word": id_word(prepared, audit) or "id",
         "notes": notes_of(prepared, fitted),
         "refined": fitted.refined,
         "test_samples": 0 if prepared.test is None else len(prepared.test),

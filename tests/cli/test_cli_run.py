@@ -52,6 +52,8 @@ def test_the_settings_of_a_run_repeat_it(made):
     for name in ("audit.csv", "settings.toml", "model/weights.safetensors"):
         assert (folder / "again" / name).read_bytes() == (folder / "run" / name).read_bytes()
     assert "report  again/report.html" in said
+    summary = json.loads((folder / "again" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["id_word"] == "line"  # heads the column of the strongest suspects
 
 
 def test_what_is_done_with_a_finished_run(made):

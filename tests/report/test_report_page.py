@@ -188,6 +188,7 @@ def test_deciding_for_many_and_taking_it_back(open_report, small, tmp_path):
     page.click("[data-bulk=accept]")
     assert verdicts(page) == ["drop" if place % 3 == 2 else "relabel" for place in range(25)]
     expect(page.locator("#progress")).to_have_text("25 of 60 suspects decided: 0 keep, 8 drop, 17 relabel")
+    expect(page.locator("#message")).to_have_text(re.compile("35 more in this list are undecided"))
     page.select_option("#kind", "2")
     page.select_option("#bulk-scope", "all")
     page.click("[data-bulk=keep]")

@@ -54,7 +54,9 @@ function decideUndecided(rows, choose) {
     const changed = decideRows(open, choose);
     if (changed.length > view.pageSize) renderPage();
     const rest = spared ? ` ${plural(spared, "sample")} decided before ${spared === 1 ? "stays" : "stay"} as ${spared === 1 ? "it is" : "they are"}.` : "";
-    say(`${plural(changed.length, "decision")} made.${rest}${changed.length ? " Undo takes them all back." : ""}`);
+    const left = view.rows.reduce((sum, row) => sum + !decided.verdict[row], 0);
+    const more = left ? ` ${number(left)} more in this list ${left === 1 ? "is" : "are"} undecided.` : "";
+    say(`${plural(changed.length, "decision")} made.${rest}${more}${changed.length ? " Undo takes them all back." : ""}`);
     if (!storage.works) refreshDecisions([]);
   });
 }

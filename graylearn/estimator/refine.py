@@ -36,6 +36,10 @@ class SoftTargets(Method):
 
     per_sample = False
 
+    def can_be_shared(self) -> bool:
+        """The target of a sample is its own, wherever it is learned from."""
+        return True
+
     def start(self, task: Task) -> None:
         """Bring the targets to the device."""
         super().start(task)

@@ -112,6 +112,10 @@ class Method:
         for option, kind in self._option_types.items():
             checks.check(self._name, option, kind, getattr(self, option))
 
+    def can_be_shared(self) -> bool:
+        """Whether several processes may each take a part of its batches: no loss looks at other samples."""
+        return self.per_sample and self.networks == 1 and not self.needs_features
+
     def start(self, task: Task) -> None:
         """Called once before training; make what the method remembers."""
         self.task = task

@@ -110,6 +110,23 @@ class History:
         self._predicted[row].index_copy_(0, index, predicted.to(self._predicted.dtype))
         return predicted == target
 
+    def gather(self, epoch: int, add_up: Callable[[Tensor], Tensor]) -> None:
+        """Bring together what several processes saw of `epoch`, each of other samples."""
+        row = epoch % len(self._label)
+        seen = ~self._label[row].isnan()
+        told = torch.stack(
+            [
+                seen.float(),
+                self._label[row].float().nan_to_num(0.0),
+                self._max[row].float().nan_to_num(0.0),
+                torch.where(seen, self._predicted[row].float(), 0.0),
+            ]
+        )
+        by_any, label, largest, predicted = add_up(told)
+        self._label[row] = torch.where(by_any > 0, label, torch.nan).half()
+        self._max[row] = torch.where(by_any > 0, largest, torch.nan).half()
+        self._predicted[row] = predicted.to(self._predicted.dtype)
+
     def end_epoch(self, epoch: int) -> None:
         """Close `epoch`: add it to the running sums."""
         row = epoch % len(self._label)

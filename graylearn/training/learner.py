@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
+from graylearn.training.group import Group
 from graylearn.training.networks import as_output, batch_norms
 
 _RECOMPILE_LIMIT = 64
@@ -26,6 +27,8 @@ class Learner(Protocol):
     """Whether the logits of a step stay as they are during the next ones."""
     generator: torch.Generator | None
     """What dropout draws from; None = torch's global generators."""
+    group: Group | None
+    """The processes that train it together; None = this one alone."""
 
     def forward(self, inputs: Tensor) -> Output:
         """The pass that `update` follows; logits (models * N, K)."""
@@ -121,6 +124,8 @@ class ModuleLearner:
             }
             for group in optimizer.param_groups
         ]
+        self.group: Group | None = None
+        """The processes that train it together."""
         self.norms = batch_norms(network)
         self.compiled: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
@@ -179,6 +184,10 @@ class ModuleLearner:
         self.optimizer.zero_grad(set_to_none=True)
         if losses.requires_grad:  # a method that leaves out the whole batch may return plain zeros
             losses.backward(weight)  # type: ignore[no-untyped-call]
+        if self.group is not None:
+            self.group.add_up_gradients([each for each in self.network.parameters() if each.requires_grad])
+            self.optimizer.step()
+        elif losses.requires_grad:
             self.optimizer.step()
 
     def describe(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from graylearn.errors import DivergedError
 from graylearn.training import seeding
 from graylearn.training.checkpoint import save_checkpoint
 from graylearn.training.dispatch import Dispatch
+from graylearn.training.group import Group
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
@@ -64,12 +65,13 @@ class Loop:
         identity: dict[str, Any],
         callbacks: Sequence[Callback] = (),
         validate: Callable[[], dict[str, float]] | None = None,
+        group: Group | None = None,
     ) -> None:
         self.models, self.learner, self.source = models, learner, source
         self.dispatch, self.history, self.settings = dispatch, history, settings
         self.base_rate, self.weights = base_rate, weights
         self.logs, self.reporter, self.identity = logs, reporter, identity
-        self.callbacks, self.validate = callbacks, validate
+        self.callbacks, self.validate, self.group = callbacks, validate, group
         self.device = history.targets.device
         self.meter = Meter(history, learner, weights)
         self.epoch, self.step = 0, 0
@@ -119,13 +121,17 @@ class Loop:
         for batch in source.epoch(epoch, self.step, resumed):
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
+            if not len(batch.index):  # of a last batch too small for all processes
+                learner.update(batch.inputs.new_zeros(0), batch.inputs.new_zeros(0))
+                self.step += 1
+                continue
             output = learner.forward(batch.inputs)
             losses = dispatch.losses(batch, output, epoch)
             learner.update(losses, self._weight_of(batch.index))
             self.step += 1
             if meter.add(batch, output, losses):
                 self._flush()
-            if self.stop_asked:
+            if self.stop_asked and self.group is None:  # several stop together, after the epoch
                 return self.stop()
             if every is not None and self.step % every == 0 and self.step < steps:
                 self.save()
@@ -139,7 +145,10 @@ class Loop:
 
     def _finish_epoch(self) -> bool:
         """Close the epoch: history, method, log, callbacks, checkpoint; True where the run ends here."""
-        epoch, settings = self.epoch, self.settings
+        epoch, settings, group = self.epoch, self.settings, self.group
+        if group is not None:
+            self.history.gather(epoch, group.add_up)
+            group.add_up(self.meter.sums)
         self.history.end_epoch(epoch)
         self.dispatch.end_epoch(epoch)
         self.learner.sync()
@@ -167,6 +176,12 @@ class Loop:
             stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
         if self.callbacks:
             self.learner.read()  # they may have changed the weights
+        if group is not None:
+            stop = group.any(stop, self.device)
+            self.stop_asked = group.any(self.stop_asked, self.device)
+            if group.any(bool(self.callbacks), self.device):
+                group.level(self.models[0])
+                self.learner.read()
         self.epoch, self.step = epoch + 1, 0
         last = self.epoch == settings.epochs or stop
         if settings.checkpoint is not None and (last or self.epoch % settings.checkpoint_epochs == 0):
@@ -189,8 +204,13 @@ class Loop:
 
     def _seed(self, epoch: int) -> None:
         if self.learner.generator is not None:
-            self.learner.generator.manual_seed(seeding.derive(self.settings.seed, "epoch", epoch))
-        seeding.seed_global(self.settings.seed, "epoch", epoch)
+            self.learner.generator.manual_seed(seeding.derive(self.settings.seed, "epoch", epoch, *self._who))
+        seeding.seed_global(self.settings.seed, "epoch", epoch, *self._who)
+
+    @property
+    def _who(self) -> tuple[str | int, ...]:
+        """Each process draws numbers of its own, for its own samples."""
+        return () if self.group is None or self.group.is_first else ("process", self.group.rank)
 
     def _random(self) -> dict[str, Any]:
         own = self.learner.generator
@@ -210,11 +230,12 @@ class Loop:
 
     def _weight_of(self, index: Tensor) -> Tensor:
         """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
-        size = index.shape[0]
+        size = index.shape[0] if self.group is None else self.group.whole[self.step]
         uniform = self.uniform.get(size)
         if uniform is None:
             uniform = torch.full((size,), self.learner.models / size, device=self.device)
             self.uniform[size] = uniform
+        uniform = uniform[: index.shape[0]]
         return uniform if self.weights is None else uniform * self.weights.index_select(0, index)
 
     def _flush(self) -> None:
@@ -234,7 +255,7 @@ class Loop:
     def save(self, stopped: bool = False) -> None:
         """Write a checkpoint of the run as it stands."""
         folder = self.settings.checkpoint
-        if folder is None:
+        if folder is None or (self.group is not None and not self.group.is_first):
             return
         self._flush()
         state = {

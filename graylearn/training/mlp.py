@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from graylearn.methods.base import Output
 from graylearn.torch_internals import backward
 from graylearn.training.flat_optimizer import FlatOptimizer
+from graylearn.training.group import Group
 from graylearn.training.mlp_numpy import NumpyPasses
 from graylearn.training.mlp_passes import Layer, Part, Pass, TorchPasses, Who
 from graylearn.training.optimizers import OptimizerSettings
@@ -46,6 +47,8 @@ class MLPLearner:
         generator: torch.Generator | None = None,
     ) -> None:
         self.generator = generator
+        self.group: Group | None = None
+        """The processes that train it together."""
         self.modules = list(models)
         self.models = len(self.modules)
         self.layers = list(layers)
@@ -131,6 +134,9 @@ class MLPLearner:
     def update(self, losses: Tensor, weight: Tensor) -> None:
         """Step the optimizer down the gradient of sum(weight * losses)."""
         if not losses.requires_grad:
+            if self.group is not None:  # the others have gradients, and wait
+                self.group.add_up(self.gradient.zero_())
+                self.optimizer.step()
             return
         wanted = [leaf for done in self.done for leaf in done.leaves]
         if self.leaf is not None:
@@ -149,6 +155,8 @@ class MLPLearner:
         rest = next(slopes, None)
         if rest is not None:
             self.gradient += rest
+        if self.group is not None:
+            self.group.add_up(self.gradient)
         self.optimizer.step()
 
     def set_learning_rates(self, rates: Sequence[float]) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -20,6 +20,8 @@ from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
 from graylearn.training.dispatch import Dispatch
+from graylearn.training.group import Group, check_method, hand_over
+from graylearn.training.group import current as current_group
 from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
@@ -100,12 +102,33 @@ def train(
         raise SettingsError.wrong("model", model, "a torch module that returns logits")
     check_kind(data)
     where = devices.choose(chosen.device)
+    hand_over(
+        {
+            "model": model,
+            "data": data,
+            "method": chosen_method,
+            "settings": dataclasses.replace(
+                chosen, device=None if where.type == "cuda" else where, log="none"
+            ),
+            "sample_weight": sample_weight,
+        }
+    )
+    group = current_group()
+    if group is not None:
+        check_method(chosen_method)
+        if chosen.checkpoint_steps is not None:
+            raise SettingsError(
+                "several processes keep checkpoints between epochs: leave out checkpoint_steps"
+            )
+    writes = group is None or group.is_first
     with (
-        writes_checkpoints(chosen.checkpoint),
+        writes_checkpoints(chosen.checkpoint if writes else None),
         seeding.seeded(chosen.seed, where),
         devices.prepared(where, chosen.deterministic),
     ):
-        return _train(model, data, chosen_method, chosen, where, sample_weight, validation, called, began)
+        return _train(
+            model, data, chosen_method, chosen, where, sample_weight, validation, called, began, group
+        )
 
 
 def _train(
@@ -118,13 +141,21 @@ def _train(
     validation: Any,
     callbacks: Sequence[Callback],
     began: float,
+    group: Group | None,
 ) -> Result:
-    saved = _saved(settings)
+    if group is None:
+        saved = _saved(settings)
+    else:
+        saved = group.from_first(_saved(settings) if group.is_first else None)
     bfloat16 = devices.use_bfloat16(settings.precision, device, data)
     dtype = torch.bfloat16 if bfloat16 else torch.float32
-    training = make_training(data, settings, device, dtype, even_tail=bool(batch_norms(model)))
+    shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
+    training = make_training(data, shared, device, dtype, even_tail=bool(batch_norms(model)))
     source = training.source
     model.to(device)
+    if group is not None:
+        group.share(source)
+        group.level(model)
     num_classes = count_logits(model, training.example, bfloat16)
     largest = int(source.targets.max())
     if largest >= num_classes:
@@ -135,6 +166,7 @@ def _train(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
     learner, rate = _learner(model, method, settings, device, training, bfloat16)
+    learner.group = group
     dispatch = Dispatch(
         [method],
         learner,
@@ -151,13 +183,15 @@ def _train(
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
         "learner": type(learner).__name__,
+        **({} if group is None else {"processes": group.size}),
         "sample_weight": weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest(),
     }
     rows: list[Row] = []
     if saved is not None:
         _check_identity(saved[1]["identity"], identity, settings)
         rows = saved[1]["log"]
-    reporter = make_reporter(settings.log, settings.epochs, source.steps)
+    told = settings.log if group is None or group.is_first else "none"
+    reporter = make_reporter(told, settings.epochs, source.steps)
     loop = Loop(
         models=[model],
         learner=learner,
@@ -167,11 +201,12 @@ def _train(
         settings=settings,
         base_rate=rate,
         weights=weights,
-        logs=[RunLog(settings.checkpoint, rows)],
+        logs=[RunLog(settings.checkpoint if group is None or group.is_first else None, rows)],
         reporter=reporter,
         identity=identity,
         callbacks=callbacks,
         validate=_validator(model, validation, training, device, bfloat16),
+        group=group,
     )
     if saved is not None:
         loop.load(*saved)

@@ -1,0 +1,175 @@
+"""Several processes train one network: as one process with larger batches, and on from a checkpoint."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import graylearn as gl
+from graylearn.errors import SettingsError
+from graylearn.methods import make_method
+from graylearn.training.group import check_method
+
+ROWS, CLASSES = 53, 3  # batches of 2 x 8, and a last one of 5
+
+SETS = """
+import sys
+import numpy as np
+import torch
+from torch import nn
+
+def data():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 53)
+    return (3 * np.eye(3, 4)[y] + random.normal(size=(53, 4))).astype(np.float32), y
+
+def network(kind):
+    torch.manual_seed(1)
+    last = nn.Linear(16, 3)
+    if kind == "mlp":
+        return nn.Sequential(nn.Linear(4, 16), nn.ReLU(), last)
+    return nn.Sequential(nn.Linear(4, 16), nn.Tanh(), last)
+"""
+
+WORKER = (
+    SETS
+    + """
+import os
+import torch.distributed as dist
+import graylearn as gl
+
+out, checkpoint, dies = sys.argv[1], sys.argv[2], sys.argv[3] == "dies"
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+for kind in ("mlp", "module"):
+    for method in ("gl", "standard"):
+        def die(end):
+            if dies and rank == 1 and end.epoch == 1:
+                os._exit(9)
+        net = network(kind)
+        if rank:
+            nn.init.zeros_(net[0].weight)  # the first one's weights count
+        result = gl.train(
+            net, data(), method=method, epochs=3, batch_size=8, seed=4, callbacks=die, device="cpu",
+            sample_weight=np.linspace(0.5, 1.5, 53),
+            checkpoint=f"{checkpoint}/{kind}-{method}", resume=True, log="none",
+        )
+        if rank == 0:
+            np.savez(
+                f"{out}/{kind}-{method}.npz", *[value.numpy() for value in net.state_dict().values()],
+                label=result.history.label_confidence, predicted=result.history.predicted,
+                loss=result.log[-1]["loss"], accuracy=result.log[-1]["accuracy"],
+            )
+dist.destroy_process_group()
+"""
+)
+
+
+def start(code, *words, size=2):
+    """Processes of one group, as torchrun would start them."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size)}
+    return [
+        subprocess.Popen(
+            [sys.executable, *code, *map(str, words)],
+            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """What two processes made, one of which died after two epochs of the first training."""
+    folder = tmp_path_factory.mktemp("group")
+    first, second = start(["-c", WORKER], folder, folder, "dies")
+    assert second.wait(600) == 9
+    first.send_signal(signal.SIGKILL)  # as torchrun ends those that are left
+    for process in (first, second):
+        process.communicate()
+    assert not list(folder.glob("*.npz"))
+    for process in start(["-c", WORKER], folder, folder, "lives"):
+        said, _ = process.communicate(timeout=600)
+        assert process.returncode == 0, said
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["mlp", "module"])
+@pytest.mark.parametrize("method", ["gl", "standard"])
+def test_two_processes_give_what_one_gives_with_batches_twice_as_large(trained, kind, method):
+    names = {}
+    exec(SETS, names)
+    net = names["network"](kind)
+    alone = gl.train(
+        net, names["data"](), method=method, epochs=3, batch_size=16, seed=4, device="cpu", log="none",
+        sample_weight=np.linspace(0.5, 1.5, ROWS),
+    )  # fmt: skip
+    found = np.load(trained / f"{kind}-{method}.npz")
+    for number, value in enumerate(net.state_dict().values()):
+        np.testing.assert_allclose(found[f"arr_{number}"], value.numpy(), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(found["label"], alone.history.label_confidence, atol=2e-3)
+    assert not np.isnan(found["label"]).any()  # every sample once in each epoch
+    assert (found["predicted"] == alone.history.predicted).mean() > 0.98
+    assert float(found["loss"]) == pytest.approx(alone.log[-1]["loss"], rel=1e-3)
+    assert float(found["accuracy"]) == pytest.approx(alone.log[-1]["accuracy"], abs=0.02)
+
+
+def test_methods_that_look_beyond_a_sample_say_so():
+    for name in ("co-teaching", "spl", "gl-relative"):
+        with pytest.raises(SettingsError, match="cannot be shared by several processes"):
+            check_method(make_method(name))
+    check_method(make_method("gce"))
+
+
+def test_the_command_line_is_led_by_the_first_process(tmp_path):
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 120)
+    rows = [
+        f"{a:.3f},{b:.3f},{'abc'[k]}"
+        for (a, b), k in zip(3 * np.eye(3, 2)[y] + random.normal(size=(120, 2)), y, strict=True)
+    ]
+    (tmp_path / "few.csv").write_text("x,z,label\n" + "\n".join(rows) + "\n")
+    words = [
+        "fit",
+        tmp_path / "few.csv",
+        "--out",
+        tmp_path / "run",
+        "--epochs",
+        "2",
+        "--device",
+        "cpu",
+        "--quiet",
+    ]
+    said = [process.communicate(timeout=600)[0] for process in start(["-m", "graylearn"], *words)]
+    assert "few.csv: 120 samples" in said[0]
+    assert said[1].strip() == ""
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_share_of_a_loader_is_refused():
+    from graylearn.training.group import Group
+
+    with pytest.raises(SettingsError, match="batches of its own"):
+        Group(0, 2).share(object())
+
+
+def test_gradients_that_nobody_has_stay_away(monkeypatch):
+    from graylearn.training.group import Group
+
+    layer = nn.Linear(2, 2)
+    layer.weight.grad = torch.ones(2, 2)
+    monkeypatch.setattr("torch.distributed.all_reduce", lambda values: values.mul_(2))
+    Group(0, 2).add_up_gradients(list(layer.parameters()))
+    assert (layer.weight.grad == 2).all()
+    assert layer.bias.grad is None

@@ -1,5 +1,6 @@
 """Paths as people give them; nothing here imports torch, so that a wrong one is told at once."""
 
+import glob
 import os
 import re
 import sys
@@ -23,16 +24,16 @@ UNPACKED, RATIO = 1 << 30, 200
 
 
 def existing(given: str | os.PathLike[str]) -> Path:
-    """The path of data that is there; addresses are refused, with what to do instead.
+    """The path of data that is there, or a glob of some; an address is looked at when it is read.
 
-    The command line saves what comes on standard input (`saved_input`); others refuse it too.
+    The command line saves what comes on standard input (`saved_input`); others refuse it.
     """
     path, text = Path(given), str(given)
-    is_address = re.match(r"[A-Za-z][A-Za-z\d+.-]+:/", text) is not None  # a drive has one letter
-    if is_address or (text == "-" and not path.exists()):
-        what = f"{text}, an address," if is_address else "standard input"
-        raise DataError(f"{what} is not read: save the data to a file and give that")
-    if not path.exists():
+    if address_of(text) is not None:
+        return path
+    if text == "-" and not path.exists():
+        raise DataError("standard input is not read: save the data to a file and give that")
+    if not path.exists() and not matching(path):
         raise DataError(f"{path} does not exist")
     return path
 
@@ -53,6 +54,19 @@ def saved_input(stem: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
+
+
+def address_of(given: str | os.PathLike[str]) -> str | None:
+    """The address (s3://..., https://...) that was given, also as a path; None where it is none."""
+    found = re.match(r"([A-Za-z][A-Za-z\d+.-]+):/+(.*)", str(given), re.DOTALL)  # a drive has one letter
+    return None if found is None else f"{found[1]}://{found[2]}"
+
+
+def matching(pattern: Path) -> list[Path]:
+    """What a glob such as folder/**/*.parquet finds, by name; nothing where it is none."""
+    if not re.search(r"[*?[]", str(pattern)):
+        return []
+    return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  it may begin anywhere
 
 
 def most_unpacked(path: Path, always: int | None = None) -> int:

@@ -20,6 +20,7 @@ from graylearn.data.hugging_face import is_hugging_face, samples_from_hugging_fa
 from graylearn.data.images.files import samples_from_manifest
 from graylearn.data.inputs import as_plain, as_table
 from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.table_samples import samples_from_table, with_labels
 from graylearn.data.tables import RawTable
@@ -50,11 +51,12 @@ def read(
     """Read any data set into `Samples`.
 
     Args:
-        source: a path to a table file (CSV, TSV, Parquet, Feather or JSON lines, also .gz, .zst, .bz2, .xz or
-            .zip; Excel, SQLite, DuckDB), to an .npz or .npy file, or to a folder of images with one folder a
-            class, of Parquet files or of a Hugging Face dataset; a pandas, polars or pyarrow table; a Hugging
-            Face dataset; a NumPy array, torch tensor or list, or a pair of it and its labels. Samples come
-            back as they are.
+        source: a path, or an address (s3://..., https://..., what fsspec opens), to a table file (CSV, TSV,
+            Parquet, Feather or JSON lines, also .gz, .zst, .bz2, .xz or .zip; Excel, SQLite, DuckDB), to an
+            .npz or .npy file, or to a folder of images with one folder a class, of Parquet files (or a glob
+            of them) or of a Hugging Face dataset; a pandas, polars or pyarrow table; a Hugging Face dataset;
+            a NumPy array, torch tensor or list, or a pair of it and its labels. Samples come back as they
+            are.
         label: the column of the labels by name or index, or the labels themselves. None takes the one column
             called label, labels, target, class or y.
         id: the column that names the rows. None takes the one called id, or the nameless first column that
@@ -110,19 +112,20 @@ def read(
         source, given = source
         options = replace(options, label=as_plain(given) if label is None else label)
     if (table := as_table(source)) is not None:
-        return _of_table(table, Path(), options)[0]
+        return of_table(table, Path(), options)[0]
     return _of_array(source, options)
 
 
 def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Samples, Origin]:
     """The samples of a file or folder, and what was read: what `read` gives for it, and how it got there."""
-    form, path = format_of(source), Path(source)
+    path = local(source)
+    form = format_of(path)
     found = form.read(path, options)
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
     if isinstance(found, Samples):
         told = Columns(label=options.label) if isinstance(options.label, str) else Columns()
         return found, replace(origin, kind=found.kind, columns=told)
-    samples, columns, rows = _of_table(found, path.parent, options)
+    samples, columns, rows = of_table(found, path.parent, options)
     is_sample = np.zeros(len(found.frame), dtype=bool)
     is_sample[rows] = True
     return samples, replace(
@@ -135,7 +138,7 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
     )
 
 
-def _of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
+def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
     """(samples, what the columns mean, the rows that became samples)."""
     table = without_columns(table, options.without)
     columns = find_columns(table, options)

@@ -38,7 +38,7 @@ def test_errors_usage_and_help(folder):
         (["fit", "absent.csv", *out], 1, "absent.csv does not exist"),
         (["fit", "data.xlsx", *out], 1, "data.xlsx does not exist"),
         (["fit", "-", *out], 1, "there is nothing on standard input"),
-        (["fit", "https://a.org/b.csv", *out], 1, "an address, is not read"),
+        (["fit", "nowhere://a.org/b.csv", *out], 1, "nowhere://a.org/b.csv is not read (Protocol not known"),
         (["fit", "list.json", *out], 1, "list.json is empty"),
         (["fit", "renamed.csv", *out], 1, "is not text but a spreadsheet"),
         (["fit", "cp1252.csv", *out], 1, "pass --encoding cp1252"),

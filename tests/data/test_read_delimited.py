@@ -437,8 +437,8 @@ def test_files_that_only_bear_the_name_say_what_they_are(csv, start, told):
 def test_what_is_no_file(tmp_path):
     with pytest.raises(DataError, match="standard input is not read: save the data to a file"):
         read("-")
-    with pytest.raises(DataError, match=r"https://example\.org/a\.csv, an address, is not read"):
-        read("https://example.org/a.csv")
+    with pytest.raises(DataError, match=r"nowhere://example\.org/a\.csv is not read \(Protocol not known"):
+        read("nowhere://example.org/a.csv")
 
 
 def test_rows_without_a_label_can_be_skipped(csv):

@@ -1,0 +1,75 @@
+"""Data at an address (s3, gs, http, hf, ...), fetched by fsspec into the cache and read from there.
+
+What was fetched is found again while the other side tells of the same size, time and tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from graylearn.data.atomic import replacing
+from graylearn.data.images.cache import default_cache_folder
+from graylearn.data.progress import progress_bar
+from graylearn.errors import DataError
+from graylearn.paths import address_of
+
+_TELLS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "md5Hash")
+"""What file systems say of a file that changes where its content does."""
+_CHUNK = 1 << 22
+
+
+def local(source: str | os.PathLike[str]) -> Path:
+    """The path of data on this machine: as given, or where what an address names was fetched to."""
+    address = address_of(source)
+    return Path(source) if address is None else fetch(address)
+
+
+def fetch(address: str) -> Path:
+    """The file, or the folder of files that a folder or a glob names, in the cache."""
+    try:
+        import fsspec
+
+        system, path = fsspec.core.url_to_fs(address)
+        if re.search(r"[*?[]", path):
+            files = sorted(system.glob(path))
+        elif not address.startswith("http") and system.isdir(path):
+            files = sorted(system.find(path))
+        else:
+            return _fetched(system, path, [path], address) / PurePosixPath(path).name
+        if not files:
+            raise DataError(f"{address} does not exist")
+        return _fetched(system, path, files, address)
+    except DataError:
+        raise
+    except FileNotFoundError as error:
+        raise DataError(f"{address} does not exist") from error
+    except Exception as error:  # each file system fails in its own way, some for want of a package
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(
+            f"{address} is not read ({reason}): give another, or save the data to a file and give that"
+        ) from error
+
+
+def _fetched(system: Any, path: str, files: list[str], address: str) -> Path:
+    """The folder that holds these files, those of a folder where they lay in it."""
+    infos = [system.info(file) for file in files]
+    told = [[str(info.get(name)) for name in _TELLS] for info in infos]
+    key = hashlib.sha256(repr([address, files, told]).encode()).hexdigest()[:40]
+    folder = default_cache_folder() / f"fetched-{key}"
+    root = os.path.commonpath([str(PurePosixPath(file).parent) for file in files])
+    missing = []
+    for file, info in zip(files, infos, strict=True):
+        target = folder / PurePosixPath(file).relative_to(root)
+        if not target.exists():
+            missing.append((file, target, int(info.get("size") or 0)))
+    with progress_bar(f"Fetching {PurePosixPath(path).name}", sum(size for *_, size in missing)) as advance:
+        for file, target, size in missing:
+            with replacing(target) as partial, system.open(file, "rb") as source, partial.open("wb") as copy:
+                shutil.copyfileobj(source, copy, _CHUNK)
+            advance(size)
+    return folder

@@ -1,0 +1,80 @@
+"""Data at an address: fetched once, read from the cache, fetched anew where it changed."""
+
+import http.server
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import graylearn as gl
+from graylearn.data.blocks import open_blocks
+from graylearn.data.options import ReadOptions
+from graylearn.data.remote import local
+from graylearn.errors import DataError
+from graylearn.paths import address_of
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder, the address that it is served at, and the requests for contents so far."""
+    folder, asked = tmp_path / "served", []
+    folder.mkdir()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *given):
+            super().__init__(*given, directory=str(folder))
+
+        def do_GET(self):
+            asked.append(self.path)
+            super().do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+def test_a_file_of_a_web_server(served):
+    folder, address, asked = served
+    (folder / "few.csv").write_text("a,label\n1,x\n2,y\n")
+    samples = gl.read(f"{address}/few.csv")
+    assert samples.x["a"].tolist() == [1, 2]
+    assert samples.classes == ("x", "y")
+    before = len(asked)
+    assert len(gl.read(f"{address}/few.csv")) == 2
+    assert len(asked) == before  # only its size was asked for
+    (folder / "few.csv").write_text("a,label\n1,x\n2,y\n3,y\n")
+    assert len(gl.read(f"{address}/few.csv")) == 3
+    with pytest.raises(DataError, match="does not exist"):
+        gl.read(f"{address}/gone.csv")
+
+
+def test_folders_and_globs_of_any_file_system():
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]})
+    for number in range(3):
+        with system.open(f"/bucket/set/{number}.parquet", "wb") as file:
+            frame.assign(a=frame["a"] + 10 * number).to_parquet(file)
+    assert gl.read("memory://bucket/set").x["a"].tolist() == [1, 2, 3, 11, 12, 13, 21, 22, 23]
+    blocks = open_blocks("memory://bucket/set/[01].parquet", ReadOptions())
+    assert blocks.label_counts() == {"x": 4, "y": 2}
+    assert [block.samples.x["a"].tolist() for block in blocks.read(("x", "y"))] == [[1, 2, 3], [11, 12, 13]]
+    with pytest.raises(DataError, match="does not exist"):
+        local("memory://bucket/set/*.csv")
+    system.rm("/bucket", recursive=True)
+
+
+def test_what_is_an_address():
+    assert address_of(Path("s3://bucket/a.csv")) == "s3://bucket/a.csv"  # a path makes one slash of two
+    assert address_of("C:/data/a.csv") is None
+    assert address_of("folder/a.csv") is None

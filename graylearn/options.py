@@ -27,6 +27,7 @@ LEAST = {
     "epochs": 1,
     "batch_size": 1,
     "size": 1,
+    "part_size": 100,
     "members": 1,
     "checkpoint_epochs": 1,
     "checkpoint_steps": 1,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
 MAX_COLUMNS, COMPONENTS = 256, 128
+_BLOCK = 1 << 20  # values worked on at once, of 8 bytes and several times over
 
 
 def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.float32]:
@@ -14,7 +15,15 @@ def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.fl
 
     Values beyond 10 spreads are cut, so that one broken row does not set the scale of all.
     """
-    x = np.asarray(features, dtype=np.float64).reshape(len(features), -1)
+    x = np.asarray(features).reshape(len(features), -1)
+    done = np.empty(x.shape, dtype=np.float32)
+    columns = max(1, _BLOCK // max(1, len(x)))
+    for start in range(0, x.shape[1], columns):
+        done[:, start : start + columns] = _scaled(x[:, start : start + columns].astype(np.float64))
+    return done
+
+
+def _scaled(x: NDArray[np.float64]) -> NDArray[np.float32]:
     known = np.isfinite(x)
     x = np.where(known, np.clip(x, -1e30, 1e30), 0.0)
     count = np.maximum(known.sum(axis=0), 1)

@@ -10,10 +10,10 @@ import typer
 
 from graylearn.cli import options as flags
 from graylearn.paths import existing, is_standard, saved_input
-from graylearn.runs.settings import Measuring, read_settings, settings_from
+from graylearn.runs.settings import Measuring, Sizing, read_settings, settings_from
 
 
-@flags.with_settings()
+@flags.with_settings(*Sizing.__annotations__)
 def fit(
     *,
     out: flags.Out,
@@ -60,6 +60,8 @@ def audit(
 
       psql -c "copy orders to stdout csv header" | graylearn audit - --label status --out run
 
+      graylearn audit 'events/*.parquet' --part-size 100000 --out run
+
     Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
     """
     _run("audit", given, settings, out, overwrite, as_json, quiet)
@@ -91,6 +93,8 @@ def _run(
     from graylearn.runs import RunProgress, run
 
     summary = run(chosen, out, overwrite=overwrite, progress=RunProgress(quiet=quiet))
+    if not summary:
+        return  # a process that helped another to train
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:

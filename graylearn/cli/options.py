@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from graylearn.options import Learning, documented
-from graylearn.runs.settings import FIELDS, Measuring, Reading, RunSettings
+from graylearn.runs.settings import FIELDS, Measuring, Reading, RunSettings, Sizing
 
-PANELS = {Reading: "Data", Learning: "Learning", Measuring: "Measuring"}
+PANELS = {Reading: "Data", Learning: "Learning", Measuring: "Measuring", Sizing: "Large sets"}
 SHORT = {"label": "-l"}
 
 Out: TypeAlias = Annotated[

@@ -32,7 +32,7 @@ def local(source: str | os.PathLike[str]) -> Path:
 def fetch(address: str) -> Path:
     """The file, or the folder of files that a folder or a glob names, in the cache."""
     try:
-        import fsspec
+        import fsspec  # comes with torch
 
         system, path = fsspec.core.url_to_fs(address)
         if re.search(r"[*?[]", path):

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 from graylearn.options import MIN_CLASS
+from graylearn.paths import matching
 from graylearn.report import Decision, read_decisions
 from graylearn.runs.folder import RunFolder, same_file
 
@@ -254,7 +255,7 @@ def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> 
 
 def _check_unchanged(data: Path, source: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
     """Refuse data that are no longer those that were audited."""
-    if not data.exists():
+    if not data.exists() and not matching(data):
         raise DataError(
             f"{data}, which was audited, does not exist any more;", Hint("data", None, "if it was moved")
         )

@@ -215,6 +215,15 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
         )
 
 
+def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -> None:
+    """Refuse to go on with other data than the run was begun with."""
+    if folder.is_started and folder.read_json(folder.data)["fingerprint"] != fingerprint:
+        raise FolderTakenError(
+            f"{data} has changed since the run in {folder.path} was begun; "
+            "make it anew with --overwrite, or name another folder with --out"
+        )
+
+
 def write_text(path: Path, text: str) -> None:
     """A text file in UTF-8, whole or not at all."""
     with replacing(path) as partial:

@@ -23,13 +23,15 @@ from graylearn import metrics
 from graylearn.audit import KINDS, Audit
 from graylearn.audit.kinds import SURE
 from graylearn.data.atomic import replacing
+from graylearn.data.formats import Origin
+from graylearn.data.samples import Label
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.report import ReportData, write_report
 from graylearn.report.payload import fingerprint_of
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
-from graylearn.runs.prepare import Prepared
+from graylearn.runs.prepare import Encoding, Prepared
 from graylearn.runs.report_parts import JUDGES, apply_command, id_word, likeness, looks, table_rows
 from graylearn.training.devices import choose
 
@@ -67,13 +69,24 @@ def write_data(folder: RunFolder, prepared: Prepared) -> None:
         columns["sha256"] = pa.array(prepared.image_hashes, pa.string())
     with replacing(folder.samples) as partial:
         pa.parquet.write_table(pa.table(columns), partial)
+    write_source(folder, prepared.source, prepared.fingerprint, prepared.encoding, everything.classes)
+
+
+def write_source(
+    folder: RunFolder,
+    source: Origin,
+    fingerprint: dict[str, Any],
+    encoding: Encoding,
+    classes: Sequence[Label],
+) -> None:
+    """data.json: what was read, and how."""
     write_json(
         folder.data,
         {
-            "source": prepared.source.to_json(),
-            "fingerprint": prepared.fingerprint,
-            "encoding": asdict(prepared.encoding),
-            "classes": [str(label) for label in everything.classes],
+            "source": source.to_json(),
+            "fingerprint": fingerprint,
+            "encoding": asdict(encoding),
+            "classes": [str(label) for label in classes],
         },
     )
 
@@ -216,7 +229,7 @@ def make_report(
     )
     facts = {
         "Data": Path(settings.data).name,
-        "Samples": len(audit),
+        "Samples": summary["samples"],
         "Classes": len(audit.classes),
         "Label": prepared.source.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
@@ -246,8 +259,8 @@ def make_report(
         facts=facts,
         threshold=threshold_of(audit),
         notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
-        contamination=audit.contamination,
-        ranges=audit.ranges,
+        contamination=summary["contamination"],
+        ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
         curves=fitted.curves,
         previews=looks(prepared),
         probabilities=audit.probabilities,

@@ -18,6 +18,7 @@ from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_image
 from graylearn.data.formats import FORMATS, Origin, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
+from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.data.table_samples import is_missing
@@ -87,11 +88,11 @@ class Prepared:
 
 def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepared:
     """Read and encode the data of a run."""
-    path = Path(settings.data)
+    path = local(settings.data)
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
     with progress.working(f"reading {path.name}", bar=_is_large(path)):
-        samples, source = read_file(path, _options(settings, size, settings.split))
+        samples, source = read_file(path, options_of(settings, size, settings.split))
         _check_ids(samples, path)
         fingerprint, hashes = FORMATS[source.form].fingerprint(path, samples.ids)
     progress.say(
@@ -126,9 +127,9 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
             raise DataError(f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on")
         test = features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
-        test_path = Path(settings.test or settings.data)
+        test_path = local(settings.test or settings.data)
         with progress.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
-            options = _options(settings, size, settings.test_split)
+            options = options_of(settings, size, settings.test_split)
             options = replace(options, classes=samples.classes, decimal=source.decimal)
             read, _ = read_file(test_path, options)
         if read.kind != samples.kind:
@@ -182,7 +183,7 @@ def read_new(
     known = source.columns
     was_folder = source.kind == "image" and known.path is None  # and is perhaps a table now
     options = replace(
-        _options(
+        options_of(
             replace(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
         ),
         labelled=False,
@@ -204,7 +205,7 @@ def read_new(
 
 def without_label(path: Path, source: Origin, settings: RunSettings) -> list[int]:
     """The rows of a table whose label is missing; `source` tells which column it is."""
-    found = format_of(path).read(path, _options(settings, 1, settings.split))
+    found = format_of(path).read(path, options_of(settings, 1, settings.split))
     label = source.columns.label
     if isinstance(found, Samples) or label not in found.frame.columns:
         raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")
@@ -212,7 +213,7 @@ def without_label(path: Path, source: Origin, settings: RunSettings) -> list[int
     return [int(row) for row in np.flatnonzero(is_missing(labels))]
 
 
-def _options(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
+def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
     """How the settings say that data is to be read."""
     return ReadOptions(
         label=settings.label,

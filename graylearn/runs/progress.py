@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import Worded
 from graylearn.runs.folder import open_to_append
 from graylearn.runs.settings import in_flags
 
+_EVERY = 30.0  # seconds between two lines of how far something is
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
 
 
@@ -96,6 +105,39 @@ class RunProgress:
         tell(f"{title} ({seconds:.1f} s)")
 
     @contextmanager
+    def steps(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Show how far something is and how long it will take; gives a function that counts what is done.
+
+        Lines where nobody watches, and in run.log, every half minute.
+        """
+        began = told = time.perf_counter()
+        shows = not self._busy and self.console.is_terminal and not self.console.quiet
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        bars = Progress(
+            *columns, TimeRemainingColumn(), console=self.console, transient=True, disable=not shows
+        )
+        done, before = 0, None
+
+        def advance(count: int) -> None:
+            nonlocal done, before, told
+            done += count
+            before = done if before is None else before  # what an earlier run did took no time of this one
+            bars.update(task, completed=done)
+            now = time.perf_counter()
+            if now - told >= _EVERY and before < done < total:
+                told = now
+                left = (now - began) * (total - done) / (done - before)
+                tell = self._keep if shows else self.say
+                tell(f"{title}: {done:,} of {total:,}, about {_duration(left)} left")
+
+        with bars:
+            task = bars.add_task(title, total=total)
+            yield advance
+        seconds = time.perf_counter() - began
+        tell = self.say if seconds >= _WORTH_TELLING else self._keep
+        tell(f"{title}: {done:,} ({seconds:.1f} s)")
+
+    @contextmanager
     def training(self, title: str) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
         """Tell of a training, whose bar is the engine's; gives a function to hand its log to."""
         began = time.perf_counter()
@@ -108,3 +150,8 @@ class RunProgress:
             f"{title}: {len(rows)} epochs, loss {last['loss']:.4f}, accuracy {last['accuracy']:.3f} "
             f"({time.perf_counter() - began:.1f} s)"
         )
+
+
+def _duration(seconds: float) -> str:
+    """For people."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

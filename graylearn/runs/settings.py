@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graylearn.errors import SettingsError
 from graylearn.options import Learning, check
+from graylearn.paths import address_of
 
 Command = Literal["fit", "audit"]
 Features = Literal["auto", "pixels", "embed"]
@@ -24,7 +25,7 @@ class Reading:
 
     data: str = ""
     """A CSV, TSV, Parquet, Feather or JSON-lines file, a folder of images with one folder a class, a table of
-    image paths, or an .npz file."""
+    image paths, or an .npz file; also at an address such as s3://..."""
     label: str | None = None
     """The column of labels. None: the one that is plainly it."""
     id: str | None = None
@@ -68,7 +69,20 @@ class Measuring:
 
 
 @dataclass(frozen=True)
-class RunSettings(Measuring, Learning, Reading):
+class Sizing:
+    """How sets larger than the memory are audited."""
+
+    part_size: int | None = None
+    """Samples that are audited together; the data are read in blocks and audited in parts of about so many.
+    None: Parquet data of more than a million rows in parts that fit a gigabyte, others as a whole."""
+    engine: Literal["here", "ray"] = "here"
+    """Where parts are audited: in this process, or on a Ray cluster (extra ray) that sees the run folder."""
+    address: str | None = None
+    """Of the Ray cluster. None: the one that this machine belongs to, or else one on it."""
+
+
+@dataclass(frozen=True)
+class RunSettings(Measuring, Learning, Reading, Sizing):
     """All that decides a run: what to read, how to learn from it and how to judge it."""
 
     command: Command = "fit"
@@ -76,6 +90,8 @@ class RunSettings(Measuring, Learning, Reading):
 
     def __post_init__(self) -> None:
         check(vars(self))
+        if self.command != "audit" and (self.part_size is not None or self.engine != "here"):
+            raise SettingsError("part_size and engine are of graylearn audit: a fit reads its data whole")
         if self.test_share is not None and not 0 < self.test_share < 1:
             raise SettingsError.wrong("test_share", self.test_share, "a share between 0 and 1, such as 0.2")
         if self.test_share is not None and self.test is not None:
@@ -151,7 +167,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     settings_from(values, str(file))  # refuses what is wrong while the file can still be named
     for name in ("data", "test"):
         if values.get(name):
-            values[name] = str((file.parent / str(values[name])).absolute())
+            address = address_of(str(values[name]))
+            values[name] = address or str((file.parent / str(values[name])).absolute())
     return {str(name): value for name, value in values.items() if value is not None}
 
 

@@ -8,16 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graylearn.errors import FolderTakenError, SettingsError
+from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
+from graylearn.paths import address_of
 from graylearn.runs import outputs
 from graylearn.runs.fit import fit_stages
-from graylearn.runs.folder import RunFolder, writing
-from graylearn.runs.prepare import Prepared, prepare
+from graylearn.runs.folder import check_same_data, writing
+from graylearn.runs.large import audited_in_parts, is_large
+from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.training import train
 from graylearn.training.devices import choose
+from graylearn.training.group import led
 
 
 def run(
@@ -28,7 +32,11 @@ def run(
     A folder that holds an unfinished run of the same settings is gone on with: what was finished is not
     done again, and the result is the same. A finished run is kept unless `overwrite`.
     """
-    progress = progress or RunProgress()
+    with led(settings.device, train) as goes_the_way:
+        return _run(settings, out, overwrite, progress or RunProgress()) if goes_the_way else {}
+
+
+def _run(settings: RunSettings, out: str | Path, overwrite: bool, progress: RunProgress) -> dict[str, Any]:
     if not settings.data:
         raise SettingsError("there is no data: name a table, an image folder or an .npz file")
     # refuse a name or a device that is not there before any work is done
@@ -43,8 +51,12 @@ def run(
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
+        if is_large(settings):
+            summary = audited_in_parts(settings, folder, progress, environment, version)
+            folder.finish(summary)
+            return summary
         prepared = prepare(settings, folder.stages, progress)
-        _check_same_data(folder, prepared)
+        check_same_data(folder, settings.data, prepared.fingerprint)
         folder.write_settings(prepared.settings, version)
         outputs.write_data(folder, prepared)
         fitted = fit_stages(prepared, folder.stages, progress)
@@ -61,16 +73,11 @@ def run(
     return summary
 
 
-def _check_same_data(folder: RunFolder, prepared: Prepared) -> None:
-    """Refuse to go on with other data than the run was begun with."""
-    if folder.is_started and folder.read_json(folder.data)["fingerprint"] != prepared.fingerprint:
-        raise FolderTakenError(
-            f"{prepared.settings.data} has changed since the run in {folder.path} was begun; "
-            "make it anew with --overwrite, or name another folder with --out"
-        )
-
-
 def _with_absolute_paths(settings: RunSettings) -> RunSettings:
     """So that the settings mean the same wherever they are read."""
-    test = None if settings.test is None else str(Path(settings.test).absolute())
-    return replace(settings, data=str(Path(settings.data).absolute()), test=test)
+    test = None if settings.test is None else _absolute(settings.test)
+    return replace(settings, data=_absolute(settings.data), test=test)
+
+
+def _absolute(data: str) -> str:
+    return address_of(data) or str(Path(data).absolute())

@@ -21,7 +21,7 @@ from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
@@ -48,40 +48,9 @@ class Images(Format):
         class folders, are passed over with a warning; notes, and names that begin with a dot, without one.
         With labelled=False every image below the folder is taken.
         """
-        if options.labelled and options.label is not None:
-            raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
-        passed: Counter[str] = Counter()
-        beside, classes = 0, options.classes
-        if not path.is_dir():
-            if options.labelled:
-                raise DataError(f"{path} is one image; expected a folder that holds one folder a class")
-            path, names = path.parent, [path.name]
-        elif not options.labelled:
-            names = _images_below(path, passed)
-            if not names:
-                raise DataError(f"{path} holds no images ({_endings()})")
-        else:
-            class_names = _class_names(path)
-            if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
-                raise DataError(
-                    f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known "
-                    "classes"
-                )
-            names = []
-            for name in class_names:
-                if not (found := _images_below(path / name, passed)):
-                    raise DataError(
-                        f"the folder {path / name} holds no images ({_endings()}); "
-                        "remove it, or read another folder"
-                    )
-                names += [f"{name}/{inside}" for inside in found]
-            classes = class_names if classes is None else classes
-            beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
-        known = tuple(classes or ()) if options.labelled else ()
-        index_of = {str(label): index for index, label in enumerate(known)}
-        y = np.array([index_of.get(name.split("/")[0], -1) for name in names], dtype=np.int64)
-        _tell_passed_over(path, passed, beside)
-        decoded = decode([path / name for name in names], options)
+        root = path if path.is_dir() else path.parent
+        names, y, known = listed(path, options)
+        decoded = decode([root / name for name in names], options)
         ids = np.array(names, dtype=object)
         return Samples(decoded.images, y[decoded.kept], known, ids[decoded.kept], "image")
 
@@ -127,6 +96,43 @@ class Images(Format):
                 joint.update(f"{name}\0{hashes[-1]}\0".encode("utf-8", "surrogateescape"))
                 advance(1)
         return {"images": len(hashes), "sha256": joint.hexdigest()}, hashes
+
+
+def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tuple[Label, ...]]:
+    """(paths within the folder, the index of each one's class, the classes) of the images to read."""
+    if options.labelled and options.label is not None:
+        raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
+    passed: Counter[str] = Counter()
+    beside, classes = 0, options.classes
+    if not path.is_dir():
+        if options.labelled:
+            raise DataError(f"{path} is one image; expected a folder that holds one folder a class")
+        path, names = path.parent, [path.name]
+    elif not options.labelled:
+        names = _images_below(path, passed)
+        if not names:
+            raise DataError(f"{path} holds no images ({_endings()})")
+    else:
+        class_names = _class_names(path)
+        if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
+            raise DataError(
+                f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known classes"
+            )
+        names = []
+        for name in class_names:
+            if not (found := _images_below(path / name, passed)):
+                raise DataError(
+                    f"the folder {path / name} holds no images ({_endings()}); "
+                    "remove it, or read another folder"
+                )
+            names += [f"{name}/{inside}" for inside in found]
+        classes = class_names if classes is None else classes
+        beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
+    known = tuple(classes or ()) if options.labelled else ()
+    index_of = {str(label): index for index, label in enumerate(known)}
+    y = np.array([index_of.get(name.split("/")[0], -1) for name in names], dtype=np.int64)
+    _tell_passed_over(path, passed, beside)
+    return names, y, known
 
 
 def _class_names(folder: Path) -> list[str]:

@@ -25,6 +25,7 @@ from graylearn.data.formats._base import (
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
+from graylearn.paths import matching
 
 
 class Parquet(Format):
@@ -34,21 +35,19 @@ class Parquet(Format):
     suffixes = (".parquet", ".pq")
 
     def takes(self, path: Path) -> bool:
-        """Whether it ends like one, or is a folder that holds some."""
-        return bool(_parts(path)) if path.is_dir() else super().takes(path)
+        """Whether it ends like one, as a glob may, or is a folder that holds some."""
+        return bool(parts_of(path)) if path.is_dir() else super().takes(path)
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
-        """The rows; those of a folder in the order of its files' names."""
-        if not path.is_dir():
+        """The rows; those of a folder or a glob in the order of the files' names."""
+        if path.is_file():
             return read_arrow(path, "Parquet", pa.parquet.read_table)
         return table_from_arrow(_read_folder(path), str(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema and compression, with fewer rows and other labels; a folder becomes one file."""
-        first = pa.parquet.ParquetFile(
-            pa.BufferReader(read_bytes(_parts(path)[0] if path.is_dir() else path))
-        )
-        table = _read_folder(path) if path.is_dir() else first.read()
+        first = pa.parquet.ParquetFile(pa.BufferReader(read_bytes(parts_of(path)[0])))
+        table = first.read() if path.is_file() else _read_folder(path)
         codec = "snappy"
         if first.metadata.num_row_groups and first.metadata.num_columns:
             codec = first.metadata.row_group(0).column(0).compression.lower()
@@ -59,25 +58,31 @@ class Parquet(Format):
 
     def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
         """Size and hash of the file, or of all files of a folder together."""
-        if not path.is_dir():
+        if path.is_file():
             return file_fingerprint(path), None
         joint, size = hashlib.sha256(), 0
-        for part in _parts(path):
+        for part in parts_of(path):
             found = file_fingerprint(part)
             joint.update(f"{part.name}\0{found['sha256']}\0".encode())
             size += found["bytes"]
         return {"bytes": size, "sha256": joint.hexdigest()}, None
 
 
-def _parts(folder: Path) -> list[Path]:
-    """The files of a folder, by name; a dot or an underscore begins what only their writer needs."""
-    ours = (path for path in folder.iterdir() if suffix_of(path) in Parquet.suffixes)
-    return sorted(path for path in ours if path.is_file() and path.name[0] not in "._")
+def parts_of(path: Path) -> list[Path]:
+    """The files that are one table: the file itself, or those of a folder or a glob, by name.
+
+    A dot or an underscore begins what only their writer needs.
+    """
+    if path.is_file():
+        return [path]
+    inside = path.iterdir() if path.is_dir() else matching(path)
+    ours = (each for each in inside if suffix_of(each) in Parquet.suffixes)
+    return sorted(each for each in ours if each.is_file() and each.name[0] not in "._")
 
 
 def _read_folder(folder: Path) -> pa.Table:
     tables: list[pa.Table] = []
-    for part in _parts(folder):
+    for part in parts_of(folder):
         try:
             tables.append(pa.parquet.ParquetFile(pa.BufferReader(read_bytes(part))).read())
             tables[-1].validate(full=True)

@@ -1,0 +1,230 @@
+"""A set larger than memory, audited in parts: each a sample of the whole, dealt by chance, in files.
+
+Every part is audited as any set is, by itself, so memory is bounded by the size of a part, a run that was
+stopped keeps the parts that are done, and parts can be audited side by side, on other machines too.
+Classes of few samples are dealt to few parts, so that each part that has one has enough of it to judge.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from graylearn.audit.audit import audit
+from graylearn.audit.result import Audit
+from graylearn.data.atomic import replacing
+from graylearn.data.samples import Label, Samples
+from graylearn.errors import CheckpointError
+
+Ints = NDArray[np.int64]
+
+VALUES = 100_000_000
+"""Numbers that the audit of one part may hold at once, of 8 bytes: about ten for each probability (N, K) and
+six for each feature (N, D)."""
+MOST, LEAST_OF_CLASS = 100_000, 100
+"""Samples of a part at most, and of a class in a part that has any of it."""
+SHOWN, OTHERS = 5_000, 2_000
+"""Suspects, the strongest, and other samples that are kept whole of all parts together, to be looked at."""
+
+COLUMNS = ("row", "label", "confidence", "score", "suspected", "level", "kind", "suggested")
+"""Of the scores of a part."""
+
+
+def part_size(num_classes: int, num_features: int) -> int:
+    """Samples of a part whose audit stays within about a gigabyte."""
+    return max(1000, min(MOST, VALUES // (10 * num_classes + 6 * num_features)))
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """Which part each sample belongs to."""
+
+    counts: tuple[int, ...]
+    """(K,) samples of each class."""
+    parts: int
+    seed: int
+
+    @classmethod
+    def of(cls, counts: Sequence[int], size: int, seed: int) -> Dealing:
+        """Parts of about `size` samples."""
+        return cls(tuple(counts), max(1, -(-sum(counts) // size)), seed)
+
+    def __call__(self, rows: Ints, label: Ints) -> Ints:
+        """(n,) the part of each sample; the same for the same rows in any order."""
+        counts = np.asarray(self.counts)
+        spread = np.clip(counts // LEAST_OF_CLASS, 1, self.parts)  # parts that a class is dealt to
+        first = np.cumsum(spread) % self.parts
+        return np.asarray((first[label] + _drawn(rows, self.seed) % spread[label]) % self.parts)
+
+
+def _drawn(rows: Ints, seed: int) -> Ints:
+    """A number for each row, as good as drawn: the finishing steps of SplitMix64."""
+    z = rows.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(1)).astype(np.int64)
+
+
+class PartFiles:
+    """The parts in a folder: features, labels and rows as they are dealt, then scores."""
+
+    def __init__(self, folder: Path, parts: int) -> None:
+        self.folder, self.parts = folder, parts
+        self.state = folder / "dealt.json"
+
+    def part(self, number: int) -> Path:
+        """The folder of one part."""
+        return self.folder / f"part-{number:05d}"
+
+    def dealt(self) -> dict[str, Any]:
+        """How far the dealing is: {"end": the row to go on at, "columns", "whole"}.
+
+        What a killed run had begun to write beyond it is cut off.
+        """
+        if not self.state.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return {"end": 0, "sizes": [0] * self.parts, "columns": None, "whole": False}
+        state: dict[str, Any] = json.loads(self.state.read_text(encoding="utf-8"))
+        for number, size in enumerate(state["sizes"]):
+            for name, width in (("rows", 8), ("label", 4), ("features", 4 * (state["columns"] or 0))):
+                path = self.part(number) / name
+                if path.exists():
+                    with path.open("rb+") as file:
+                        file.truncate(size * width)
+        return state
+
+    def deal(
+        self, state: dict[str, Any], end: int, rows: Ints, label: Ints, features: NDArray[Any], part: Ints
+    ) -> None:
+        """Append samples to their parts, and remember that all rows before `end` are dealt."""
+        state["columns"] = features.shape[1]
+        for number in np.unique(part):
+            own = np.flatnonzero(part == number)
+            folder = self.part(int(number))
+            folder.mkdir(exist_ok=True)
+            written = (
+                ("rows", rows[own].astype(np.int64)),
+                ("label", label[own].astype(np.int32)),
+                ("features", np.asarray(features[own], dtype=np.float32)),
+            )
+            for name, values in written:
+                with (folder / name).open("ab") as file:
+                    file.write(np.ascontiguousarray(values).data)
+            state["sizes"][number] += len(own)
+        self.remember(state | {"end": end})
+        state["end"] = end
+
+    def remember(self, state: dict[str, Any]) -> None:
+        """Keep how far the dealing is."""
+        with replacing(self.state) as partial:
+            partial.write_text(json.dumps(state), encoding="utf-8")
+
+    def open_parts(self) -> list[int]:
+        """The parts that hold samples and are not audited yet."""
+        return [
+            number
+            for number in range(self.parts)
+            if (self.part(number) / "rows").exists() and not (self.part(number) / "facts.json").exists()
+        ]
+
+
+def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: Any) -> None:
+    """Audit the samples in one part's files; its scores lie beside them then, whole or not at all.
+
+    `options` are those of `audit`.
+    """
+    rows = np.fromfile(folder / "rows", np.int64)
+    label = np.fromfile(folder / "label", np.int32).astype(np.int64)
+    features = np.memmap(folder / "features", np.float32, "r").reshape(len(rows), -1)
+    found = audit(Samples(features, label, tuple(classes), rows, "array"), **options)
+    scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
+    with replacing(folder / "scores.parquet") as partial:
+        pq.write_table(pa.table(scores), partial)
+    kept = _worth_showing(found, parts)
+    found.take(kept).save(folder / "kept")
+    with replacing(folder / "kept" / "features.npy") as partial, partial.open("wb") as file:
+        np.save(file, features[kept])
+    facts = {
+        "samples": len(rows),
+        "contamination": found.contamination,
+        "ranges": {name: list(ends) for name, ends in found.ranges.items()},
+    }
+    with replacing(folder / "facts.json") as partial:  # last: a part that has it is done
+        partial.write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _worth_showing(found: Audit, parts: int) -> Ints:
+    """The strongest suspects of a part, and some others, by row."""
+    suspects = np.flatnonzero(found.suspected)
+    strongest = suspects[np.argsort(-found.score[suspects], kind="stable")[: SHOWN // parts + 50]]
+    others = np.flatnonzero(~found.suspected)
+    some = np.random.default_rng(0).permutation(len(others))[: OTHERS // parts + 10]
+    return np.sort(np.concatenate([strongest, others[some]]))
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What the parts found together."""
+
+    kept: Audit
+    """The strongest suspects and some others, in the order of their rows, which are the ids."""
+    features: NDArray[np.float32]
+    """(n, D) of these."""
+    contamination: dict[str, float]
+    ranges: dict[str, tuple[float, float]]
+
+
+def together(files: PartFiles) -> Whole:
+    """What the audited parts found."""
+    done = [files.part(n) for n in range(files.parts) if (files.part(n) / "facts.json").exists()]
+    try:
+        facts = [json.loads((part / "facts.json").read_text(encoding="utf-8")) for part in done]
+        audits = [Audit.load(part / "kept") for part in done]
+        features = np.concatenate([np.load(part / "kept" / "features.npy") for part in done])
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"the parts in {files.folder} are damaged ({error}); make the run anew"
+        ) from error
+    share = np.array([fact["samples"] for fact in facts], dtype=np.float64)
+    share /= share.sum()
+
+    def mean(values: Sequence[float]) -> float:
+        return float(np.dot(share, values))
+
+    contamination = {
+        name: mean([fact["contamination"][name] for fact in facts]) for name in facts[0]["contamination"]
+    }
+    ranges = {
+        name: (
+            mean([fact["ranges"].get(name, (0, 0))[0] for fact in facts]),
+            mean([fact["ranges"].get(name, (0, 0))[1] for fact in facts]),
+        )
+        for name in {name for fact in facts for name in fact["ranges"]}
+    }
+    joint = _joined(audits)
+    order = np.argsort(joint.ids)
+    strongest = np.argsort(np.where(joint.suspected, -joint.score, 1.0), kind="stable")[:SHOWN]
+    kept = ~joint.suspected
+    kept[strongest] = True
+    order = order[kept[order]]
+    return Whole(joint.take(order), features[order], contamination, ranges)
+
+
+def _joined(audits: Sequence[Audit]) -> Audit:
+    """Verdicts on several parts of a set as one; what is said of a set as a whole is that of any part."""
+    values: dict[str, Any] = {each.name: getattr(audits[0], each.name) for each in fields(Audit)}
+    for name, first in values.items():
+        if isinstance(first, np.ndarray):
+            values[name] = np.concatenate([getattr(each, name) for each in audits])
+    for name in ("found_by", "notes"):
+        values[name] = tuple(dict.fromkeys(item for each in audits for item in getattr(each, name)))
+    values["form"] = next((each.form for each in audits if each.form != "none"), "none")
+    return Audit(**values)

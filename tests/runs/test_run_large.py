@@ -1,0 +1,199 @@
+"""Sets larger than memory: read in blocks, audited in parts, gone on with, and within a hard limit."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from graylearn.audit import parts
+from graylearn.data.options import ReadOptions
+from graylearn.errors import DataError, SettingsError
+from graylearn.runs import RunProgress, RunSettings, large, run
+from graylearn.runs.apply import apply_decisions
+
+CLASSES, ROWS = 3, 900
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Three Parquet files that are one table, of which a tenth of the labels are wrong."""
+    folder = tmp_path_factory.mktemp("tables")
+    random = np.random.default_rng(0)
+    y = random.integers(0, CLASSES, ROWS)
+    x = 4 * np.eye(CLASSES, 5)[y] + random.normal(size=(ROWS, 5))
+    wrong = random.random(ROWS) < 0.1
+    given = np.where(wrong, (y + 1) % CLASSES, y)
+    frame = pd.DataFrame(x, columns=list("abcde")).assign(
+        word=np.array(["u", "v"])[random.integers(0, 2, ROWS)],
+        label=np.array(["cat", "dog", "emu"])[given],
+        id=[f"row {index}" for index in range(ROWS)],
+    )
+    frame.loc[7, "label"] = None
+    for number in range(3):
+        frame.iloc[300 * number : 300 * (number + 1)].to_parquet(folder / f"{number}.parquet")
+    return folder, frame, wrong
+
+
+def settings_of(folder, **others):
+    given = {"part_size": 300, "epochs": 2, "missing_labels": "skip", "device": "cpu"}
+    return RunSettings(data=str(folder / "*.parquet"), command="audit", **(given | others))
+
+
+@pytest.fixture(scope="module")
+def audited(tables, tmp_path_factory):
+    out = tmp_path_factory.mktemp("audited") / "run"
+    return out, run(settings_of(tables[0]), out, progress=RunProgress(quiet=True))
+
+
+def test_an_audit_in_parts_leaves_what_any_audit_leaves(tables, audited):
+    _, frame, wrong = tables
+    out, summary = audited
+    table = pd.read_parquet(out / "audit.parquet")
+    expected = frame.drop(index=7).reset_index(drop=True)
+    assert table["id"].tolist() == expected["id"].tolist()
+    assert table["label"].tolist() == expected["label"].tolist()
+    assert pd.read_csv(out / "audit.csv")["score"].to_numpy() == pytest.approx(table["score"].to_numpy())
+    suspected = table["suspected"].to_numpy()
+    bad = np.delete(wrong, 7)
+    assert roc_auc_score(bad, table["score"]) > 0.95
+    assert suspected[~bad].mean() < 0.05
+    assert summary["samples"] == len(table) == ROWS - 1
+    assert summary["suspected"] == suspected.sum() == ROWS - 1 - summary["found"]["ok"]
+    assert sum(each["samples"] for each in summary["per_class"].values()) == ROWS - 1
+    assert "in 3 parts" in summary["notes"][-1]
+    assert f"{summary['worst'][0]['id']}" in (out / "report.html").read_text(encoding="utf-8")
+    assert not (out / "stages").exists()
+
+
+def test_what_was_found_in_parts_can_be_applied(tables, audited, tmp_path):
+    done = apply_decisions(audited[0], None, tmp_path / "clean.parquet", suspects="drop")
+    kept = pd.read_parquet(tmp_path / "clean.parquet")
+    assert len(kept) == done["kept"] == ROWS - 1 - audited[1]["suspected"]
+
+
+def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, monkeypatch):
+    out, seen, real, deal = tmp_path / "run", [], large.audit_part, parts.PartFiles.deal
+    most = 1
+
+    def stops_after_two(self, state, end, *given):
+        deal(self, state, end, *given)
+        if end == 600:
+            with (self.part(0) / "rows").open("ab") as file:
+                file.write(b"half a bl")  # what a kill leaves
+            raise KeyboardInterrupt
+
+    def stops_after_one(folder, *given, **options):
+        if len(seen) == most:
+            raise KeyboardInterrupt
+        seen.append(folder.name)
+        real(folder, *given, **options)
+
+    def goes_on():
+        run(settings_of(tables[0]), out, progress=RunProgress(quiet=True))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.PartFiles, "deal", stops_after_two)
+        with pytest.raises(KeyboardInterrupt):
+            goes_on()
+    monkeypatch.setattr(large, "audit_part", stops_after_one)
+    with pytest.raises(KeyboardInterrupt):
+        goes_on()
+    most = 3
+    goes_on()
+    assert len(seen) == len(set(seen)) == 3  # each part once
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(out / "audit.parquet"), pd.read_parquet(audited[0] / "audit.parquet")
+    )
+
+
+def test_every_sample_is_dealt_once_and_few_of_a_class_stay_together():
+    counts = [5000, 300, 7]
+    dealing = parts.Dealing.of(counts, 500, seed=3)
+    label = np.repeat([0, 1, 2], counts)
+    part = dealing(np.arange(len(label)), label)
+    assert dealing.parts == 11
+    sizes = np.bincount(part[label == 0], minlength=11)
+    assert sizes.min() > 380
+    assert sizes.max() < 540
+    assert len(set(part[label == 1])) == 3
+    assert len(set(part[label == 2])) == 1
+    shuffled = np.random.default_rng(0).permutation(len(label))
+    assert (dealing(shuffled, label[shuffled]) == part[shuffled]).all()
+
+
+def test_parts_shrink_with_classes_and_columns():
+    assert parts.part_size(10, 128) == parts.MOST
+    assert 5_000 < parts.part_size(1000, 128) < 15_000
+    assert parts.part_size(5000, 128) < 2500
+
+
+def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
+    (tmp_path / "few.csv").write_text("a,label\n1,x\n2,y\n")
+    with pytest.raises(DataError, match="which is read as a whole"):
+        large.open_blocks(tmp_path / "few.csv", ReadOptions())
+    with pytest.raises(SettingsError, match="a fit reads its data whole"):
+        RunSettings(data="x", part_size=1000)
+
+
+LIMITED = """
+import json, resource, sys
+import numpy as np
+from pathlib import Path
+from graylearn.audit import parts
+from graylearn.runs import RunProgress, RunSettings, run
+
+parts.SHOWN = parts.OTHERS = 50  # of rows of 24 kilobytes
+
+def audited(name):
+    settings = RunSettings(data=f"{name}.parquet", command="audit", part_size=1500, epochs=1, device="cpu")
+    return run(settings, f"run-{name}", progress=RunProgress(quiet=True))
+
+def data_bytes():
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmData:")[1].split()[0])
+
+audited("small")
+limit = data_bytes() + (60 << 20)
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+try:
+    np.ones(100 << 20, dtype=np.uint8)
+except MemoryError:
+    print(json.dumps(audited("large")["found"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit on data is Linux's")
+def test_a_set_far_larger_than_the_memory_is_audited(tmp_path):
+    """Sixty megabytes beyond what a tenth of it took, where the vectors alone are two hundred."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(2, 2048))
+    for name, blocks in (("small", 1), ("large", 10)):
+        with pq.ParquetWriter(
+            tmp_path / f"{name}.parquet",
+            pa.schema({"x": pa.list_(pa.float64()), "label": pa.int64()}),
+            compression="none",
+            use_dictionary=False,
+        ) as writer:
+            for _ in range(blocks):
+                y = random.integers(0, 2, 1250)
+                x = centres[y] + random.normal(size=(1250, 2048))
+                writer.write_table(pa.table({"x": pa.array(list(x)), "label": y}))
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, **threads},
+    )
+    assert done.returncode == 0, done.stderr
+    assert sum(json.loads(done.stdout).values()) == 12_500

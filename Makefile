@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch first and exact: a looser request, also through another package, pulls the CUDA build.
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check docs notebooks constraints lock dist format bench-deps soak fuzz clean
+.PHONY: demo test check cluster docs notebooks constraints lock dist format bench-deps soak fuzz clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,11 @@ check: .venv/check.stamp .venv/docs.stamp
 	$(BIN)/mypy
 	$(BIN)/python .ci/dependencies.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# A Ray cluster of two machines on this one, one of which dies: a minute.
+cluster: .venv/test.stamp
+	$(PIP) -e '.[ray]'
+	GRAYLEARN_CLUSTER=1 $(BIN)/python -m pytest tests/runs/test_run_ray.py
 
 # The site, at http://127.0.0.1:8000, made again whenever a page changes.
 docs: .venv/docs.stamp

@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py neighbours --rows 30000 60000      # recall and seconds, beside other libraries
     python benchmarks/scale.py audit --rows 20000 60000           # also with all pairs and with 20 epochs
+    python benchmarks/scale.py parts savings cleanlab --rows 20000
     python benchmarks/scale.py classes --rows 30000 --classes 5000
     python benchmarks/scale.py fit --rows 100000                  # beside scikit-learn's MLPClassifier
     python benchmarks/scale.py memory --rows 1000000              # a fit without audit
@@ -36,6 +37,7 @@ from sklearn.preprocessing import StandardScaler
 from graylearn import GrayClassifier
 from graylearn.audit import heldout, neighbours
 from graylearn.audit.audit import audit
+from graylearn.audit.parts import Dealing
 from graylearn.audit.scaling import scaled
 
 Row = dict[str, Any]
@@ -130,6 +132,68 @@ def measure_audit(n: int) -> Iterator[Row]:
         neighbours.EXACT = kept
 
 
+def measure_parts(n: int) -> Iterator[Row]:
+    """The whole set at once and in five parts, each audited by itself."""
+    x, y, bad = clouds(n)
+    dealing = Dealing.of(np.bincount(y).tolist(), -(-n // 5), seed=0)
+    part = dealing(np.arange(n), y)
+
+    def in_parts() -> np.ndarray:
+        score = np.zeros(n)
+        for number in range(dealing.parts):
+            own = np.flatnonzero(part == number)
+            score[own] = audit(x[own], y[own]).score
+        return score
+
+    for way, work in (("five parts", in_parts), ("whole", lambda: audit(x, y).score)):
+        taken, score = seconds(work)
+        yield {
+            "way": way,
+            "cpu_seconds": taken,
+            "ap": float(average_precision_score(bad, score)),
+            "peak_mb": peak_mb(),
+        }
+
+
+def measure_savings(n: int) -> Iterator[Row]:
+    """What saving costs: fewer epochs, as beyond 50,000 samples, and one round of folds, not three."""
+    x, y, bad = clouds(n, columns=32)
+    blurred = x + 1.5 * np.random.default_rng(5).normal(size=x.shape).astype(np.float32)
+
+    def row(features: np.ndarray, epochs: int, repeats: int) -> Row:
+        taken, found = seconds(lambda: audit(features, y, epochs=epochs, repeats=repeats))
+        ap = float(average_precision_score(bad, found.score))
+        return {"epochs": epochs, "repeats": repeats, "cpu_seconds": taken, "ap": ap}
+
+    ways = (20, 3), (heldout.epochs_by_size(100_000), 3), (heldout.LEAST_EPOCHS, 3), (20, 1)
+    for overlapping, features in ((False, x), (True, blurred)):
+        for epochs, repeats in ways:
+            yield {"overlapping": overlapping, **row(features, epochs, repeats)}
+
+
+def measure_cleanlab(n: int) -> Iterator[Row]:
+    """Beside cleanlab's label quality by logistic regression in five folds."""
+    from cleanlab.filter import find_label_issues
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_predict
+
+    x, y, bad = clouds(n)
+
+    def theirs() -> np.ndarray:
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        said = cross_val_predict(model, x, y, cv=5, method="predict_proba")
+        find_label_issues(y, said, return_indices_ranked_by="self_confidence", n_jobs=1)
+        return said[np.arange(n), y]
+
+    mine, found = seconds(lambda: audit(x, y))
+    taken, quality = seconds(theirs)
+    yield {
+        "cpu_seconds": mine, "ap": float(average_precision_score(bad, found.score)),
+        "cleanlab_cpu_seconds": taken, "cleanlab_ap": float(average_precision_score(bad, -quality)),
+        "ratio": mine / taken,
+    }  # fmt: skip
+
+
 def measure_classes(n: int, classes: int) -> Iterator[Row]:
     random = np.random.default_rng(3)
     label = random.permutation(
@@ -195,6 +259,7 @@ def main() -> None:
     )
     every = {
         "neighbours": measure_neighbours, "audit": measure_audit, "classes": measure_classes,
+        "parts": measure_parts, "savings": measure_savings, "cleanlab": measure_cleanlab,
         "fit": measure_fit, "memory": measure_memory, "predict": measure_predict,
         "embedding": measure_embedding,
     }  # fmt: skip

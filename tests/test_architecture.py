@@ -33,8 +33,8 @@ MAY_IMPORT["training"] |= {"options", "torch_internals"}
 MAY_IMPORT["audit"] |= {"options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
-MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"report"}
-MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs", "paths"}
+MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"paths", "report"}
+MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs"}
 MAY_IMPORT["integrations"] = MAY_IMPORT["estimator"] | {"estimator"}
 MAY_IMPORT["__main__"] = {"cli"}
 

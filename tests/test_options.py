@@ -13,7 +13,7 @@ import graylearn as gl
 from graylearn.cli.main import app
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import Learning, documented
-from graylearn.runs.settings import FIELDS, RunSettings, in_flags
+from graylearn.runs.settings import FIELDS, RunSettings, Sizing, in_flags
 from graylearn.training import Settings
 from graylearn.training.settings import Changes, StackChanges
 
@@ -59,13 +59,14 @@ def test_the_classifier_has_the_declared_options_and_no_other_default():
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if name != "command"])
 def test_help_says_each_option_once_and_what_it_means(name):
-    command = typer.main.get_command(app).commands["fit"]
+    word = "audit" if name in Sizing.__annotations__ else "fit"
+    command = typer.main.get_command(app).commands[word]
     found = [parameter for parameter in command.params if parameter.name == name]
     assert len(found) == 1
     meaning = documented(RunSettings)[name].partition(" None: ")[0]
     assert found[0].help.startswith(meaning)
     if name != "data":
-        shown = CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).output
+        shown = CliRunner().invoke(app, [word, "--help"], env={"COLUMNS": "300"}).output
         flags = [line.split("<")[0] for line in shown.splitlines() if line.startswith("│")]
         assert sum(f"--{name.replace('_', '-')} " in line for line in flags) == 1
 

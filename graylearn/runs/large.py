@@ -203,8 +203,10 @@ def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
     }
     todo = [files.part(number) for number in files.open_parts()]
 
+    classes, parts = opened.classes, files.parts
+
     def one(folder: Path) -> None:
-        audit_part(folder, opened.classes, files.parts, **options)
+        audit_part(folder, classes, parts, **options)
 
     with progress.steps("auditing parts", files.parts) as advance:
         advance(files.parts - len(todo))

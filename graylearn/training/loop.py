@@ -79,7 +79,7 @@ class Loop:
         self.interrupted = False
         self.random_state: dict[str, Any] | None = None
         self.seconds_before = 0.0  # of the epoch, before it was interrupted
-        self.uniform: dict[int, Tensor] = {}
+        self.uniform: dict[tuple[int, int], Tensor] = {}
 
     # -- the way through ------------------------------------------------------------------------
 
@@ -230,12 +230,12 @@ class Loop:
 
     def _weight_of(self, index: Tensor) -> Tensor:
         """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
-        size = index.shape[0] if self.group is None else self.group.whole[self.step]
-        uniform = self.uniform.get(size)
+        size = index.shape[0]
+        whole = size if self.group is None else self.group.whole[self.step]
+        uniform = self.uniform.get((size, whole))
         if uniform is None:
-            uniform = torch.full((size,), self.learner.models / size, device=self.device)
-            self.uniform[size] = uniform
-        uniform = uniform[: index.shape[0]]
+            uniform = torch.full((size,), self.learner.models / whole, device=self.device)
+            self.uniform[size, whole] = uniform
         return uniform if self.weights is None else uniform * self.weights.index_select(0, index)
 
     def _flush(self) -> None:

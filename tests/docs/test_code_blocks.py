@@ -103,6 +103,8 @@ def test_commands_are_as_they_are_shown(page):
             match words:
                 case ["graylearn", *rest]:
                     parse(app, rest)
+                case ["torchrun", "--nproc-per-node", _, "-m", "graylearn", *rest]:
+                    parse(app, rest)
                 case ["python", "-m", "reproduction", *rest]:
                     parse(reproduction, rest)
                 case ["python", script, *_]:

@@ -150,7 +150,7 @@ from graylearn.runs import RunProgress, RunSettings, run
 parts.SHOWN = parts.OTHERS = 50  # of rows of 24 kilobytes
 
 def audited(name):
-    settings = RunSettings(data=f"{name}.parquet", command="audit", part_size=1500, epochs=1, device="cpu")
+    settings = RunSettings(data=f"{name}.parquet", command="audit", part_size=900, epochs=1, mode="history")
     return run(settings, f"run-{name}", progress=RunProgress(quiet=True))
 
 def data_bytes():
@@ -167,14 +167,15 @@ except MemoryError:
 """
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on data is Linux's")
 def test_a_set_far_larger_than_the_memory_is_audited(tmp_path):
-    """Sixty megabytes beyond what a tenth of it took, where the vectors alone are two hundred."""
+    """Sixty megabytes beyond what a tenth of it left, where the vectors alone are 168."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     random = np.random.default_rng(0)
-    centres = random.normal(size=(2, 2048))
+    centres = random.normal(size=(2, 3000))
     for name, blocks in (("small", 1), ("large", 10)):
         with pq.ParquetWriter(
             tmp_path / f"{name}.parquet",
@@ -183,8 +184,8 @@ def test_a_set_far_larger_than_the_memory_is_audited(tmp_path):
             use_dictionary=False,
         ) as writer:
             for _ in range(blocks):
-                y = random.integers(0, 2, 1250)
-                x = centres[y] + random.normal(size=(1250, 2048))
+                y = random.integers(0, 2, 700)
+                x = centres[y] + random.normal(size=(700, 3000))
                 writer.write_table(pa.table({"x": pa.array(list(x)), "label": y}))
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     done = subprocess.run(
@@ -192,8 +193,8 @@ def test_a_set_far_larger_than_the_memory_is_audited(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=800,
         env={**os.environ, **threads},
     )
     assert done.returncode == 0, done.stderr
-    assert sum(json.loads(done.stdout).values()) == 12_500
+    assert sum(json.loads(done.stdout).values()) == 7_000

@@ -16,6 +16,8 @@ from graylearn.errors import SettingsError
 from graylearn.methods import make_method
 from graylearn.training.group import check_method
 
+pytestmark = pytest.mark.timeout(900)  # processes that start beside a whole suite
+
 ROWS, CLASSES = 53, 3  # batches of 2 x 8, and a last one of 5
 
 SETS = """

@@ -188,7 +188,9 @@ def together(files: PartFiles) -> Whole:
     try:
         facts = [json.loads((part / "facts.json").read_text(encoding="utf-8")) for part in done]
         audits = [Audit.load(part / "kept") for part in done]
-        features = np.concatenate([np.load(part / "kept" / "features.npy") for part in done])
+        features = np.concatenate(
+            [np.load(part / "kept" / "features.npy", allow_pickle=False) for part in done]
+        )
     except (OSError, ValueError) as error:
         raise CheckpointError(
             f"the parts in {files.folder} are damaged ({error}); make the run anew"

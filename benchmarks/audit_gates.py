@@ -28,10 +28,10 @@ from sklearn.datasets import (
     make_classification,
 )
 
-from graylearn.audit import mixture
+from graylearn.audit import label_parts, mixture
 from graylearn.audit.centroids import centre_cosine
-from graylearn.audit.detectors import class_confusion, foreign_clusters
-from graylearn.audit.detectors.foreign_clusters import foreign_rank, split_labels
+from graylearn.audit.detectors import foreign_clusters
+from graylearn.audit.detectors.foreign_clusters import foreign_rank, standing
 from graylearn.audit.evidence import gather
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import history_probabilities, train_for_history
@@ -104,17 +104,16 @@ def readings(given: Clean, mode: str) -> dict[str, float]:
         "mixture.GATE_FULL" if k >= 4 else "mixture.GATE_FULL_FEW": 2 * (likely["full"] - simple),
     }
     if k >= foreign_clusters.MIN_CLASSES and len(y) >= foreign_clusters.MIN_SAMPLES:
-        split = split_labels(unit_rows(x).double().numpy(), y)
-        if split.cosine < foreign_clusters.MAX_COSINE:
-            found["foreign_clusters.MIN_EVIDENT"] = split.evident
-        rank = foreign_rank(centre_cosine(x, y, k), y)
+        cut = label_parts.foreign_parts(x, unit_rows(x).double().numpy(), y, k)
+        if cut.cosine < (
+            label_parts.MAX_COSINE if cut.evident < label_parts.MANY else label_parts.MAX_COSINE_MANY
+        ):
+            found["label_parts.MIN_EVIDENT"] = cut.evident
+        similarity = centre_cosine(x, y, k)
+        rank = foreign_rank(standing(x, y, similarity, np.zeros(len(y), dtype=bool)), y)
         share = float(np.median([(rank < level).mean() / level for level in (0.1, 0.2, 0.3, 0.5)]))
-        found["foreign_clusters.MIN_SHARE"] = share
-        another = class_confusion.clearly_another(evidence.probabilities, y, evidence.best)
-        if another.mean() > class_confusion.MIN_LOOK:
-            similarity = centre_cosine(x, y, k, another)
-            if (similarity.argmax(axis=1) == y)[~another].mean() > class_confusion.CLOUDS:
-                found["class_confusion.FOREIGN_RANK"] = -float(foreign_rank(similarity, y)[another].mean())
+        if evidence.views_differ < foreign_clusters.MAX_DIFFER:
+            found["foreign_clusters.MIN_SHARE"] = share
     return found
 
 
@@ -129,9 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     sets = list(clean_sets(options.rounds, options.data, options.features))
     every = Parallel(options.jobs)(delayed(readings)(each, options.mode) for each in sets)
-    modules = {
-        "mixture": mixture, "foreign_clusters": foreign_clusters, "class_confusion": class_confusion
-    }  # fmt: skip
+    modules = {"mixture": mixture, "foreign_clusters": foreign_clusters, "label_parts": label_parts}
     print(f"{len(sets)} clean sets, {options.mode}")
     for gate in sorted({name for each in every for name in each}):
         read = sorted(
@@ -140,11 +137,8 @@ def main() -> None:
         )
         module, constant = gate.split(".")
         limit = getattr(modules[module], constant)
-        # of ranks, the smallest counts
-        largest = ", ".join(
-            f"{abs(value) if gate.endswith('RANK') else value:.3g} ({name})" for value, name in read[:4]
-        )
-        beyond = sum(value > (-limit if gate.endswith("RANK") else limit) for value, _ in read)
+        largest = ", ".join(f"{value:.3g} ({name})" for value, name in read[:4])
+        beyond = sum(value > limit for value, _ in read)
         print(f"{gate} = {limit:g}: beyond it {beyond} of {len(read)}; largest {largest}")
 
 

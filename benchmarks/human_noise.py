@@ -85,13 +85,14 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
                 for setting in ("ood10", "ood20", "mix"):
                     made = partial(sets.foreign, cell, setting, seed, folders)
                     yield "foreign", cell, setting, seed, made
-    if "clean" in groups:
-        for half in clean.HALVES:
-            for name, maker in clean.clean_sets(folders, half):
-                yield "clean", name, half, 0, maker
+    for group, made_by in (("clean", clean.clean_sets), ("kinds", clean.two_kinds)):
+        if group in groups:
+            for half in clean.HALVES:
+                for name, maker in made_by(folders, half):
+                    yield group, name, half, 0, maker
 
 
-GROUPS = ("given", "people", "structured", "few", "uniform", "specific", "foreign", "clean")
+GROUPS = ("given", "people", "structured", "few", "uniform", "specific", "foreign", "clean", "kinds")
 
 
 def judged(case: sets.Case, found: Found) -> dict[str, Any]:
@@ -135,13 +136,13 @@ def run(args: argparse.Namespace, folders: sets.Folders) -> None:
         if not methods or time.time() > deadline:
             continue
         try:
-            given = Given(make())
+            given = Given(make(), args.keep and args.keep / f"{group} {name} {setting} {seed}")
         except FileNotFoundError as error:
             print(f"left out: {name} ({error})", flush=True)
             continue
         case = given.case
         for method in methods:
-            began = time.perf_counter()
+            given.seconds, began = 0.0, time.perf_counter()
             try:
                 found = METHODS[method](given)
             except Exception:  # a peer may fail on a set; the others' rows are kept
@@ -151,7 +152,7 @@ def run(args: argparse.Namespace, folders: sets.Folders) -> None:
             row = {
                 "group": group, "name": name, "setting": setting, "seed": seed, "method": called[method],
                 "K": case.num_classes, "N": len(case.y), "D": columns,
-                "seconds": round(time.perf_counter() - began, 2), **judged(case, found),
+                "seconds": round(time.perf_counter() - began + given.seconds, 2), **judged(case, found),
             }  # fmt: skip
             record.append(record.record(EXPERIMENT, **row), args.out)
         print(group, name, setting, seed, flush=True)
@@ -168,6 +169,9 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--audit-name", default="graylearn", help="what the audit's rows are called")
+    parser.add_argument(
+        "--keep", type=Path, help="folder that keeps what networks say, to measure detectors anew"
+    )
     parser.add_argument("--out", type=Path, default=Path("results/human_noise.jsonl"))
     parser.add_argument("--time-limit", type=float, default=float("inf"), help="seconds after which to stop")
     parser.add_argument("--summary", action="store_true", help="print the tables of --out and stop")

@@ -50,6 +50,22 @@ def _part(
     return made
 
 
+def _two_kinds(source: str, folders: Folders, seed: list[int], share: float) -> Made:
+    """Half of the classes are two of the original ones under one label, the second with so much of it."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        x, y, _ = embedded(source, folders)
+        x, y = _some(x, y, random, {"tiny-imagenet": 24, "banking77": 40}.get(source, 10), 2400)
+        y = renumbered(y)
+        labels = (int(y.max()) + 1) // 2
+        second = y >= labels
+        kept = ~second | ((y % labels < labels // 2) & (random.random(len(y)) < share / (1.0 - share)))
+        return _case(x[kept], y[kept] % labels, True)
+
+    return made
+
+
 def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list[int]) -> Made:
     def made() -> Case:
         x, y, _ = embedded("digits", folders)
@@ -197,3 +213,11 @@ def clean_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
         yield f"corners {half} {i}", _corners([10, h, i], classes, columns, apart, rows)
     for i, (classes, columns, rows) in enumerate(((4, 5, 800), (5, 40, 1500), (3, 2, 600), (6, 12, 1000))):
         yield f"cut {half} {i}", _cut([11, h, i], classes, columns, rows)
+
+
+def two_kinds(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
+    """Clean sets of a half in which classes are of two kinds: as foreign samples with one label are."""
+    h = HALVES.index(half)
+    for s, source in enumerate(("digits", "cifar10", "tiny-imagenet", "banking77")):
+        for i, share in enumerate((0.25, 0.45)):
+            yield f"{source} {half} {i}", _two_kinds(source, folders, [12, h, s, i], share)

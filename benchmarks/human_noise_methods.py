@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from human_noise_sets import Case
 
-from graylearn import Audit, audit
+from graylearn import Audit
 from graylearn.audit import LEVELS
+from graylearn.audit.evidence import Mode, gather
 from graylearn.audit.heldout import held_out_probabilities
+from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features
+from graylearn.audit.overlap import Overlap
 
 Found = dict[str, Any]
 FILTERS = ("prune_by_noise_rate", "prune_by_class", "both", "confident_learning", "low_self_confidence")
@@ -21,35 +26,70 @@ MARGIN = 0.5
 
 
 class Given:
-    """A case, and the five-fold predictions of our network that the peers read where it has only features."""
+    """A case, and what networks say of it, which is kept on disk where `kept` names a file to begin with.
 
-    def __init__(self, case: Case) -> None:
-        self.case = case
+    Networks are most of an audit's time and hang on the case alone: with them kept, a detector that was
+    changed is measured anew in a second a set. `seconds` is what those asked for so far took to train.
+    """
+
+    def __init__(self, case: Case, kept: Path | None = None) -> None:
+        self.case, self.kept, self.seconds = case, kept, 0.0
+
+    @functools.cached_property
+    def features(self) -> np.ndarray:
+        return as_features(self.case.x, len(self.case.y))
 
     @functools.cached_property
     def predictions(self) -> np.ndarray:
+        """(N, K) five-fold predictions of our network, which the peers read."""
         case = self.case
         if case.probabilities is not None:
             return case.probabilities
-        features = as_features(case.x, len(case.y))
-        p = held_out_probabilities(features, case.y, case.num_classes, folds=5, repeats=1)
+        p = self._kept(
+            "folds",
+            lambda: held_out_probabilities(self.features, case.y, case.num_classes, folds=5, repeats=1),
+        )
         p = np.clip(p, 1e-9, None)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
+    def network(self, mode: Mode) -> np.ndarray:
+        """(N, K) what `audit` asks its networks in this mode."""
+        case = self.case
+        if mode == "held-out":
+            return self._kept(mode, lambda: held_out_probabilities(self.features, case.y, case.num_classes))
+        return self._kept(
+            mode, lambda: history_probabilities(train_for_history(self.features, case.y, case.num_classes))
+        )
 
-def _audited(given: Given, mode: str) -> Found:
+    def _kept(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        path = None if self.kept is None else self.kept.with_name(f"{self.kept.name} {name}.npz")
+        if path is not None and path.exists():
+            with np.load(path) as file:
+                self.seconds += float(file["seconds"])
+                return np.asarray(file["p"])
+        began = time.perf_counter()
+        p = make()
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_suffix(".partial.npz")
+            np.savez(partial, p=p, seconds=time.perf_counter() - began)
+            partial.replace(path)
+        return p
+
+
+def _audited(given: Given, mode: Mode) -> Found:
+    """What `audit` and `Audit.from_predictions` say, by the same steps."""
     case = given.case
-    names = range(case.num_classes)
+    names = tuple(range(case.num_classes))
     if case.probabilities is not None:
-        found = Audit.from_predictions(case.probabilities, case.y, classes=names, **_word(case))
-    else:
-        found = audit(case.x, case.y, classes=names, mode=mode, **_word(case))  # type: ignore[arg-type]
-    return read(found)
+        return read(Audit.from_predictions(case.probabilities, case.y, classes=names, overlap=_word(case)))
+    evidence = gather(given.network(mode), case.y, names, given.features, mode, _word(case))
+    return read(Audit.from_evidence(evidence, np.arange(len(case.y))))
 
 
-def _word(case: Case) -> dict[str, Any]:
+def _word(case: Case) -> Overlap:
     """What a user says of the classes."""
-    return {"overlap": "none" if case.one_true_class else "possible"}
+    return "none" if case.one_true_class else "possible"
 
 
 def read(found: Audit) -> Found:

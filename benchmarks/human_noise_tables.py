@@ -99,8 +99,9 @@ def summary(path: Path) -> str:
         own = [row for row in rows if row["group"] == group]
         if own:
             parts.append(f"**{title}**\n\n{by_setting(own)}")
-    nothing = [row for row in rows if row["group"] == "clean"]
-    if nothing:
-        parts.append(f"**Sets on which no label is wrong: share flagged**\n\n{clean(nothing)}")
+    for group, title in (("clean", "Sets on which no label is wrong"), ("kinds", "Classes of two kinds")):
+        nothing = [row for row in rows if row["group"] == group]
+        if nothing:
+            parts.append(f"**{title}: share flagged**\n\n{clean(nothing)}")
     parts.append(f"**Kinds, levels and shares**\n\n{verdicts(rows)}")
     return "\n\n".join(parts)

@@ -23,7 +23,7 @@ ROUNDS = 10
 SHRINKAGE = 0.3
 
 
-def _closest(nearness: Floats, label: Ints, share: float) -> NDArray[np.bool_]:
+def closest(nearness: Floats, label: Ints, share: float) -> NDArray[np.bool_]:
     """Which samples are among the `share` of their label's samples with the largest nearness."""
     order = np.lexsort((-nearness, label))
     count = np.bincount(label)
@@ -56,7 +56,7 @@ def centre_cosine(
     kept = inside
     total = _sums(unit, label, kept, num_classes)
     for _ in range(ROUNDS):
-        kept = _closest(_own_cosine(unit, total, label), label, TRIM) & inside
+        kept = closest(_own_cosine(unit, total, label), label, TRIM) & inside
         total = _sums(unit, label, kept, num_classes)
     length = np.maximum(np.linalg.norm(total, axis=1), 1e-12)
     similarity = unit @ (total / length[:, None]).T
@@ -76,6 +76,28 @@ def _own_cosine(unit: Floats, total: Floats, label: Ints, without: NDArray[np.bo
     return found
 
 
+def round_classes(
+    x: Floats, label: Ints, num_classes: int, kept: NDArray[np.bool_] | None = None
+) -> tuple[Floats, Floats]:
+    """(K, D) class means, and the (D, D) matrix W for which the rows of x @ W.T are round within a class.
+
+    Of the samples that are `kept`, all unless told; one spread for all classes, drawn to a round one.
+    """
+    n, d = x.shape
+    kept = np.ones(n, dtype=bool) if kept is None else kept
+    count = np.maximum(np.bincount(label[kept], minlength=num_classes), 1)
+    centre = (_sums(x, label, kept, num_classes) / count[:, None]).astype(x.dtype)
+    spread = np.zeros((d, d))
+    for part in row_blocks(n, d):
+        chosen = kept[part]
+        offset = x[part][chosen] - centre[label[part][chosen]]
+        spread += offset.T @ offset
+    spread /= max(int(kept.sum()), 1)
+    size = max(float(np.trace(spread)) / d, 1e-12)
+    spread = (1.0 - SHRINKAGE) * spread + SHRINKAGE * size * np.eye(d)
+    return centre, np.linalg.inv(np.linalg.cholesky(spread)).astype(x.dtype)
+
+
 def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int) -> Floats:
     """(N, K) squared Mahalanobis distance to each label's trimmed centre, one trimmed spread for all.
 
@@ -87,20 +109,10 @@ def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int
     kept = np.ones(n, dtype=bool)
     own = np.empty(n, dtype=x.dtype)
     for _ in range(ROUNDS // 2):
-        count = np.maximum(np.bincount(label[kept], minlength=num_classes), 1)
-        centre = (_sums(x, label, kept, num_classes) / count[:, None]).astype(x.dtype)
-        spread = np.zeros((d, d))
-        for part in row_blocks(n, d):
-            chosen = kept[part]
-            offset = x[part][chosen] - centre[label[part][chosen]]
-            spread += offset.T @ offset
-        spread /= max(int(kept.sum()), 1)
-        size = max(float(np.trace(spread)) / d, 1e-12)
-        spread = (1.0 - SHRINKAGE) * spread + SHRINKAGE * size * np.eye(d)
-        whiten = np.linalg.inv(np.linalg.cholesky(spread)).astype(x.dtype)
+        centre, whiten = round_classes(x, label, num_classes, kept)
         for part in row_blocks(n, d):
             own[part] = (((x[part] - centre[label[part]]) @ whiten.T) ** 2).sum(axis=1)
-        kept = _closest(-own, label, TRIM)
+        kept = closest(-own, label, TRIM)
     white_centre = centre @ whiten.T
     square = np.empty((n, num_classes), dtype=x.dtype)
     for part in row_blocks(n, max(d, num_classes)):

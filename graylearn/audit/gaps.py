@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.audit.centroids import round_classes
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Pair = tuple[int, int]
 
-SPLITS, SHRINKAGE = 3, 0.3
+SPLITS = 3
 _LEAST = 4
 """Samples of a class in each half below which no gap is seen."""
 
@@ -63,35 +65,26 @@ def gaps(
         order = order[np.argsort(label[order], kind="stable")]
         fitted, read = order[0::2], order[1::2]
         count = np.bincount(label[fitted], minlength=num_classes)
-        centre, white = _discriminant(x[fitted], label[fitted], num_classes)
-        means += centre / SPLITS
-        along = (x[read] @ white) @ centre.T  # (read, K)
-        rows = [np.flatnonzero(label[read] == k) for k in range(num_classes)]
+        centre, whiten = round_classes(x[fitted], label[fitted], num_classes)
+        direction = centre @ whiten.T
+        means += direction / SPLITS
+        first = np.searchsorted(label[read], np.arange(num_classes + 1))  # read is in the order of labels
         for one, two in pairs:
-            enough = min(count[one], count[two], len(rows[one]), len(rows[two])) >= _LEAST
-            side = along[:, one] - along[:, two]
-            seen[one, two].append(_half_way(side[rows[one]], side[rows[two]]) if enough else 1.0)
-    away = ((means[:, None] - means[None]) ** 2).sum(axis=2)
+            sizes = (count[one], count[two], *(first[[one + 1, two + 1]] - first[[one, two]]))
+            if min(sizes) < _LEAST:
+                seen[one, two].append(1.0)
+                continue
+            along = whiten.T @ (direction[one] - direction[two])
+            sides = (x[read[first[k] : first[k + 1]]] @ along for k in (one, two))
+            seen[one, two].append(_half_way(*sides))
     present = np.bincount(label, minlength=num_classes) > 0
 
     def adjacent(one: int, two: int) -> bool:
-        between = present & (away[one] + away[two] < away[one, two])
+        away = (((means - means[end]) ** 2).sum(axis=1) for end in (one, two))
+        between = present & (sum(away) < ((means[one] - means[two]) ** 2).sum())
         return not np.delete(between, [one, two]).any()
 
     return {pair: (float(np.mean(values)), adjacent(*pair)) for pair, values in seen.items()}
-
-
-def _discriminant(x: Floats, label: Ints, num_classes: int) -> tuple[Floats, Floats]:
-    """(K, D) class means in the space where classes are round, and the (D, D) way into it."""
-    chosen = np.zeros((num_classes, len(x)))
-    chosen[label, np.arange(len(x))] = 1.0
-    mean = chosen @ x / np.maximum(chosen.sum(axis=1), 1.0)[:, None]
-    offset = x - mean[label]
-    spread = offset.T @ offset / max(len(x), 1)
-    size = max(float(np.trace(spread)) / x.shape[1], 1e-12)
-    spread = (1.0 - SHRINKAGE) * spread + SHRINKAGE * size * np.eye(x.shape[1])
-    white = np.linalg.inv(np.linalg.cholesky(spread)).T
-    return np.asarray(mean @ white), np.asarray(white)
 
 
 def _half_way(one: Floats, two: Floats) -> float:

@@ -5,13 +5,13 @@ import pytest
 from audit_clouds import clouds
 from sklearn.metrics import roc_auc_score
 
-from graylearn.audit.centroids import _closest, centre_cosine, centre_distance
+from graylearn.audit.centroids import centre_cosine, centre_distance, closest
 
 
-def test_closest_takes_the_same_share_of_every_label():
+def testclosest_takes_the_same_share_of_every_label():
     label = np.array([0, 0, 0, 0, 1, 1, 2])
     nearness = np.array([0.1, 0.9, 0.5, 0.7, 0.2, 0.1, -5.0])
-    assert _closest(nearness, label, 0.5).tolist() == [False, True, False, True, True, False, True]
+    assert closest(nearness, label, 0.5).tolist() == [False, True, False, True, True, False, True]
 
 
 def test_cosine_to_the_own_centre_leaves_the_sample_out():

@@ -1,20 +1,10 @@
-"""Ranks among other labels, labels that fall in two parts, and the foreign samples that both tell."""
+"""Ranks among other labels, and the foreign samples that parts and ranks tell."""
 
 import numpy as np
 import pytest
 from audit_clouds import clouds
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
-from graylearn.audit.detectors.foreign_clusters import (
-    MIN_EVIDENT_FAR,
-    _two_bells,
-    foreign_rank,
-    lying_apart,
-    split_labels,
-)
-from graylearn.audit.inputs import as_features
-from graylearn.audit.neighbours import unit_rows
+from graylearn.audit.detectors.foreign_clusters import KINDS_OF_ONE, _among_others, foreign_rank, lying_apart
 
 
 def test_foreign_rank_counts_the_samples_of_other_labels():
@@ -64,52 +54,27 @@ def test_where_centres_explain_nothing_the_view_abstains():
     assert few.reason == "too few samples"
 
 
-def test_two_bells_part_where_their_densities_meet():
-    """A small sharp bell beside a large one: the chance is Bayes' rule with the true curves."""
-    random = np.random.default_rng(6)
-    part = random.random(4000) < 0.2
-    pull = np.where(part, random.normal(1.0, 0.3, 4000), random.normal(-1.0, 0.4, 4000))
-    chance, gain = _two_bells(pull, pull > 0)
-    inner = np.abs(pull) < 0.9
-    one = 0.2 / 0.3 * np.exp(-0.5 * ((pull - 1.0) / 0.3) ** 2)
-    other = 0.8 / 0.4 * np.exp(-0.5 * ((pull + 1.0) / 0.4) ** 2)
-    np.testing.assert_allclose(chance[inner], (one / (one + other))[inner], atol=0.12)
-    assert gain > 0.3
-    single = random.normal(size=4000)
-    assert _two_bells(single, single > 0)[1] < 0.03
+def test_a_column_is_in_units_of_the_samples_that_do_not_bear_its_label():
+    random = np.random.default_rng(3)
+    similarity, label = random.normal(size=(50, 4)), random.integers(4, size=50)
+    read = _among_others(similarity, label)
+    for k in range(4):
+        other = similarity[label != k, k]
+        np.testing.assert_allclose(read[:, k], (similarity[:, k] - other.mean()) / other.std())
 
 
-def test_a_label_that_is_nearly_half_foreign_is_parted():
-    """Where trimming fails: 45 % of one label is one tight foreign cluster."""
-    random = np.random.default_rng(7)
+def test_kinds_that_fit_their_label_as_well_as_the_rest_are_no_foreign_samples():
+    """The same parts: foreign where networks doubt their label, a kind of the class where they do not."""
     x, label, _ = clouds(7, n=1600)
-    foreign = np.zeros(len(label), dtype=bool)
-    members = np.flatnonzero(label == 3)
-    foreign[members[: int(0.45 * len(members))]] = True
-    x[foreign] = 3.0 * random.normal(size=40) + 0.3 * random.normal(size=(int(foreign.sum()), 40))
-    split = split_labels(unit_rows(x).double().numpy(), label)
-    assert split.labels.tolist() == [3]
-    assert (split.foreign == foreign).mean() > 0.99
-    assert split.evident == pytest.approx(foreign.mean(), abs=0.01)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 9])
-def test_two_ways_to_write_a_one_are_not_foreign(seed):
-    x, y = load_digits(return_X_y=True)
-    rows, _ = train_test_split(np.arange(len(y)), train_size=0.45, random_state=seed, stratify=y)
-    features = as_features(x[rows], len(rows))
-    split = split_labels(unit_rows(features).double().numpy(), y[rows])
-    assert split.evident > MIN_EVIDENT_FAR  # there are parts, and they are clusters
-    found = lying_apart(features, y[rows], 10, np.ones(len(rows), dtype=bool))
-    assert found.share == 0
-
-
-def test_parts_on_opposite_sides_are_a_class_of_two_kinds():
-    """Every class has two ends along one strong axis, as in tables: nothing is foreign."""
-    random = np.random.default_rng(8)
-    label = random.integers(5, size=1500)
-    x = random.normal(size=(5, 20))[label] + random.normal(size=(1500, 20))
-    x[:, 0] += np.where(random.random(1500) < 0.3, -12.0, 6.0)
-    found = lying_apart((x - x.mean(axis=0)).astype(np.float32), label, 5, np.ones(1500, dtype=bool))
-    assert not found.posterior.any()
-    assert "not clouds" in found.reason
+    parted = np.zeros(len(label), dtype=bool)
+    random = np.random.default_rng(7)
+    for k in (2, 3, 5):
+        members = np.flatnonzero(label == k)[::3]
+        parted[members] = True
+        x[members] = -x[label == k].mean(axis=0) + 0.3 * random.normal(size=(len(members), 40))
+    right = np.ones(len(label), dtype=bool)
+    doubted = lying_apart(x, label, 8, right, confidence=np.where(parted, 0.5, 0.9))
+    assert ((doubted.posterior > 0.5) == parted).mean() > 0.98
+    as_sure = lying_apart(x, label, 8, right, confidence=np.full(len(label), 0.9))
+    assert as_sure.share == 0
+    assert as_sure.reason == KINDS_OF_ONE or "not clouds" in as_sure.reason

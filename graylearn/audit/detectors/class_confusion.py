@@ -120,13 +120,20 @@ def find(evidence: Evidence) -> Finding:
         suggested=suggested,
         sure=sure,
         low=np.minimum(low, posterior),
-        high=np.minimum(BOLDER * np.maximum(high, posterior), 1.0),
+        high=_bold(evidence, np.maximum(high, posterior)),
         notes=(note,) if len(flagged) else (),
         overrules=("random_labels", "foreign_clusters"),
         details=part.details,
         form="transition",
         temperature=1.0 / part.beta,
     )
+
+
+def _bold(evidence: Evidence, high: Floats) -> Floats:
+    """(N,) the bold reading: without features, every label that another class outdoes may be wrong."""
+    if "neighbours" not in evidence.opinions:
+        high = np.where(evidence.best != evidence.label, 1.0, high)
+    return np.minimum(BOLDER * high, 1.0)
 
 
 class _Part:

@@ -1,0 +1,256 @@
+"""Several annotators: what they agree on, how good each of them is, and which samples to ask about again.
+
+The model is that of Dawid and Skene: every annotator has a confusion matrix, estimated together with the true
+classes by expectation and maximisation. Two things are added. Annotators with few labels are judged by what is
+known of all of them, as far as their own labels do not say otherwise. And where class probabilities of a model
+are given, at best of networks that did not see the samples, they are what is known of a sample before anyone is
+asked, as sure as the annotators bear them out: they settle samples that one person alone has labelled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from graylearn.audit.inputs import as_features, as_probabilities
+from graylearn.data.samples import Label
+from graylearn.errors import DataError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+OWN = 5.0
+"""Labels of a class from which on an annotator's own confusions count more than those of all annotators."""
+ROUNDS, ENOUGH = 100, 1e-5
+"""Of expectation and maximisation, at most; and the change at which they end."""
+SHARPNESS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+"""Powers of the probabilities of a model."""
+MISSING = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """What several annotators say of N samples together."""
+
+    samples: NDArray[Any]
+    """(N,) what the samples are called."""
+    annotators: tuple[Any, ...]
+    """(A,) what the annotators are called."""
+    classes: tuple[Label, ...]
+    """(K,) the classes in order."""
+    label: Ints
+    """(N, A) the class that each annotator gave, as an index; -1 where none."""
+    probabilities: Floats
+    """(N, K) how likely each class is."""
+    confusion: Floats
+    """(A, K, K) how often an annotator gives the second class where the first is true."""
+
+    @property
+    def consensus(self) -> NDArray[Any]:
+        """(N,) the most likely class of each sample."""
+        names = np.empty(len(self.classes), dtype=object)
+        names[:] = self.classes
+        return np.asarray(names[self.probabilities.argmax(axis=1)].tolist())
+
+    @property
+    def confidence(self) -> Floats:
+        """(N,) how likely the consensus is."""
+        return np.asarray(self.probabilities.max(axis=1))
+
+    @property
+    def quality(self) -> Floats:
+        """(A,) the share of each annotator's labels that is expected to be right, over all samples."""
+        prior = self.probabilities.mean(axis=0)
+        return np.asarray(np.einsum("k,akk->a", prior, self.confusion))
+
+    @property
+    def agreement(self) -> float:
+        """Krippendorff's alpha: 1 where all agree, 0 where they do as if by chance."""
+        return _alpha(self.label, len(self.classes))
+
+    @property
+    def ask_again(self) -> Ints:
+        """(N,) the samples in the order in which one more label is worth most: the least sure first."""
+        return np.argsort(self.confidence, kind="stable")
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a sample: id, consensus, confidence, labels, agreeing."""
+        given = self.label != MISSING
+        best = self.probabilities.argmax(axis=1)
+        return pd.DataFrame(
+            {
+                "id": self.samples,
+                "consensus": self.consensus,
+                "confidence": self.confidence,
+                "labels": given.sum(axis=1),
+                "agreeing": (self.label == best[:, None]).sum(axis=1),
+            }
+        )
+
+    @property
+    def annotator_table(self) -> pd.DataFrame:
+        """One row an annotator: annotator, labels, agrees (with the consensus), quality; the worst first."""
+        given = self.label != MISSING
+        agrees = (self.label == self.probabilities.argmax(axis=1)[:, None]) & given
+        labels = given.sum(axis=0)
+        found = pd.DataFrame(
+            {
+                "annotator": list(self.annotators),
+                "labels": labels,
+                "agrees": agrees.sum(axis=0) / np.maximum(labels, 1),
+                "quality": self.quality,
+            }
+        )
+        return found.sort_values("quality", kind="stable", ignore_index=True)
+
+
+def consensus(
+    labels: Any,
+    *,
+    X: Any = None,
+    pred_probs: Any = None,
+    sample: str = "sample",
+    annotator: str = "annotator",
+    label: str = "label",
+    classes: Any = None,
+    seed: int = 0,
+) -> Crowd:
+    """Bring the labels of several annotators together.
+
+    labels: (N, A), one column an annotator, with None or NaN where one gave none; or a frame in long form, one
+        label a row, with the columns `sample`, `annotator` and `label`.
+    X: features (N, D) of the samples: networks that did not see them are asked as well. pred_probs (N, K): the
+        same from a model of your own. Samples in long form are in the order of their first label.
+    """
+    names, people, known, given = _read(labels, (sample, annotator, label), classes)
+    said = None
+    if pred_probs is not None:
+        said = as_probabilities(pred_probs, len(given))
+        if said.shape[1] != len(known):
+            raise DataError(f"pred_probs has {said.shape[1]} columns for {len(known)} classes: give one each")
+    elif X is not None:
+        from graylearn.audit.heldout import held_out_probabilities
+
+        first, _ = _estimated(given, len(known), None)
+        said = held_out_probabilities(
+            as_features(X, len(given)), first.argmax(axis=1), len(known), seed=seed
+        ).astype(np.float64)
+    probabilities, confusion = _estimated(given, len(known), said)
+    return Crowd(names, people, known, given, probabilities, confusion)
+
+
+def _read(
+    labels: Any, columns: tuple[str, str, str], classes: Any
+) -> tuple[NDArray[Any], tuple[Any, ...], tuple[Label, ...], Ints]:
+    """(samples, annotators, classes, label (N, A))."""
+    if isinstance(labels, pd.DataFrame) and set(columns) <= set(map(str, labels.columns)):
+        rows = labels.dropna(subset=[columns[2]])
+        number, samples = pd.factorize(rows[columns[0]])
+        person, people = pd.factorize(rows[columns[1]], sort=True)
+        if pd.DataFrame({"s": number, "p": person}).duplicated().any():
+            raise DataError("an annotator labels a sample twice: keep one label of each")
+        values, known = _classes(rows[columns[2]].to_numpy(dtype=object), classes)
+        given = np.full((len(samples), len(people)), MISSING, dtype=np.int64)
+        given[number, person] = values
+        return np.asarray(samples), tuple(people.tolist()), known, given
+    frame = labels if isinstance(labels, pd.DataFrame) else pd.DataFrame(np.asarray(labels, dtype=object))
+    if frame.ndim != 2 or frame.shape[1] < 1 or frame.shape[0] < 1:
+        raise DataError(
+            "labels must be (N, A), one column an annotator, or a frame in long form with the columns "
+            f"{', '.join(columns)}"
+        )
+    cells = frame.to_numpy(dtype=object)
+    there = ~pd.isna(cells)
+    if not there.any():
+        raise DataError("labels hold no label: expected at least one")
+    values, known = _classes(cells[there], classes)
+    given = np.full(cells.shape, MISSING, dtype=np.int64)
+    given[there] = values
+    return np.asarray(frame.index), tuple(frame.columns.tolist()), known, given
+
+
+def _classes(values: NDArray[Any], classes: Any) -> tuple[Ints, tuple[Label, ...]]:
+    plain = [int(v) if isinstance(v, float | np.floating) and float(v).is_integer() else v for v in values]
+    known = tuple(sorted(set(plain), key=lambda v: (str(type(v)), v))) if classes is None else tuple(classes)
+    index = {name: k for k, name in enumerate(known)}
+    strange = next((v for v in plain if v not in index), None)
+    if strange is not None:
+        raise DataError(
+            f"labels hold {strange!r}, which is not among the classes: {', '.join(map(str, known))}"
+        )
+    return np.array([index[v] for v in plain], dtype=np.int64), known
+
+
+def _estimated(given: Ints, num_classes: int, said: Floats | None) -> tuple[Floats, Floats]:
+    """(probabilities (N, K), confusion (A, K, K)), by expectation and maximisation from the majority."""
+    n, people = given.shape
+    votes = np.zeros((n, num_classes))
+    for column in given.T:
+        rows = np.flatnonzero(column != MISSING)
+        votes[rows, column[rows]] += 1.0
+    # a model that did not see the labels cannot take them for true, which one annotator alone would
+    belief = votes + 0.5 if said is None else said**2
+    belief /= belief.sum(axis=1, keepdims=True)
+    confusion = np.zeros((people, num_classes, num_classes))
+    for _ in range(ROUNDS):
+        prior = (belief.sum(axis=0) + 1.0) / (n + num_classes)
+        counts = np.stack([_counts(belief, column, num_classes) for column in given.T])  # (A, K, K)
+        shared = _shared(counts.sum(axis=0))
+        confusion = (counts + OWN * shared) / (counts + OWN * shared).sum(axis=2, keepdims=True)
+        logs = np.log(prior)[None, :].repeat(n, axis=0) if said is None else _sharpened(said, belief)
+        for column, matrix in zip(given.T, confusion, strict=True):
+            rows = np.flatnonzero(column != MISSING)
+            logs[rows] += np.log(matrix[:, column[rows]].T)
+        logs -= logs.max(axis=1, keepdims=True)
+        new = np.exp(logs)
+        new /= new.sum(axis=1, keepdims=True)
+        change = float(np.abs(new - belief).max())
+        belief = new
+        if change < ENOUGH:
+            break
+    return belief, confusion
+
+
+def _sharpened(said: Floats, belief: Floats) -> Floats:
+    """(N, K) what the model says, as logarithms, as sure as the beliefs bear it out.
+
+    Networks that are asked over many epochs are less sure than they are right.
+    """
+    logs = np.log(np.clip(said, 1e-9, None))
+    found = [log_softmax(sharpness * logs, axis=1) for sharpness in SHARPNESS]
+    return max(found, key=lambda each: float((belief * np.maximum(each, -20.0)).sum()))
+
+
+def _counts(belief: Floats, column: Ints, num_classes: int) -> Floats:
+    """(K, K) how often a class was given where each is believed."""
+    rows = np.flatnonzero(column != MISSING)
+    counts = np.zeros((num_classes, num_classes))
+    np.add.at(counts.T, column[rows], belief[rows])
+    return counts
+
+
+def _shared(counts: Floats) -> Floats:
+    """(K, K) what all annotators do together; a class they never gave is given by nobody in particular."""
+    k = len(counts)
+    start = np.full((k, k), 0.3 / max(k - 1, 1)) + np.eye(k) * (0.7 - 0.3 / max(k - 1, 1))
+    total = counts + start * k
+    return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+def _alpha(given: Ints, num_classes: int) -> float:
+    """Krippendorff's alpha for classes without order."""
+    counts = np.stack([(given == k).sum(axis=1) for k in range(num_classes)], axis=1).astype(np.float64)
+    counts = counts[counts.sum(axis=1) >= 2]
+    if not len(counts):
+        return float("nan")
+    size = counts.sum(axis=1)
+    apart = ((size**2 - (counts**2).sum(axis=1)) / (size - 1)).sum()
+    total = counts.sum(axis=0)
+    expected = (total.sum() ** 2 - (total**2).sum()) / (total.sum() - 1)
+    return float(1.0 - apart / expected) if expected > 0 else 1.0

@@ -1,0 +1,91 @@
+"""Several annotators: consensus, quality, agreement, whom to ask again; with gaps and in long form."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graylearn.audit.annotators import consensus
+from graylearn.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """(labels (400, 6) with gaps, truth): five good annotators, and one who says the next class."""
+    random = np.random.default_rng(0)
+    truth = random.integers(3, size=400)
+    labels = np.full((400, 6), np.nan)
+    for person in range(6):
+        rows = random.random(400) < 0.5
+        right = random.random(400) < (0.85 if person < 5 else 0.1)
+        said = np.where(right, truth, (truth + 1) % 3)
+        labels[rows, person] = said[rows]
+    labels[np.isnan(labels).all(axis=1), 0] = 0
+    return labels, truth
+
+
+def test_the_consensus_knows_who_is_wrong(crowd):
+    labels, truth = crowd
+    found = consensus(labels)
+    votes = np.stack([(labels == k).sum(axis=1) for k in range(3)], axis=1).argmax(axis=1)
+    assert (found.consensus == truth).mean() > (votes == truth).mean() + 0.03
+    given = ~np.isnan(labels)
+    right = (labels == truth[:, None]).sum(axis=0) / given.sum(axis=0)
+    np.testing.assert_allclose(found.quality, right, atol=0.08)
+    assert found.annotator_table["annotator"][0] == 5
+    doubted = found.ask_again[:50]
+    assert (found.consensus != truth)[doubted].mean() > 3 * (found.consensus != truth).mean()
+
+
+def test_long_form_is_the_same(crowd):
+    labels, _ = crowd
+    row, column = np.nonzero(~np.isnan(labels))
+    names = np.array(["cat", "dog", "owl"])[labels[row, column].astype(int)]
+    long = pd.DataFrame({"sample": [f"s{r}" for r in row], "annotator": column, "label": names})
+    found, wide = consensus(long), consensus(labels)
+    assert found.samples[:2].tolist() == ["s0", "s1"]
+    np.testing.assert_allclose(found.probabilities, wide.probabilities)
+    assert set(found.table["consensus"]) == {"cat", "dog", "owl"}
+    with pytest.raises(DataError, match="labels a sample twice"):
+        consensus(pd.concat([long, long.head(1)]))
+
+
+def test_a_model_settles_what_one_person_said(crowd):
+    _, truth = crowd
+    random = np.random.default_rng(1)
+    single = np.where(random.random(400) < 0.7, truth, random.integers(3, size=400))[:, None]
+    model = np.full((400, 3), 0.2)
+    said = np.where(random.random(400) < 0.9, truth, random.integers(3, size=400))
+    model[np.arange(400), said] = 0.6  # right more often than it is sure
+    alone, helped = consensus(single), consensus(single, pred_probs=model)
+    assert (alone.consensus == single[:, 0]).all()
+    assert (helped.consensus == truth).mean() > (single[:, 0] == truth).mean() + 0.1
+
+
+def test_features_are_asked_through_held_out_networks(crowd):
+    _, truth = crowd
+    random = np.random.default_rng(2)
+    x = np.eye(3)[truth] * 4 + random.normal(size=(400, 3))
+    single = np.where(random.random(400) < 0.7, truth, random.integers(3, size=400))
+    found = consensus(single[:, None], X=x)
+    assert (found.consensus == truth).mean() > 0.95
+
+
+def test_agreement_is_krippendorffs():
+    """The example of Krippendorff (2011), Computing Krippendorff's Alpha-Reliability: nominal data, .743."""
+    rows = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    found = consensus(pd.DataFrame(rows, dtype=object).T)
+    assert found.agreement == pytest.approx(0.743, abs=0.0005)
+
+
+def test_what_is_no_table_of_labels_is_refused():
+    with pytest.raises(DataError, match="labels hold no label"):
+        consensus([[None, None]])
+    with pytest.raises(DataError, match="labels hold 7, which is not among the classes"):
+        consensus([[7]], classes=[1, 2])
+    with pytest.raises(DataError, match="pred_probs has 2 columns for 3 classes"):
+        consensus([[0], [1], [2]], pred_probs=[[0.5, 0.5]] * 3)

@@ -5,8 +5,8 @@
 Two crowds: what three people each said of CIFAR-10 images (CIFAR-10N; --features holds cifar10.npz with
 EfficientNet `features` and their `rows`), 3,000 images a seed; and 25 simulated annotators of scikit-learn's
 digits, two of whom answer at random and five confuse pairs of classes, each sample labelled by one to four of
-them. All ways that read a model read the same held-out probabilities. The model was designed on the first 3,000
-images; no seed has just these.
+them. All ways that read a model read the same held-out probabilities. The estimate was designed on the first
+3,000 images; no seed has just these.
 
     majority       the class given most often
     dawid-skene    our estimate without a model

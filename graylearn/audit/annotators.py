@@ -1,10 +1,11 @@
 """Several annotators: what they agree on, how good each of them is, and which samples to ask about again.
 
-The model is that of Dawid and Skene: every annotator has a confusion matrix, estimated together with the true
-classes by expectation and maximisation. Two things are added. Annotators with few labels are judged by what is
-known of all of them, as far as their own labels do not say otherwise. And where class probabilities of a model
-are given, at best of networks that did not see the samples, they are what is known of a sample before anyone is
-asked, as sure as the annotators bear them out: they settle samples that one person alone has labelled.
+The model is that of Dawid and Skene: every annotator has a confusion matrix, estimated together with the
+true classes by expectation and maximisation. Two things are added. Annotators with few labels are judged by
+what is known of all of them, as far as their own labels do not say otherwise. And where class probabilities
+of a model are given, at best of networks that did not see the samples, they are what is known of a sample
+before anyone is asked, as sure as the annotators bear them out: they settle samples that one person alone
+labelled.
 """
 
 from __future__ import annotations
@@ -123,10 +124,10 @@ def consensus(
 ) -> Crowd:
     """Bring the labels of several annotators together.
 
-    labels: (N, A), one column an annotator, with None or NaN where one gave none; or a frame in long form, one
-        label a row, with the columns `sample`, `annotator` and `label`.
-    X: features (N, D) of the samples: networks that did not see them are asked as well. pred_probs (N, K): the
-        same from a model of your own. Samples in long form are in the order of their first label.
+    labels: (N, A), one column an annotator, with None or NaN where one gave none; or a frame in long form,
+        one label a row, with the columns `sample`, `annotator` and `label`.
+    X: features (N, D) of the samples: networks that did not see them are asked as well. pred_probs (N, K):
+        the same from a model of your own. Samples in long form are in the order of their first label.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
     said = None

@@ -1,0 +1,281 @@
+"""Duplicates: samples that are the same, or nearly, within a set and between two sets.
+
+Pictures are compared as thumbnails, each also mirrored and cropped, so that copies that were resized,
+recompressed, cropped or mirrored are found; texts by the pieces of words they share; rows by their distance.
+How alike two samples must be is found in the set itself: the nearest of most samples is no copy, and how near
+it comes says what chance alone brings about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.stats import norm
+
+from graylearn.audit.inputs import as_features
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Kind = Literal["image", "text", "rows"]
+
+SIDE = 12
+"""Pixels a side of the thumbnails that are compared."""
+CROPS = ((0.9, (0.0, 0.5, 1.0)), (0.8, (0.0, 0.5, 1.0)))
+"""How much of a picture a crop keeps a side, and where it may lie."""
+LEAST = {"image": 2.3, "text": 1.6, "rows": 4.6}
+"""The least closeness of copies, -log of their distance, whatever the set says: a correlation of .9, .8 of
+the pieces of words, a hundredth of the spread of the columns."""
+SAFETY = 2.0
+"""Times as far beyond what chance brings about as one sample in the whole set would come."""
+NEAREST, BLOCK = 6, 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """Groups of samples that are copies of one another."""
+
+    groups: tuple[Ints, ...]
+    """The samples of each group, by index; those of a second set follow the first."""
+    exact: NDArray[np.bool_]
+    """(groups,) whether all of a group are the same to the last bit."""
+    contradicting: NDArray[np.bool_]
+    """(groups,) whether they bear different labels."""
+    threshold: float
+    """The closeness from which on samples are copies."""
+    count: int
+    """Samples of the first set."""
+    total: int
+    """Samples of both sets."""
+
+    @property
+    def group(self) -> Ints:
+        """(total,) the number of each sample's group; -1 where it is alone."""
+        found = np.full(self.total, -1, dtype=np.int64)
+        for number, members in enumerate(self.groups):
+            found[members] = number
+        return found
+
+    @property
+    def keep(self) -> NDArray[np.bool_]:
+        """(count,) one of each group, the first, and all that are alone."""
+        kept = np.ones(self.total, dtype=bool)
+        for members in self.groups:
+            kept[members[1:]] = False
+        return kept[: self.count]
+
+    @property
+    def leaked(self) -> Ints:
+        """Index in the second set of samples that stand in the first as well."""
+        found = [m[m >= self.count] - self.count for m in self.groups if m[0] < self.count]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a sample that has a copy: index, group, kind (exact or near), contradicting."""
+        rows = [
+            (int(member), number, "exact" if self.exact[number] else "near", bool(self.contradicting[number]))
+            for number, members in enumerate(self.groups)
+            for member in members
+        ]
+        return pd.DataFrame(rows, columns=["index", "group", "kind", "contradicting"])
+
+    def summary(self) -> str:
+        """A line for a person."""
+        members = sum(map(len, self.groups))
+        told = f"{members} of {self.total} samples are in {len(self.groups)} groups of copies"
+        if self.contradicting.any():
+            told += f", {int(self.contradicting.sum())} of them with different labels"
+        if self.total > self.count:
+            told += (
+                f"; {len(self.leaked)} of {self.total - self.count} test samples stand in the training set"
+            )
+        return told
+
+
+def find_duplicates(data: Any, labels: Any = None, *, test: Any = None, near: bool = True) -> Duplicates:
+    """Find copies among samples.
+
+    data: Samples; uint8 images (N, H, W, C); a list of texts; or rows, numbers (N, D) or a frame. Embeddings
+        are rows. labels: (N,), of Samples their own; with `test` those of the first set alone.
+    test: a second set of the same kind, whose samples should not stand in the first.
+    near: whether to look for copies that are not the same to the last bit.
+    """
+    if isinstance(data, Samples) and labels is None and data.classes:
+        labels = data.y
+    kind, values = _values(data)
+    count = len(values)
+    if test is not None:
+        other_kind, others = _values(test)
+        if other_kind != kind:
+            raise DataError(f"test holds {other_kind} samples but data {kind} samples: give both alike")
+        if kind == "image" and others.shape[1:] != values.shape[1:]:
+            raise DataError(
+                f"test holds images of {others.shape[1:]}, data of {values.shape[1:]}: read alike"
+            )
+        values = _together(values, others)
+    total = len(values)
+    names = _digests(kind, values)
+    number = pd.factorize(names)[0]
+    pairs = [np.stack([number_first, np.arange(total)], axis=1) for number_first in [_first(number)]]
+    limit = float("inf")
+    unique = np.flatnonzero(_first(number) == np.arange(total))
+    if near and len(unique) > 2:
+        found, closeness = _near(kind, values, unique)
+        limit = _limit(closeness, LEAST[kind])
+        pairs.append(found[closeness >= limit])
+    joined = np.concatenate(pairs)
+    graph = coo_matrix((np.ones(len(joined)), (joined[:, 0], joined[:, 1])), shape=(total, total))
+    component = connected_components(graph, directed=False)[1]
+    order = np.argsort(component, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
+    groups = sorted((np.sort(part) for part in parts if len(part) > 1), key=lambda part: int(part[0]))
+    given = None if labels is None else pd.factorize(np.asarray(labels))[0]
+    if given is not None and len(given) != count:
+        raise DataError(f"there are {len(given)} labels for {count} samples: give one each")
+    return Duplicates(
+        tuple(groups),
+        np.array([len(set(names[part])) == 1 for part in groups], dtype=bool),
+        np.array(
+            [given is not None and len(set(given[part[part < count]])) > 1 for part in groups], dtype=bool
+        ),
+        limit,
+        count,
+        total,
+    )
+
+
+def _values(data: Any) -> tuple[Kind, Any]:
+    values = data.x if isinstance(data, Samples) else data
+    if isinstance(values, np.ndarray) and values.dtype == np.uint8 and values.ndim in (3, 4):
+        return "image", values if values.ndim == 4 else values[..., None]
+    if isinstance(values, torch.Tensor):
+        values = values.cpu().numpy()
+    listed = values if isinstance(values, list | tuple | np.ndarray | pd.Series) else ()
+    if len(listed) and all(isinstance(each, str) for each in list(listed)[:100]):
+        return "text", np.array([str(each) for each in listed], dtype=object)
+    frame = values if isinstance(values, pd.DataFrame) else pd.DataFrame(np.asarray(values))
+    return "rows", frame.reset_index(drop=True)
+
+
+def _together(one: Any, other: Any) -> Any:
+    if isinstance(one, pd.DataFrame):
+        missing = [str(name) for name in one.columns if name not in other.columns]
+        if missing:
+            raise DataError(f"test lacks the columns {', '.join(missing[:5])}")
+        return pd.concat([one, other[one.columns]], ignore_index=True)
+    return np.concatenate([one, other])
+
+
+def _digests(kind: Kind, values: Any) -> NDArray[Any]:
+    """(N,) equal where samples are the same; texts less their case, blanks and signs."""
+    if kind == "image":
+        return np.array([hashlib.sha256(image.tobytes()).hexdigest() for image in values], dtype=object)
+    if kind == "text":
+        return np.array([_plain(text) for text in values], dtype=object)
+    return np.asarray(pd.util.hash_pandas_object(values, index=False))
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join("".join(sign if sign.isalnum() else " " for sign in folded).split())
+
+
+def _first(number: Ints) -> Ints:
+    """(N,) the first sample that is the same as each."""
+    first = np.full(int(number.max(initial=-1)) + 1, len(number), dtype=np.int64)
+    np.minimum.at(first, number, np.arange(len(number)))
+    return first[number]
+
+
+def _near(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, Floats]:
+    """(n, k, 2) pairs of samples among `rows`, each with the few it is nearest to; (n, k) their closeness."""
+    if kind == "text":
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        plain = [_plain(text) for text in values[rows]]
+        base = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=1 << 18).transform(plain)
+        found, alike = _nearest([base], base)
+    elif kind == "image":
+        views = thumbnails(values[rows])
+        found, alike = _nearest(views, views[0])
+    else:
+        features = as_features(values.iloc[rows], len(rows)).astype(np.float32)
+        features /= max(float(np.sqrt((features**2).sum(axis=1).mean())), 1e-9)
+        found, alike = _nearest([features], features, squares=True)
+    closeness = -np.log(np.clip(1.0 - alike, 1e-7, None))
+    return rows[found], closeness
+
+
+def thumbnails(images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+    """Views (N, D) of pictures, each of length 1: as they are, cropped, and all of these mirrored."""
+    pixels = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float()
+    height, width = pixels.shape[2:]
+    windows = [(0, height, 0, width)]
+    for share, places in CROPS:
+        tall, wide = max(1, round(share * height)), max(1, round(share * width))
+        windows += [
+            (top, top + tall, left, left + wide)
+            for top in {round(place * (height - tall)) for place in places}
+            for left in {round(place * (width - wide)) for place in places}
+        ]
+    views = []
+    for top, bottom, left, right in windows:
+        part = pixels[:, :, top:bottom, left:right]
+        small = torch.nn.functional.interpolate(part, (SIDE, SIDE), mode="bilinear", antialias=True)
+        views += [_unit(small), _unit(small.flip(3))]
+    return views
+
+
+def _unit(small: torch.Tensor) -> NDArray[np.float32]:
+    centred = (small - small.mean(dim=(2, 3), keepdim=True)).flatten(1)
+    return np.asarray((centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-6)).numpy())
+
+
+def _nearest(views: list[Any], base: Any, *, squares: bool = False) -> tuple[Ints, Floats]:
+    """(pairs (n, k, 2), how alike (n, k)), each sample with those it is most alike in any view; 1: the same.
+
+    squares: by squared distance instead of the cosine, of rows whose mean square is 1.
+    """
+    n = base.shape[0]
+    block = max(1, min(n, BLOCK // max(n, 1)))
+    length = (base**2).sum(axis=1) if squares else None
+    pairs, alike = [], []
+    for start in range(0, n, block):
+        stop = min(start + block, n)
+        best = None
+        for view in views:
+            said = view[start:stop] @ base.T
+            said = said.toarray() if hasattr(said, "toarray") else said
+            best = said if best is None else np.maximum(best, said)
+        assert best is not None
+        if length is not None:
+            best = 1.0 - (length[start:stop, None] + length[None, :] - 2.0 * best)
+        best[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        k = min(NEAREST, n - 1)
+        top = np.argpartition(-best, k - 1, axis=1)[:, :k]
+        pairs.append(np.stack([np.broadcast_to(np.arange(start, stop)[:, None], top.shape), top], axis=2))
+        alike.append(np.take_along_axis(best, top, axis=1))
+    return np.concatenate(pairs).astype(np.int64), np.concatenate(alike).astype(np.float64)
+
+
+def _limit(closeness: Floats, least: float) -> float:
+    """The closeness beyond what chance brings about: that of most samples to their third nearest, no copy.
+
+    closeness: of the nearest of each sample. Only the lower half says how it spreads, for the upper may hold
+    copies, should there be many of each.
+    """
+    third = np.sort(closeness, axis=1)[:, -min(3, closeness.shape[1])]
+    low, middle = np.quantile(third, [0.16, 0.5])
+    beyond = SAFETY * float(norm.isf(1.0 / (len(third) + 1)))
+    return max(least, float(middle + beyond * (middle - low)))

@@ -1,0 +1,77 @@
+"""Duplicates: copies of pictures, texts and rows, contradicting labels, test samples in the training set."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image, ImageFilter
+
+from graylearn.audit.duplicates import find_duplicates
+from graylearn.data import Samples
+from graylearn.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def photos():
+    """60 pictures of soft blobs, none like another."""
+    random = np.random.default_rng(0)
+    made = []
+    for _ in range(60):
+        rough = Image.fromarray(random.integers(0, 256, (8, 8, 3), dtype=np.uint8))
+        made.append(np.asarray(rough.resize((32, 32), Image.Resampling.BICUBIC)))
+    return np.stack(made)
+
+
+def test_copies_of_pictures_are_found_however_they_were_made(photos):
+    image = Image.fromarray(photos[3])
+    copies = [
+        np.asarray(image),
+        photos[7][:, ::-1],
+        np.asarray(image.resize((24, 24)).resize((32, 32))),
+        np.asarray(Image.fromarray(photos[9]).filter(ImageFilter.GaussianBlur(0.5))),
+        np.asarray(Image.fromarray(photos[11]).crop((2, 2, 30, 30)).resize((32, 32))),
+    ]
+    found = find_duplicates(np.concatenate([photos, np.stack(copies)]))
+    assert [group.tolist() for group in found.groups] == [[3, 60, 62], [7, 61], [9, 63], [11, 64]]
+    assert not found.exact.any()
+    only = find_duplicates(np.concatenate([photos, np.stack(copies)]), near=False)
+    assert [group.tolist() for group in only.groups] == [[3, 60]]
+    assert only.exact.all()
+    assert found.keep.sum() == 60
+    assert len(find_duplicates(photos).groups) == 0
+
+
+def test_texts_are_the_same_but_for_case_and_signs():
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(200)]
+    texts = [" ".join(random.permutation(words)[:9]) for _ in range(40)]
+    texts += ["Where is my card?", "where is my   CARD", texts[5] + "!!", texts[6] + "s"]
+    found = find_duplicates(texts, labels=[0] * 40 + [1, 2, 0, 0])
+    assert [group.tolist() for group in found.groups] == [[5, 42], [6, 43], [40, 41]]
+    assert found.contradicting.tolist() == [False, False, True]
+    assert found.exact.tolist() == [True, False, True]
+
+
+def test_rows_of_a_test_set_that_stand_in_the_training_set():
+    random = np.random.default_rng(0)
+    train = pd.DataFrame({"a": random.normal(size=80), "b": random.choice(["x", "y"], 80)})
+    test = pd.concat([train.iloc[[4, 9]], pd.DataFrame({"a": [9.0], "b": ["x"]})])[["b", "a"]]
+    found = find_duplicates(train, labels=np.arange(80) % 2, test=test, near=False)
+    assert found.leaked.tolist() == [0, 1]
+    assert found.keep.all()
+    assert "2 of 3 test samples stand in the training set" in found.summary()
+    assert found.table["kind"].tolist() == ["exact"] * 4
+    with pytest.raises(DataError, match="test lacks the columns b"):
+        find_duplicates(train, test=test[["a"]])
+
+
+def test_near_rows_and_embeddings():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(100, 16))
+    x = np.concatenate([x, x[[0, 1]] + 1e-4])
+    samples = Samples(x, np.r_[np.zeros(100, int), 0, 1], ("cat", "dog"), np.arange(102), "array")
+    found = find_duplicates(samples)
+    assert [group.tolist() for group in found.groups] == [[0, 100], [1, 101]]
+    assert found.contradicting.tolist() == [False, True]
+    assert "2 groups of copies, 1 of them with different labels" in found.summary()
+    with pytest.raises(DataError, match="there are 3 labels for 102 samples"):
+        find_duplicates(x, labels=[1, 2, 3])

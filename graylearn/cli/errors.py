@@ -4,6 +4,7 @@
 1    it did not: data, files or the disk; the sentence says what and how to mend it
 2    wrong usage: an unknown flag or setting, a value out of range
 3    the run folder is taken: finished, of other settings, foreign, or another run is at work in it
+4    graylearn check: more new suspects than allowed
 130  Ctrl-C; the same command goes on where the run stopped
 143  SIGTERM, likewise
 """

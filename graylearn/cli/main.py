@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from graylearn.cli.apply import apply
+from graylearn.cli.check import check
 from graylearn.cli.datasets import datasets
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, fit
@@ -31,7 +32,7 @@ app = typer.Typer(
     cls=_Words,
     help="Learn from dirty training sets, and find the samples that do not belong.",
     epilog="Exit codes: 0 done, 1 an error said in one sentence, 2 wrong usage, 3 the run folder is taken, "
-    "130 Ctrl-C, 143 SIGTERM.",
+    "4 a check does not pass, 130 Ctrl-C, 143 SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,6 +42,7 @@ app.command("fit")(fit)
 app.command("audit")(audit)
 app.command("predict")(predict)
 app.command("apply")(apply)
+app.command("check")(check)
 app.command("datasets")(datasets)
 
 

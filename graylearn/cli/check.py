@@ -1,0 +1,108 @@
+"""`graylearn check`: a gate for builds, with an exit code of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graylearn.cli import options as flags
+from graylearn.paths import existing
+from graylearn.runs.settings import read_settings, settings_from
+
+FAILED = 4
+"""The exit code of a check that does not pass."""
+_File = Path | None
+
+
+@flags.with_settings("refine", "test_share", "test_split")
+def check(
+    *,
+    against: Annotated[
+        _File,
+        typer.Option("--against", help="A file of accepted suspects, which do not fail.", show_default=False),
+    ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Write all that is found to --against, and pass.")
+    ] = False,
+    max_suspects: Annotated[
+        str, typer.Option("--max-suspects", help="New suspects to let pass: a number or a share, such as 2%.")
+    ] = "0",
+    junit: Annotated[
+        _File, typer.Option("--junit", help="Write JUnit XML.", metavar="FILE", show_default=False)
+    ] = None,
+    sarif: Annotated[
+        _File, typer.Option("--sarif", help="Write SARIF 2.1.0.", metavar="FILE", show_default=False)
+    ] = None,
+    cache: Annotated[
+        _File,
+        typer.Option("--cache", help="A folder that keeps features and verdicts.", show_default=False),
+    ] = None,
+    settings: flags.SettingsFile = None,
+    as_json: flags.AsJson = False,
+    quiet: flags.Quiet = False,
+    **given: Any,
+) -> None:
+    """Fail where data hold more suspects than allowed that were not accepted before; exit code 4.
+
+    Suspects, copies with different labels, and with --test samples that stand in the test set as well. In a
+    GitHub workflow the step summary is written too.
+
+    Examples:
+
+      graylearn check data.csv --label status --against accepted.json --accept
+
+      graylearn check data.csv --label status --against accepted.json --max-suspects 2% --junit check.xml
+    """
+    from graylearn.errors import SettingsError
+
+    values = read_settings(settings) if settings is not None else {}
+    told = {k: str(v) if isinstance(v, Path) else v for k, v in given.items() if v is not None}
+    chosen = settings_from(values | told | {"command": "audit"}, "the command line")
+    if not chosen.data:
+        raise SettingsError("there is no data: name a table, an image folder or an .npz file")
+    if accept and against is None:
+        raise SettingsError("--accept writes to --against: name a file there")
+    for named in (chosen.data, chosen.test):
+        if named:
+            existing(named)
+    from graylearn.runs import RunProgress
+    from graylearn.runs import check as checking
+    from graylearn.runs import check_files as files
+
+    found = checking.check(
+        chosen,
+        against=against,
+        max_suspects=max_suspects,
+        cache=cache,
+        progress=RunProgress(quiet=quiet),
+    )
+    if accept and against is not None:
+        checking.accept(found, against)
+        accepted = tuple(dataclasses.replace(each, is_new=False) for each in found.problems)
+        found = dataclasses.replace(found, problems=accepted)
+    files.write([(junit, files.junit(found)), (sarif, files.sarif(found))])
+    if page := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(page).open("a", encoding="utf-8") as file:
+            file.write(files.markdown(found))
+    if as_json:
+        told = {
+            "passes": found.passes,
+            "samples": found.samples,
+            "allowed": found.allowed,
+            "gone": found.gone,
+        }
+        problems = [dataclasses.asdict(each) for each in found.problems]
+        typer.echo(json.dumps(told | {"problems": problems}, ensure_ascii=False))
+    else:
+        from graylearn.cli.errors import plain
+
+        for each in found.new[:20]:
+            typer.echo(plain(f"new: {each.words}"))
+        typer.echo(plain(found.words))
+    if not found.passes:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,240 @@
+"""`check`: a gate for builds. What is suspected, what of it was accepted before, is the rest too much.
+
+A suspect is known again by what it is and how it is labelled, not by its line: rows may move.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from graylearn.audit.duplicates import find_duplicates
+from graylearn.audit.kinds import KINDS, LEVELS
+from graylearn.data.atomic import replacing
+from graylearn.data.formats import file_fingerprint
+from graylearn.data.read import read_file
+from graylearn.data.samples import Samples
+from graylearn.errors import CheckpointError, SettingsError
+from graylearn.runs.fit import make_classifier
+from graylearn.runs.folder import write_json
+from graylearn.runs.prepare import Prepared, _options, prepare
+from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+
+FORMAT = "graylearn accepted suspects"
+NEAR = 20_000
+"""Samples up to which copies that are not the same to the last bit are looked for."""
+WORDS = {
+    "mislabelled": "looks like another class than its label says",
+    "ood": "seems to belong to no class",
+    "contradicting": "is a copy of a sample with another label",
+    "leaked": "stands in the test set as well",
+}
+"""What each kind of finding says of a sample."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One sample that something is wrong with."""
+
+    key: str
+    """What it is known again by."""
+    kind: str
+    """One of WORDS."""
+    id: str
+    """What the data call it."""
+    line: int | None
+    """Where it stands in the file, where that is known."""
+    label: str
+    """As it is given."""
+    suggested: str | None
+    """Another label that would fit."""
+    level: str
+    """`sure` or `review`."""
+    is_new: bool = True
+    """Whether it was not accepted before."""
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        told = f"{self.id}, labelled {self.label!r}, {WORDS[self.kind]}"
+        return told + (f": {self.suggested!r}" if self.suggested else "")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found."""
+
+    data: str
+    """The file."""
+    samples: int
+    """How many it holds."""
+    problems: tuple[Problem, ...]
+    """The new ones first."""
+    gone: int
+    """Accepted ones that are no longer there."""
+    allowed: int
+    """New ones that may be."""
+
+    @property
+    def new(self) -> list[Problem]:
+        """Those that were not accepted before."""
+        return [each for each in self.problems if each.is_new]
+
+    @property
+    def passes(self) -> bool:
+        """Whether there are no more new ones than may be."""
+        return len(self.new) <= self.allowed
+
+    @property
+    def words(self) -> str:
+        """For people, in one sentence."""
+        known = len(self.problems) - len(self.new)
+        verdict = "passes" if self.passes else "fails"
+        return (
+            f"{self.data} {verdict}: {len(self.new):,} of {self.samples:,} samples are newly suspected "
+            f"({self.allowed:,} allowed), {known:,} were accepted before, {self.gone:,} of these are gone"
+        )
+
+
+def check(
+    settings: RunSettings,
+    *,
+    against: str | Path | None = None,
+    max_suspects: str = "0",
+    cache: str | Path | None = None,
+    progress: RunProgress | None = None,
+) -> Checked:
+    """Audit the data of `settings` and compare with the suspects that the file `against` accepts.
+
+    max_suspects: how many new ones are let pass, a number or a share such as `2%`. cache: a folder that keeps
+    features and verdicts, so that data that did not change are not audited again.
+    """
+    progress = progress or RunProgress()
+    accepted = _accepted(against)
+    kept = None if cache is None else Path(cache) / f"{_fingerprint(settings)}.json"
+    if kept is not None and kept.exists():
+        saved = json.loads(kept.read_text(encoding="utf-8"))
+        samples, problems = saved["samples"], [Problem(**each) for each in saved["problems"]]
+        progress.say(f"{settings.data} did not change since it was audited")
+    else:
+        samples, problems = _found(settings, None if cache is None else Path(cache), progress)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_json(kept, {"samples": samples, "problems": [dataclasses.asdict(p) for p in problems]})
+    marked = [
+        dataclasses.replace(each, is_new=f"{each.kind}:{each.key}" not in accepted) for each in problems
+    ]
+    marked.sort(key=lambda each: not each.is_new)
+    still = {f"{each.kind}:{each.key}" for each in problems}
+    return Checked(
+        settings.data,
+        samples,
+        tuple(marked),
+        len(accepted - still),
+        allowed_of(max_suspects, samples),
+    )
+
+
+def accept(checked: Checked, path: str | Path) -> None:
+    """Write all that was found to a file, which further checks are compared with."""
+    keys = sorted({f"{each.kind}:{each.key}" for each in checked.problems})
+    with replacing(Path(path)) as partial:
+        partial.write_text(
+            json.dumps({"format": FORMAT, "accepted": keys}, indent=1) + "\n", encoding="utf-8"
+        )
+
+
+def allowed_of(text: str, samples: int) -> int:
+    """How many of so many samples `2%` or `10` allows."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+        if not 0 <= value < float("inf"):
+            raise ValueError
+    except ValueError:
+        raise SettingsError.wrong("max_suspects", text, "a number or a share, such as 10 or 2%") from None
+    return int(value / 100 * samples) if text.strip().endswith("%") else int(value)
+
+
+def _accepted(path: str | Path | None) -> set[str]:
+    if path is None or not Path(path).exists():
+        return set()
+    try:
+        saved = json.loads(Path(path).read_text(encoding="utf-8"))
+        if saved["format"] != FORMAT:
+            raise KeyError("format")
+        return set(saved["accepted"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path} does not hold accepted suspects ({error}): make it with --accept"
+        ) from error
+
+
+def _fingerprint(settings: RunSettings) -> str:
+    """Of the data and all that decides what is found in them."""
+    parts = [importlib.metadata.version("graylearn"), repr(settings)]
+    for name in (settings.data, settings.test):
+        path = Path(name or "")
+        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        if name:
+            parts.extend(f"{file}\0{json.dumps(file_fingerprint(file))}" for file in files)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> tuple[int, list[Problem]]:
+    """(samples, what is wrong with some of them)."""
+    with TemporaryDirectory() as folder:
+        prepared = prepare(dataclasses.replace(settings, test=None), cache or Path(folder), progress)
+    with progress.working("audit of the training set"):
+        audit = make_classifier(prepared.settings).audit_only(prepared.train)
+    keys, shown = _keys(prepared), prepared.shown
+    names = [str(label) for label in audit.classes]
+
+    def problem(index: int, kind: str, suggested: str | None = None, level: str = "sure") -> Problem:
+        name = str(shown.ids[index])
+        counted = prepared.source.form in ("delimited", "json") and prepared.source.columns.id is None
+        line = int(shown.ids[index]) if counted and shown.ids.dtype.kind in "iu" else None
+        label = str(shown.classes[shown.y[index]])
+        return Problem(keys[index], kind, name, line, label, suggested, level)
+
+    problems = []
+    for index in np.flatnonzero(audit.suspected).tolist():
+        other = int(audit.suggested[index])
+        suggested = names[other] if other >= 0 else None
+        problems.append(problem(index, KINDS[audit.kind[index]], suggested, LEVELS[audit.level[index]]))
+    test = None
+    if settings.test is not None:
+        test = read_file(settings.test, _options(settings, prepared.encoding.size, settings.test_split))[0]
+    copies = find_duplicates(shown, test=test, near=len(shown) <= NEAR)
+    for number, members in enumerate(copies.groups):
+        ours = members[members < copies.count]
+        if copies.contradicting[number]:
+            problems += [problem(index, "contradicting") for index in ours]
+        if len(ours) < len(members) and len(ours):
+            problems += [problem(index, "leaked") for index in ours]
+    return len(shown), problems
+
+
+def _keys(prepared: Prepared) -> list[str]:
+    """(N,) what each sample is known again by: what it is, and its label."""
+    shown: Samples = prepared.shown
+    labels = [str(shown.classes[k]) for k in shown.y]
+    if prepared.image_hashes is not None:
+        content = [str(each) for each in prepared.image_hashes]
+    elif isinstance(shown.x, pd.DataFrame):
+        content = [f"{each:016x}" for each in pd.util.hash_pandas_object(shown.x, index=False)]
+    else:
+        content = [
+            hashlib.sha256(each.tobytes() if isinstance(each, np.ndarray) else str(each).encode()).hexdigest()
+            for each in shown.x
+        ]
+    joined = (f"{one}\0{label}" for one, label in zip(content, labels, strict=True))
+    return [hashlib.sha256(each.encode(errors="surrogatepass")).hexdigest()[:24] for each in joined]

@@ -1,0 +1,120 @@
+"""What a check tells other programs: JUnit XML, SARIF, and a summary in Markdown for a build's page."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from graylearn.data.atomic import replacing
+from graylearn.runs.check import WORDS, Checked, Problem
+
+SHOWN = 50
+"""New suspects that the summary lists; the others are counted."""
+
+
+def junit(checked: Checked) -> str:
+    """One test a kind of finding; those with new ones fail where the check does."""
+    suite = ElementTree.Element("testsuite", name=f"graylearn check {Path(checked.data).name}")
+    failures = 0
+    for kind, words in WORDS.items():
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="graylearn.check", name=f"no sample {words}"
+        )
+        new = [each for each in checked.new if each.kind == kind]
+        if new and not checked.passes:
+            failures += 1
+            message = f"{len(new)} new: {words}"
+            failure = ElementTree.SubElement(case, "failure", message=message, type=kind)
+            failure.text = _printable("\n".join(each.words for each in new))
+        elif new:
+            ElementTree.SubElement(case, "system-out").text = _printable("\n".join(p.words for p in new))
+    suite.set("tests", str(len(WORDS)))
+    suite.set("failures", str(failures))
+    suite.set("errors", "0")
+    suite.set("skipped", "0")
+    suites = ElementTree.Element("testsuites", tests=str(len(WORDS)), failures=str(failures))
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+    )
+
+
+def sarif(checked: Checked) -> str:
+    """A SARIF log of version 2.1.0, which code hosts show beside the lines of the file."""
+    rules = [{"id": kind, "shortDescription": {"text": f"A sample {words}"}} for kind, words in WORDS.items()]
+    driver = {"name": "graylearn", "version": importlib.metadata.version("graylearn"), "rules": rules}
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {"tool": {"driver": driver}, "results": [_result(each, checked) for each in checked.problems]}
+        ],
+    }
+    return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
+
+
+def _result(problem: Problem, checked: Checked) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem, checked)}}
+    if problem.line is not None:
+        place["region"] = {"startLine": problem.line}
+    return {
+        "ruleId": problem.kind,
+        "ruleIndex": list(WORDS).index(problem.kind),
+        "level": "error"
+        if problem.is_new and not checked.passes
+        else "warning"
+        if problem.is_new
+        else "note",
+        "message": {"text": problem.words},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"graylearn/v1": f"{problem.kind}:{problem.key}"},
+        "baselineState": "new" if problem.is_new else "unchanged",
+    }
+
+
+def _uri(problem: Problem, checked: Checked) -> str:
+    path = Path(checked.data)
+    if path.is_dir() and (path / problem.id).exists():
+        path = path / problem.id
+    near = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
+    return near.as_posix().replace("%", "%25").replace(" ", "%20")
+
+
+def markdown(checked: Checked) -> str:
+    """For GITHUB_STEP_SUMMARY: the verdict, and what is new."""
+    mark = "✅" if checked.passes else "❌"
+    lines = [f"### {mark} graylearn check", "", _cell(checked.words), ""]
+    if checked.new:
+        lines += ["| sample | label | finding | would fit | |", "|---|---|---|---|---|"]
+        lines += [
+            f"| {_cell(each.id)} | {_cell(each.label)} | {each.kind} | {_cell(each.suggested or '')} "
+            f"| {each.level} |"
+            for each in checked.new[:SHOWN]
+        ]
+        if len(checked.new) > SHOWN:
+            lines.append(f"\nand {len(checked.new) - SHOWN:,} more")
+    return "\n".join(lines) + "\n"
+
+
+def write(files: Iterable[tuple[Path | None, str]]) -> None:
+    """Each text to its file, whole or not at all; those without a file are left out."""
+    for path, text in files:
+        if path is not None:
+            with replacing(path) as partial:
+                partial.write_text(text, encoding="utf-8")
+
+
+def _cell(text: str) -> str:
+    return _printable(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(
+        sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text
+    )

@@ -1,0 +1,163 @@
+"""`graylearn check`: what fails, what was accepted, and what other programs are told."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from graylearn.cli.main import app
+from graylearn.errors import SettingsError
+from graylearn.runs.check import WORDS, allowed_of
+
+ROOT = Path(__file__).parents[2]
+SARIF_LEVELS = {"none", "note", "warning", "error"}
+BASELINE_STATES = {"new", "unchanged", "updated", "absent"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of four groups with thirty wrong labels; the same with its rows turned round and one more."""
+    folder = tmp_path_factory.mktemp("check")
+    random = np.random.default_rng(0)
+    y = np.arange(240) % 4
+    x = np.eye(4)[y] * 9 + random.normal(size=(240, 4))
+    wrong = y.copy()
+    wrong[:30] = (y[:30] + random.integers(1, 4, 30)) % 4
+    frame = pd.DataFrame(x.round(3), columns=list("abcd")).assign(label=[f"k|{k}" for k in wrong])
+    frame.to_csv(folder / "data.csv", index=False)
+    later = frame.iloc[::-1].copy()
+    later.iloc[100, 4] = f"k|{(y[139] + 1) % 4}"
+    later = pd.concat([later, later.iloc[[10]].assign(label="k|3" if y[229] != 3 else "k|2")])
+    later.to_csv(folder / "later.csv", index=False)
+    return folder
+
+
+def ran(folder, *words, **environment):
+    words = [word if word.startswith("-") or "." not in word else str(folder / word) for word in words]
+    return CliRunner().invoke(app, ["check", *words, "--overlap", "none", "-q"], env=environment)
+
+
+@pytest.fixture(scope="module")
+def accepted(folder):
+    """What a first check says, and a second after all that it found was accepted."""
+    first = ran(folder, "data.csv", "--cache", "cache.d", "--json")
+    done = ran(folder, "data.csv", "--cache", "cache.d", "--against", "accepted.json", "--accept")
+    assert done.exit_code == 0, done.output
+    return first, ran(folder, "data.csv", "--cache", "cache.d", "--against", "accepted.json")
+
+
+def test_suspects_fail_once_and_not_when_they_were_accepted(accepted):
+    first, second = accepted
+    assert first.exit_code == 4
+    found = json.loads(first.stdout)
+    assert not found["passes"]
+    assert len({each["id"] for each in found["problems"]} & {str(line) for line in range(2, 32)}) > 25
+    assert second.exit_code == 0, second.output
+    assert "passes: 0 of 240 samples are newly suspected (0 allowed)" in second.output
+
+
+def test_what_is_new_is_told_though_rows_have_moved(folder, accepted):
+    page = folder / "page.md"
+    files = ("--junit", "check.xml", "--sarif", "check.sarif")
+    done = ran(folder, "later.csv", "--against", "accepted.json", *files, GITHUB_STEP_SUMMARY=str(page))
+    assert done.exit_code == 4, done.output
+    log = json.loads((folder / "check.sarif").read_text())
+    check_sarif(log)
+    results = log["runs"][0]["results"]
+    new = [each for each in results if each["baselineState"] == "new"]
+    lines = {each["locations"][0]["physicalLocation"]["region"]["startLine"] for each in new}
+    assert {102, 12, 242} <= lines  # the row that was relabelled, and the two that contradict each other
+    assert len(new) < len(results)
+    assert not {each["locations"][0]["physicalLocation"]["region"]["startLine"] for each in results} - set(
+        range(2, 243)
+    )
+    check_junit(ElementTree.parse(folder / "check.xml").getroot(), new)
+    told = page.read_text()
+    assert "❌ graylearn check" in told
+    assert "k\\|" in told
+    let = ran(folder, "later.csv", "--against", "accepted.json", "--max-suspects", "5%")
+    assert let.exit_code == 0, let.output
+
+
+def check_sarif(log):
+    """The part of the schema of SARIF 2.1.0 that concerns what is written: what must be, and what may."""
+    assert set(log) == {"$schema", "version", "runs"}
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    assert set(run) <= {"tool", "results"}
+    driver = run["tool"]["driver"]
+    assert isinstance(driver["name"], str)
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(set(ids)) == len(ids)
+    for rule in driver["rules"]:
+        assert isinstance(rule["shortDescription"]["text"], str)
+    for result in run["results"]:
+        assert set(result) <= {
+            "ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints", "baselineState",
+        }  # fmt: skip
+        assert isinstance(result["message"]["text"], str)
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+        assert result["level"] in SARIF_LEVELS
+        assert result["baselineState"] in BASELINE_STATES
+        assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
+        for location in result["locations"]:
+            place = location["physicalLocation"]
+            assert " " not in place["artifactLocation"]["uri"]
+            assert place["region"]["startLine"] >= 1
+
+
+def check_junit(suites, new):
+    """The part of the usual JUnit schema that concerns what is written."""
+    assert suites.tag == "testsuites"
+    (suite,) = suites
+    assert suite.tag == "testsuite"
+    for name in ("tests", "failures", "errors", "skipped"):
+        assert suite.get(name).isdecimal()
+    cases = list(suite)
+    assert int(suite.get("tests")) == len(cases) == len(WORDS)
+    failed = [case for case in cases if case.find("failure") is not None]
+    assert int(suite.get("failures")) == len(failed) == len({each["ruleId"] for each in new})
+    for case in cases:
+        assert case.tag == "testcase"
+        assert case.get("name")
+        assert case.get("classname")
+        assert {part.tag for part in case} <= {"failure", "system-out"}
+    assert sum(len(case.find("failure").text.splitlines()) for case in failed) == len(new)
+
+
+def test_samples_of_the_test_set_in_the_training_set(folder):
+    frame = pd.read_csv(folder / "data.csv")
+    frame.iloc[[50, 60]].to_csv(folder / "holdout.csv", index=False)
+    done = ran(folder, "data.csv", "--test", "holdout.csv", "--json")
+    leaked = {each["id"] for each in json.loads(done.stdout)["problems"] if each["kind"] == "leaked"}
+    assert leaked == {"52", "62"}
+
+
+def test_how_many_are_allowed():
+    assert allowed_of("2%", 240) == 4
+    assert allowed_of(" 7 ", 240) == 7
+    for wrong in ("some", "-1", "nan%"):
+        with pytest.raises(SettingsError, match="max_suspects is"):
+            allowed_of(wrong, 10)
+
+
+def test_hook_and_action_call_what_there_is():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"].split() == ["graylearn", "check"]
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    command = action["runs"]["steps"][-1]["run"]
+    known = {name for each in app.registered_commands if each.name == "check" for name in flags_of(each)}
+    assert {word for word in command.split() if word.startswith("--")} <= known
+
+
+def flags_of(command):
+    import typer
+
+    made = typer.main.get_command(app).commands[command.name]
+    return [name for each in made.params for name in each.opts]

@@ -25,7 +25,7 @@ from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.runs.fit import make_classifier
 from graylearn.runs.folder import write_json
-from graylearn.runs.prepare import Prepared, _options, prepare
+from graylearn.runs.prepare import Prepared, options_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -212,7 +212,7 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
         problems.append(problem(index, KINDS[audit.kind[index]], suggested, LEVELS[audit.level[index]]))
     test = None
     if settings.test is not None:
-        test = read_file(settings.test, _options(settings, prepared.encoding.size, settings.test_split))[0]
+        test = read_file(settings.test, options_of(settings, prepared.encoding.size, settings.test_split))[0]
     copies = find_duplicates(shown, test=test, near=len(shown) <= NEAR)
     for number, members in enumerate(copies.groups):
         ours = members[members < copies.count]

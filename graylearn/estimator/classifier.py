@@ -46,49 +46,52 @@ from graylearn.training.devices import choose
 class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier for training sets that hold wrong labels and samples of no class; it tells which ones.
 
-    Parameters
-    ----------
-    method : how to learn from dirty labels: a name in METHODS or a Method. "auto" is gl for rows and
-        gl-relative for images, whose networks learn slowly by gl where there are many classes.
-    network : "auto" (a multilayer perceptron for rows, a small convolutional network for images), a name in
-        NETS, a torch module that gives one logit a class, a function (num_classes, in_shape) -> module, or
-        "trees" (scikit-learn's boosted trees) or a classifier of scikit-learn's kind, for rows.
-        What is given is copied, never changed; training starts from the weights that a module has.
-    network_options : options of a network by name, such as {"hidden": (256, 256)}.
-    epochs, batch_size, learning_rate : None chooses by the size of the set.
-    optimizer : "sgd", "adam", "adamw", OptimizerSettings or a function parameters -> torch optimizer; None is
-        adamw for rows and sgd for images.
-    precision : "auto", "fp32" or "bf16".
-    device : None is the first CUDA device, or else the CPU.
-    augment : random crops and flips of training images: True, or an Augment.
-    class_weight : "balanced", a dict from class to weight, or None.
-    audit : "held-out" judges the training set by small networks that did not see the samples, "history" by
-        the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about as
-        much as the fit, and history for images.
-    overlap : "none" where each sample has one true class that a person could tell, "possible" where classes
-        may overlap; with none, labels that look like another class are held against their samples more
-        readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and for
-        images that are trained on as they are.
-    refine : fit a second time, a committee of networks for rows, on what the audit believes of each sample;
-        where it found nothing, or with two or three classes, on the labels as they are.
-    members : networks of the committee, which answer as one. Networks of your own, images, and fits with a
-        validation set or an optimizer of your own make do with one.
-    patience : with a validation set, the epochs to wait for a better one.
-    warm_start : `fit` goes on from the network of the last fit.
-    verbose : show progress.
-    random_state : int, RandomState or None.
+    Args:
+        method: how to learn from dirty labels: a name in METHODS or a Method. "auto" is gl for rows and
+            gl-relative for images, whose networks learn slowly by gl where there are many classes.
+        network: "auto" (a multilayer perceptron for rows, a small convolutional network for images), a name
+            in NETS, a torch module that gives one logit a class, a function (num_classes, in_shape) ->
+            module, or "trees" (scikit-learn's boosted trees) or a classifier of scikit-learn's kind, for
+            rows. What is given is copied, never changed; training starts from the weights that a module has.
+        network_options: options of a network by name, such as {"hidden": (256, 256)}.
+        epochs: None chooses by the size of the set.
+        batch_size: the same.
+        learning_rate: the same.
+        optimizer: "sgd", "adam", "adamw", OptimizerSettings or a function parameters -> torch optimizer; None
+            is adamw for rows and sgd for images.
+        precision: "auto", "fp32" or "bf16".
+        device: None is the first CUDA device, or else the CPU.
+        augment: random crops and flips of training images: True, or an Augment.
+        class_weight: "balanced", a dict from class to weight, or None.
+        audit: "held-out" judges the training set by small networks that did not see the samples, "history" by
+            the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about
+            as much as the fit, and history for images.
+        overlap: "none" where each sample has one true class that a person could tell, "possible" where
+            classes may overlap; with none, labels that look like another class are held against their samples
+            more readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and
+            for images that are trained on as they are.
+        refine: fit a second time, a committee of networks for rows, on what the audit believes of each
+            sample; where it found nothing, or with two or three classes, on the labels as they are.
+        members: networks of the committee, which answer as one. Networks of your own, images, and fits with a
+            validation set or an optimizer of your own make do with one.
+        patience: with a validation set, the epochs to wait for a better one.
+        warm_start: `fit` goes on from the network of the last fit.
+        verbose: show progress.
+        random_state: int, RandomState or None.
 
-    Attributes
-    ----------
-    classes_ : the classes in order.
-    audit_ : the Audit of the training set, sample by sample in the order given; None without one.
-    history_ : the confidences of the first fit, by sample and epoch.
-    method_ : the method of the first fit, where `method` is "auto" the one chosen.
-    network_ : the trained torch module. encoder_ : how samples become its inputs.
-    n_iter_ : epochs trained. members_ : how many networks answer together as `network_`.
-    refined_ : whether there was a second fit on what the audit believes.
-    reference_ : what samples that belong look like, which `ood_score` and `reject_at` compare with.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    Attributes:
+        classes_: the classes in order.
+        audit_: the Audit of the training set, sample by sample in the order given; None without one.
+        history_: the confidences of the first fit, by sample and epoch.
+        method_: the method of the first fit, where `method` is "auto" the one chosen.
+        network_: the trained torch module.
+        encoder_: how samples become its inputs.
+        n_iter_: epochs trained.
+        members_: how many networks answer together as `network_`.
+        refined_: whether there was a second fit on what the audit believes.
+        reference_: what samples that belong look like, which `ood_score` and `reject_at` compare with.
+        n_features_in_: as in scikit-learn.
+        feature_names_in_: as in scikit-learn.
     """
 
     _lasting: LastingOptimizer | None

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 SOURCES = sorted((ROOT / "graylearn").rglob("*.py"))
 NOT_RUN = re.compile(r"# not run: \S+")
 """The first line of a block that cannot run says so to the reader, and why."""

@@ -47,6 +47,13 @@ def test_the_readme_is_a_screen_and_a_half():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 105
 
 
+def test_every_example_is_in_their_index():
+    index = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    helpers = {"clouds.py", "run_notebooks.py"}
+    names = {path.name for path in (ROOT / "examples").glob("*.py")} - helpers
+    assert [name for name in sorted(names) if f"({name})" not in index] == []
+
+
 NUMBER = re.compile(r"(?<![\w.])-?\d*\.\d+")
 
 

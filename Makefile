@@ -10,7 +10,7 @@ TORCH := $(shell grep '^torch==' constraints.txt)
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
 
-test: .venv/test.stamp
+test: .venv/test.stamp .venv/docs.stamp
 	$(BIN)/python tests/find_browser.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 

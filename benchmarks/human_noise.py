@@ -44,6 +44,9 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
             for network in sets.NETWORKS:
                 made = partial(sets.given_networks, labels, network, folders)
                 yield "given", network, labels, 0, made
+    if "histories" in groups:
+        for labels in ("worst", "aggregate"):
+            yield "histories", "resnet18", labels, 0, partial(sets.kept_history, labels, folders)
     for seed in seeds:
         if "people" in groups:
             for labels in sets.PEOPLE:
@@ -92,7 +95,18 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
                     yield group, name, half, 0, maker
 
 
-GROUPS = ("given", "people", "structured", "few", "uniform", "specific", "foreign", "clean", "kinds")
+GROUPS = (
+    "given",
+    "histories",
+    "people",
+    "structured",
+    "few",
+    "uniform",
+    "specific",
+    "foreign",
+    "clean",
+    "kinds",
+)
 
 
 def judged(case: sets.Case, found: Found) -> dict[str, Any]:
@@ -165,6 +179,7 @@ def main() -> None:
     default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables and of cifar-10n")
     parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
+    parser.add_argument("--histories", type=Path, default=default / "histories", help="cifar10n-*-gl.npz")
     parser.add_argument("--groups", nargs="+", default=list(GROUPS), choices=GROUPS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
@@ -179,7 +194,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     if not args.summary:
-        run(args, sets.Folders(args.data, args.features))
+        run(args, sets.Folders(args.data, args.features, args.histories))
     print(tables.summary(args.out))
 
 

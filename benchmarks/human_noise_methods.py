@@ -81,6 +81,8 @@ def _audited(given: Given, mode: Mode) -> Found:
     """What `audit` and `Audit.from_predictions` say, by the same steps."""
     case = given.case
     names = tuple(range(case.num_classes))
+    if case.history is not None:
+        return read(Audit.from_history(case.history, overlap=_word(case)))
     if case.probabilities is not None:
         return read(Audit.from_predictions(case.probabilities, case.y, classes=names, overlap=_word(case)))
     evidence = gather(given.network(mode), case.y, names, given.features, mode, _word(case))

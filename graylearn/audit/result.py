@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.history import history_probabilities
 from graylearn.audit.inputs import as_features, as_ids, as_labels, as_probabilities
@@ -107,6 +108,16 @@ class Audit:
             }
         )
 
+    @cached_property
+    def confusions(self) -> pd.DataFrame:
+        """A row a pair of classes, most first: so many of the samples that bear `label` are of `true_class`.
+
+        samples: their estimated number; share: of all samples of that label; suspected: how many are flagged.
+        By label, `confusions.groupby("label").share.sum()`.
+        """
+        found = np.where(self.kind == MISLABELLED, self.suggested, -1)
+        return confusion_table(self.label, self.wrong, self.probabilities, found, self.classes)
+
     @property
     def ood_posterior(self) -> Floats:
         """(N,) the part of `posterior` that is due to the sample belonging to no class."""
@@ -172,12 +183,22 @@ class Audit:
             f"{int((self.level == SURE).sum())} sure, the others for review",
             f"estimated contamination: {self._told_share('total')} "
             f"(ood {share['ood']:.1%}, mislabelled {share['mislabelled']:.1%})",
+            *self._told_confusions(),
             *self.notes,
         ]
         for row in self.table[self.suspected].nlargest(top, "score").itertuples():
             verdict = "ood" if row.kind == "ood" else f"mislabelled, looks like {row.suggested!r}"
             lines.append(f"  {as_unicode(row.id)}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
         return "\n".join(lines)
+
+    def _told_confusions(self) -> list[str]:
+        """The pairs of classes that are confused most, in a line; none where none is."""
+        pairs = self.confusions[self.confusions["suspected"] > 0].head(3)
+        told = [
+            f"{row.share:.1%} of {as_unicode(row.label)!r} are {as_unicode(row.true_class)!r}"
+            for row in pairs.itertuples()
+        ]
+        return [f"labels mistaken most: {', '.join(told)}"] if told else []
 
     def _told_share(self, name: str) -> str:
         """A share with its range; "at least" where confusion of classes cannot be told from their overlap."""

@@ -1,0 +1,48 @@
+"""Which labels are given to samples of which other class, and how often: one row a pair of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graylearn.data.samples import Label
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEAST = 0.5
+"""Expected samples below which a pair is left out, unless one of them is flagged."""
+
+
+def confusion_table(
+    label: Ints, wrong: Floats, probabilities: Floats, mislabelled: Ints, classes: tuple[Label, ...]
+) -> pd.DataFrame:
+    """The pairs of classes that are confused, the most samples first.
+
+    label: (N,) as given. wrong: (N,) chance that the sample is of another class. mislabelled: (N,) the class
+    that a flagged sample was found to be, -1 for all others: theirs is the likeliest one beside the label.
+    """
+    rows = np.flatnonzero((wrong > 0) | (mislabelled >= 0))
+    others = probabilities[rows]
+    others[np.arange(len(rows)), label[rows]] = -1.0
+    likeliest = others.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.int64)
+    other = np.where(mislabelled[rows] >= 0, mislabelled[rows], likeliest)
+    pair, of = np.unique(label[rows] * len(classes) + other, return_inverse=True)
+    samples = np.bincount(of, wrong[rows], minlength=len(pair))
+    flagged = np.bincount(of, mislabelled[rows] >= 0, minlength=len(pair)).astype(np.int64)
+    kept = np.flatnonzero((samples >= LEAST) | (flagged > 0))
+    kept = kept[np.lexsort((-flagged[kept], -samples[kept]))]
+    given, true = pair[kept] // len(classes), pair[kept] % len(classes)
+    names = np.empty(len(classes), dtype=object)
+    names[:] = classes
+    count = np.bincount(label, minlength=len(classes))
+    return pd.DataFrame(
+        {
+            "label": pd.Series(names[given], dtype=object),
+            "true_class": pd.Series(names[true], dtype=object),
+            "samples": samples[kept],
+            "share": samples[kept] / np.maximum(count[given], 1),
+            "suspected": flagged[kept],
+        }
+    )

@@ -29,6 +29,8 @@ LEAST = {
     "size": 1,
     "part_size": 100,
     "members": 1,
+    "accumulate": 1,
+    "patience": 1,
     "checkpoint_epochs": 1,
     "checkpoint_steps": 1,
     "seed": 0,
@@ -55,6 +57,13 @@ class Learning:
     """Samples a step. None: 16 to 128."""
     learning_rate: float | None = None
     """The highest learning rate of the run. None: by the batch."""
+    clip_norm: float | None = None
+    """The longest a gradient may be: a longer one is shortened to it. None: any length."""
+    accumulate: int = 1
+    """Batches that make one step together, as one batch of all their samples would."""
+    average: float | None = None
+    """Answer by a running mean of the weights, which keeps this share of itself each step, such as 0.999; it
+    keeps less in the first steps. None: by the weights of the last step."""
     augment: bool = False
     """Random crops and flips of training images."""
     mode: Mode = "auto"
@@ -75,7 +84,7 @@ class Learning:
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Refuse counts, a learning rate and a precision that cannot be; None is left open."""
+    """Refuse counts, rates, shares and a precision that cannot be; None is left open."""
     for name, least in LEAST.items():
         value = values.get(name)
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):
@@ -83,6 +92,12 @@ def check(values: Mapping[str, Any]) -> None:
     rate = values.get("learning_rate")
     if rate is not None and not (isinstance(rate, Real) and 0 < float(rate) < math.inf):
         raise SettingsError.wrong("learning_rate", rate, "a positive number")
+    clip = values.get("clip_norm")
+    if clip is not None and not (isinstance(clip, Real) and 0 < float(clip) < math.inf):
+        raise SettingsError.wrong("clip_norm", clip, "a positive number, such as 1.0")
+    average = values.get("average")
+    if average is not None and not (isinstance(average, Real) and 0 < float(average) < 1):
+        raise SettingsError.wrong("average", average, "a share between 0 and 1, such as 0.999")
     overlap = values.get("overlap", "auto")
     if overlap not in ("auto", "none", "possible"):
         raise SettingsError.wrong("overlap", overlap, "none, possible or auto")

@@ -20,7 +20,7 @@ from graylearn.audit import Audit
 from graylearn.audit.overlap import overlap_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
-from graylearn.errors import DataError
+from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.answers import Answers
 from graylearn.estimator.calibration import held_out
 from graylearn.estimator.inputs import read_inputs, read_labels
@@ -57,6 +57,10 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         epochs: None chooses by the size of the set.
         batch_size: the same.
         learning_rate: the same.
+        clip_norm: the longest a gradient may be; a longer one is shortened to it. None is any length.
+        accumulate: batches that make one step together, as one batch of all their samples would.
+        average: answer by a running mean of the weights, which keeps this share of itself each step, such as
+            0.999. None is the weights of the last step.
         optimizer: "sgd", "adam", "adamw", OptimizerSettings or a function parameters -> torch optimizer; None
             is adamw for rows and sgd for images.
         precision: "auto", "fp32" or "bf16".
@@ -105,6 +109,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        clip_norm: float | None = None,
+        accumulate: int = 1,
+        average: float | None = None,
         optimizer: Any = None,
         precision: Literal["auto", "fp32", "bf16"] = "auto",
         device: str | torch.device | None = None,
@@ -125,6 +132,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.clip_norm = clip_norm
+        self.accumulate = accumulate
+        self.average = average
         self.optimizer = optimizer
         self.precision = precision
         self.device = device
@@ -245,6 +255,10 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         samples of every class if you ask for scores.
         """
         check(self.get_params(deep=False))
+        if self.average is not None:
+            raise SettingsError(
+                "average is of one run, and each partial_fit is another: leave it out, or fit"
+            )
         first = _check_partial_fit_first_call(self, classes)
         given = read_inputs(self, X, reset=first)
         named, labels = read_labels(y, X)
@@ -317,6 +331,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             epochs=1 if one_epoch else self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
+            clip_norm=self.clip_norm,
+            accumulate=self.accumulate,
+            average=self.average,
             optimizer=self.optimizer,
             augment=self.augment,
             cycle=not one_epoch,

@@ -35,7 +35,8 @@ LEAST_SHARE = 0.01
 """Of a sample's target, what a class must have for the sample to be shown under it too."""
 _FOR_NETWORKS = {
     "method": "auto", "network_options": None, "epochs": None, "batch_size": None, "learning_rate": None,
-    "optimizer": None, "augment": None, "warm_start": False,
+    "clip_norm": None, "accumulate": 1, "average": None, "optimizer": None, "augment": None,
+    "warm_start": False,
 }  # fmt: skip
 """Parameters that say nothing to such a model, and their defaults."""
 

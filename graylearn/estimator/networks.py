@@ -17,7 +17,6 @@ from graylearn.data.batches.base import Preparation
 from graylearn.errors import SettingsError
 from graylearn.nets import MLP, make
 from graylearn.training import (
-    EpochEnd,
     OptimizerSettings,
     ScheduleSettings,
     Settings,
@@ -135,29 +134,6 @@ def training_settings(
         augment=(Augment() if augment is True else augment) or None,
         **others,
     )
-
-
-class KeepBest:
-    """A callback: remembers the weights of the best epoch on clean validation data, and ends a run in vain.
-
-    Best is the highest accuracy; among equals, the lowest loss.
-    """
-
-    def __init__(self, patience: int) -> None:
-        if patience < 1:
-            raise SettingsError(f"patience is {patience}, expected at least 1 epoch")
-        self.patience = patience
-        self.best = (-math.inf, -math.inf)
-        self.epoch = -1
-        self.weights: dict[str, torch.Tensor] = {}
-
-    def __call__(self, end: EpochEnd) -> bool:
-        """Look at one epoch; True ends the run."""
-        reached = (end.row["validation_accuracy"], -end.row["validation_loss"])
-        if reached > self.best:
-            self.best, self.epoch = reached, end.epoch
-            self.weights = {name: value.detach().clone() for name, value in end.model.state_dict().items()}
-        return end.epoch - self.epoch >= self.patience
 
 
 class _LogitsAndFeatures(nn.Module):

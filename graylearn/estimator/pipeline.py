@@ -27,7 +27,6 @@ from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.base import Preparation
 from graylearn.estimator.committee import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
 from graylearn.estimator.folds import single_probabilities, stacked_probabilities
-from graylearn.estimator.networks import KeepBest
 from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
@@ -223,7 +222,6 @@ class Pipeline:
 
     def train(self, fit: PlannedFit) -> tuple[Result, int]:
         """One network: the result, and how many epochs the network that it leaves was trained for."""
-        best = None if self.validation is None else KeepBest(self.patience)
 
         def run(settings: Settings, *callbacks: Callback) -> Result:
             return train(
@@ -233,14 +231,12 @@ class Pipeline:
                 settings=settings,
                 sample_weight=_unless_even(fit.weight),
                 validation=self.validation,
-                callbacks=callbacks if best is None else (*callbacks, best),
+                callbacks=callbacks,
             ).raise_if_interrupted()
 
-        result = self.stages.train(fit.stage, self.settings, run)
-        if best is None:
-            return result, len(result.log)
-        result.model.load_state_dict(best.weights)
-        return result, best.epoch + 1
+        patience = None if self.validation is None else self.patience
+        result = self.stages.train(fit.stage, replace(self.settings, patience=patience), run)
+        return result, len(result.log) if result.best_epoch is None else result.best_epoch + 1
 
     def train_committee(self, fit: PlannedFit) -> tuple[MLP, int]:
         """Networks that differ in their first weights and the order of samples, joined; and their epochs."""

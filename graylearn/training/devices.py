@@ -211,7 +211,7 @@ def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     if example.ndim == 4:
         inputs = inputs.to(memory_format=torch.channels_last)
     was_training = network.training
-    network.train()
+    learner.start_training()
     learner.optimizer.zero_grad(set_to_none=True)  # what another run left must not be added to
     try:
         for _ in range(3 if not learner.keeps_outputs else 1):  # CUDA graphs are recorded on the second pass

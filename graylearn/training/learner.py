@@ -42,6 +42,22 @@ class Learner(Protocol):
         """Step the optimizer down the gradient of sum(weight * losses)."""
         ...
 
+    def gather(self, losses: Tensor, weight: Tensor) -> None:
+        """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
+        ...
+
+    def step(self, scale: float) -> None:
+        """Step the optimizer down what was gathered, times `scale`."""
+        ...
+
+    def start_training(self) -> None:
+        """Put the networks into training mode."""
+        ...
+
+    def values(self) -> list[Tensor]:
+        """The memory that weights and buffers lie in."""
+        ...
+
     def set_learning_rates(self, rates: Sequence[float]) -> None:
         """The rate of each model."""
         ...
@@ -106,11 +122,16 @@ class ModuleLearner:
         *,
         device: torch.device,
         bfloat16: bool = False,
+        clip_norm: float | None = None,
+        frozen: Sequence[nn.Module] = (),
     ) -> None:
         self.network = network
         self.optimizer = optimizer
         self.device = device
         self.bfloat16 = bfloat16
+        self.clip_norm = clip_norm
+        self.frozen = list(frozen)
+        self.gathered = False
         # a user's optimizer may give its groups rates of their own: the schedule scales each
         self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
         self.base_rate = next((rate for rate in self.group_rates if rate > 0), 0.0)
@@ -181,14 +202,50 @@ class ModuleLearner:
 
     def update(self, losses: Tensor, weight: Tensor) -> None:
         """Step the optimizer down the gradient of sum(weight * losses)."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self._backward(losses, weight)
+        self.step()
+
+    def gather(self, losses: Tensor, weight: Tensor) -> None:
+        """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
+        self._backward(losses, weight)
+        if not self.keeps_outputs:  # gradients lie in the graph's memory too, which the next pass reuses
+            for value in self._learned():
+                value.grad = None if value.grad is None else value.grad.clone()
+
+    def _learned(self) -> list[Tensor]:
+        return [value for group in self.optimizer.param_groups for value in group["params"]]
+
+    def _backward(self, losses: Tensor, weight: Tensor) -> None:
+        if not self.gathered:
+            self.optimizer.zero_grad(set_to_none=True)
         if losses.requires_grad:  # a method that leaves out the whole batch may return plain zeros
             losses.backward(weight)  # type: ignore[no-untyped-call]
-        if self.group is not None:
+            self.gathered = True
+
+    def step(self, scale: float = 1.0) -> None:
+        """Step the optimizer down what was gathered, times `scale`."""
+        if self.group is not None:  # also without a gradient of its own: the others may have one, and wait
             self.group.add_up_gradients([each for each in self.network.parameters() if each.requires_grad])
-            self.optimizer.step()
-        elif losses.requires_grad:
-            self.optimizer.step()
+        elif not self.gathered:
+            return
+        if scale != 1.0:
+            for value in self._learned():
+                if value.grad is not None:
+                    value.grad *= scale
+        if self.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self._learned(), self.clip_norm)
+        self.optimizer.step()
+        self.gathered = False
+
+    def start_training(self) -> None:
+        """Training mode, but for batch norms that are frozen."""
+        self.network.train()
+        for norm in self.frozen:
+            norm.eval()
+
+    def values(self) -> list[Tensor]:
+        """Parameters and buffers, each once."""
+        return [value.detach() for value in [*self.network.parameters(), *self.network.buffers()]]
 
     def describe(self) -> dict[str, Any]:
         """Which optimizer trains it, with which options: a run is resumed with the same."""

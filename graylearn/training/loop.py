@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.training import seeding
+from graylearn.training.averaging import Average, Best
 from graylearn.training.checkpoint import save_checkpoint
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.group import Group
@@ -37,7 +38,8 @@ class EpochEnd:
     row: Row
     """The row of the log."""
     model: nn.Module
-    """The user's module, up to date; training goes on from the weights a callback leaves in it."""
+    """The user's module, up to date; training goes on from the weights a callback leaves in it. With
+    `average` it holds the mean of the weights, and training goes on from its own."""
     history: History
     """All epochs so far."""
 
@@ -72,6 +74,10 @@ class Loop:
         self.base_rate, self.weights = base_rate, weights
         self.logs, self.reporter, self.identity = logs, reporter, identity
         self.callbacks, self.validate, self.group = callbacks, validate, group
+        average, patience = settings.average, settings.patience
+        self.average = None if average is None else Average(learner.values(), average)
+        self.best = None if patience is None else Best(models[0], patience)
+        self.gathered, self.gathered_rows = 0, 0  # batches since the last step, and their samples a model
         self.device = history.targets.device
         self.meter = Meter(history, learner, weights)
         self.epoch, self.step = 0, 0
@@ -93,7 +99,11 @@ class Loop:
                     break
                 stopped = self._finish_epoch()
         self.interrupted |= self.stop_asked  # also where Ctrl-C came too late to stop anything
+        if self.average is not None:
+            self.average.swap()
         self.learner.sync()
+        if self.best is not None:
+            self.best.restore()
 
     def _run_epoch(self) -> bool:
         """Train the rest of the epoch; False where the user asked to stop on the way."""
@@ -109,37 +119,40 @@ class Loop:
             state = self.random_state
             resumed = lambda: self._set_random(state)  # noqa: E731
             self.random_state = None
-        for model in self.models:
-            model.train()
+        learner.start_training()
         self.epoch_began = time.perf_counter()
         reported = self.epoch_began
         steps, per_step = source.steps, settings.schedule.per_step
         scales = dispatch.rate_scales(epoch)
         # an epoch stopped after its last step has no step to come, and its row tells the rate of the last
         self._set_rates(scales, epoch, min(self.step, steps - 1), steps)
-        every = settings.checkpoint_steps
+        every, due = settings.checkpoint_steps, False
         for batch in source.epoch(epoch, self.step, resumed):
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
             if not len(batch.index):  # of a last batch too small for all processes
-                learner.update(batch.inputs.new_zeros(0), batch.inputs.new_zeros(0))
+                self._update(batch.index, batch.inputs.new_zeros(0))
                 self.step += 1
                 continue
             output = learner.forward(batch.inputs)
             losses = dispatch.losses(batch, output, epoch)
-            learner.update(losses, self._weight_of(batch.index))
+            stepped = self._update(batch.index, losses)
             self.step += 1
             if meter.add(batch, output, losses):
                 self._flush()
-            if self.stop_asked and self.group is None:  # several stop together, after the epoch
+            due |= every is not None and self.step % every == 0
+            if self.stop_asked and stepped and self.group is None:  # several stop together, after the epoch
                 return self.stop()
-            if every is not None and self.step % every == 0 and self.step < steps:
+            if due and stepped and self.step < steps:
                 self.save()
+                due = False
             now = time.perf_counter()
             if now - reported > 0.2:
                 reported = now
                 self.reporter.step(epoch, epoch * steps + self.step)
             seeding.give_way()
+        if self.gathered:
+            self._step_gathered()
         self._flush()
         return True
 
@@ -151,11 +164,15 @@ class Loop:
             group.add_up(self.meter.sums)
         self.history.end_epoch(epoch)
         self.dispatch.end_epoch(epoch)
+        if self.average is not None:
+            self.average.swap()
         self.learner.sync()
         seconds = self.seconds_before + time.perf_counter() - self.epoch_began
         self.seconds_before = 0.0
         losses, accuracies = self.meter.read()
         validation = self.validate() if self.validate is not None else {}
+        if group is not None and self.best is not None:
+            validation = group.from_first(validation)  # batch norms differ, and with them what is best
         for model, log in enumerate(self.logs):
             log.add(
                 {
@@ -171,10 +188,13 @@ class Loop:
         row = self.logs[0].rows[-1]
         self.reporter.step(epoch, (epoch + 1) * self.source.steps)
         self.reporter.row(row)
-        stop = False
+        stop = self.best is not None and self.best.look(epoch, validation)
         for callback in self.callbacks:
             stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
-        if self.callbacks:
+        if self.average is not None:
+            self.average.swap()
+            self.learner.sync()
+        elif self.callbacks:
             self.learner.read()  # they may have changed the weights
         if group is not None:
             stop = group.any(stop, self.device)
@@ -228,6 +248,32 @@ class Loop:
         self.rates = [self.base_rate * factor * scale for scale in scales]
         self.learner.set_learning_rates(self.rates)
 
+    def _update(self, index: Tensor, losses: Tensor) -> bool:
+        """Learn from a batch; False where the step waits for more batches.
+
+        A run is saved and stopped only after a step, so that no checkpoint need hold half of one.
+        """
+        if self.settings.accumulate == 1:
+            self.learner.update(losses, self._weight_of(index))
+            if self.average is not None:
+                self.average.update()
+            return True
+        each = torch.ones_like(losses) if self.weights is None else self.weights.index_select(0, index)
+        self.learner.gather(losses, each.to(losses.dtype))
+        rows = len(index) if self.group is None else self.group.whole[self.step]
+        self.gathered, self.gathered_rows = self.gathered + 1, self.gathered_rows + rows
+        if self.gathered < self.settings.accumulate:
+            return False
+        self._step_gathered()
+        return True
+
+    def _step_gathered(self) -> None:
+        """One step by the mean over all samples of the batches gathered."""
+        self.learner.step(self.learner.models / self.gathered_rows)
+        self.gathered, self.gathered_rows = 0, 0
+        if self.average is not None:
+            self.average.update()
+
     def _weight_of(self, index: Tensor) -> Tensor:
         """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
         size = index.shape[0]
@@ -271,6 +317,9 @@ class Loop:
             "log": self.logs[0].rows,
             "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
         }
+        for name, kept in (("average", self.average), ("best", self.best)):
+            if kept is not None:
+                state[name] = kept.state()
         save_checkpoint(folder, self.learner.weights(), state, epoch=self.epoch, step=self.step)
 
     def load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
@@ -281,6 +330,9 @@ class Loop:
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
         self.dispatch.load_state(state["dispatch"])
         self.seconds_before = float(state["seconds"])
+        for name, kept in (("average", self.average), ("best", self.best)):
+            if kept is not None:
+                kept.load_state(state[name])
         if state["stopped"]:
             self.epoch, self.step = self.settings.epochs, 0
         if self.step > 0:

@@ -45,10 +45,13 @@ class MLPLearner:
         *,
         features: bool = False,
         generator: torch.Generator | None = None,
+        clip_norm: float | None = None,
     ) -> None:
         self.generator = generator
         self.group: Group | None = None
         """The processes that train it together."""
+        self.clip_norm = clip_norm
+        self.gathered: Tensor | None = None
         self.modules = list(models)
         self.models = len(self.modules)
         self.layers = list(layers)
@@ -133,11 +136,50 @@ class MLPLearner:
 
     def update(self, losses: Tensor, weight: Tensor) -> None:
         """Step the optimizer down the gradient of sum(weight * losses)."""
-        if not losses.requires_grad:
-            if self.group is not None:  # the others have gradients, and wait
-                self.group.add_up(self.gradient.zero_())
-                self.optimizer.step()
+        if losses.requires_grad:
+            self._slope(losses, weight)
+        elif self.group is None:
             return
+        else:
+            self.gradient.zero_()  # the others may have gradients, and wait
+        self._step()
+
+    def gather(self, losses: Tensor, weight: Tensor) -> None:
+        """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
+        if losses.requires_grad:
+            self._slope(losses, weight)
+            self.gathered = self.gradient + (0 if self.gathered is None else self.gathered)
+
+    def step(self, scale: float) -> None:
+        """Step the optimizer down what was gathered, times `scale`."""
+        if self.gathered is not None:
+            torch.mul(self.gathered, scale, out=self.gradient)
+        elif self.group is None:
+            return
+        else:
+            self.gradient.zero_()
+        self.gathered = None
+        self._step()
+
+    def _step(self) -> None:
+        if self.group is not None:
+            self.group.add_up(self.gradient)
+        if self.clip_norm is not None:
+            for own in self.gradient:  # each model's gradient has a length of its own
+                own *= (self.clip_norm / (torch.linalg.vector_norm(own) + 1e-6)).clamp(max=1.0)
+        self.optimizer.step()
+
+    def start_training(self) -> None:
+        """Put the modules into training mode."""
+        for module in self.modules:
+            module.train()
+
+    def values(self) -> list[Tensor]:
+        """All weights of all models, as one."""
+        return [self.flat]
+
+    def _slope(self, losses: Tensor, weight: Tensor) -> None:
+        """The gradient of sum(weight * losses) into `gradient`."""
         wanted = [leaf for done in self.done for leaf in done.leaves]
         if self.leaf is not None:
             wanted.append(self.leaf)
@@ -155,9 +197,6 @@ class MLPLearner:
         rest = next(slopes, None)
         if rest is not None:
             self.gradient += rest
-        if self.group is not None:
-            self.group.add_up(self.gradient)
-        self.optimizer.step()
 
     def set_learning_rates(self, rates: Sequence[float]) -> None:
         """The rate of each model."""

@@ -129,6 +129,17 @@ def batch_norms(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if isinstance(module, BatchNorm)]
 
 
+def frozen_norms(model: nn.Module) -> list[nn.Module]:
+    """The batch norms that are to keep the statistics they have: those whose weights are all frozen, and in a
+    model in training mode those in eval mode."""
+    return [
+        norm
+        for norm in batch_norms(model)
+        if (model.training and not norm.training)
+        or (list(norm.parameters()) and not any(value.requires_grad for value in norm.parameters()))
+    ]
+
+
 def as_output(result: Any) -> Output:
     """What a network returned, as an Output; features beside the logits come from the tap alone."""
     output = result if isinstance(result, Output) else Output(result, None)

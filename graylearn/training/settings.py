@@ -35,6 +35,12 @@ class Settings:
     """Settings, or a function from parameters to a torch optimizer."""
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
     """How the learning rate changes."""
+    clip_norm: float | None = None
+    accumulate: int = 1
+    average: float | None = None
+    patience: int | None = None
+    """With a validation set: end after this many epochs without a better one there, and keep the weights of
+    the best. None: the last epoch's."""
     device: str | torch.device | None = None
     precision: Precision = "auto"
     seed: int = 0
@@ -63,7 +69,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         check(vars(self))
-        for name in ("epochs", "batch_size", "checkpoint_epochs", "seed", "workers", "history_bytes"):
+        for name in (
+            "epochs", "batch_size", "accumulate", "checkpoint_epochs", "seed", "workers", "history_bytes",
+        ):  # fmt: skip
             if getattr(self, name) is None:
                 raise SettingsError.wrong(name, None, "a whole number")
         if not isinstance(self.optimizer, OptimizerSettings) and not callable(self.optimizer):
@@ -92,6 +100,10 @@ class Settings:
             elif callable(value):
                 value = getattr(value, "__qualname__", type(value).__name__)
             described[name] = value
+        for name in ("clip_norm", "accumulate", "average", "patience"):
+            value = getattr(self, name)
+            if value != getattr(type(self), name):  # runs older than these options have none of them
+                described[name] = value
         return described
 
 
@@ -135,6 +147,9 @@ class StackChanges(TypedDict, total=False):
     optimizer: str | OptimizerSettings | OptimizerFactory | None
     learning_rate: float | None
     schedule: str | ScheduleSettings | None
+    clip_norm: float | None
+    accumulate: int | None
+    average: float | None
     device: str | torch.device | None
     history_bytes: int | None
     log: str | None
@@ -143,6 +158,7 @@ class StackChanges(TypedDict, total=False):
 class Changes(StackChanges, total=False):
     """What `train` lets a call change: every field of Settings, and the learning rate of its optimizer."""
 
+    patience: int | None
     precision: str | None
     seed: int | None
     compile: bool | str | None

@@ -53,6 +53,8 @@ def train_stack(
         raise SettingsError("a stack cannot use an optimizer function: name sgd, adam or adamw")
     if chosen.checkpoint is not None:
         raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
+    if chosen.patience is not None:
+        raise SettingsError("a stack looks at no validation set: leave patience out, or train one by one")
     count = _count(models, methods, seeds)
     numbers = [int(seeds)] * count if isinstance(seeds, int) else [int(seed) for seed in seeds]
     chosen_methods = _chosen_methods(methods, count)
@@ -107,7 +109,15 @@ def _train(
         model.to(device)
     features = any(method.needs_features for method in methods)
     own = seeding.own_generator(device)
-    learner = MLPLearner(models, layers[0], settings.optimizer, device, features=features, generator=own)
+    learner = MLPLearner(
+        models,
+        layers[0],
+        settings.optimizer,
+        device,
+        features=features,
+        generator=own,
+        clip_norm=settings.clip_norm,
+    )
     history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
     dispatch = Dispatch(
         methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds

@@ -27,7 +27,7 @@ from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
-from graylearn.training.networks import batch_norms, count_logits, network_for
+from graylearn.training.networks import batch_norms, count_logits, frozen_norms, network_for
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
@@ -53,6 +53,8 @@ class Result:
     """Whether Ctrl-C came: the run ended there, at the latest with its last epoch."""
     seconds: float = 0.0
     """Wall time of this call."""
+    best_epoch: int | None = None
+    """With `patience`, the epoch whose weights the model has, counted from 0."""
 
     def raise_if_interrupted(self) -> Result:
         """This result; KeyboardInterrupt where Ctrl-C ended the run early."""
@@ -87,7 +89,7 @@ def train(
     (x, y, index) batches. `method` is a name in METHODS or a Method. `changes` are fields of Settings,
     such as epochs=30, and learning_rate; others are those of `settings`, or of `preset` (a name in PRESETS).
     `sample_weight` weights the losses (scaled to mean 1), `validation`, such as (x, y), is evaluated after
-    each epoch, and each of `callbacks` is called with an EpochEnd after it.
+    each epoch (`patience` ends the run by it), and each of `callbacks` is called with an EpochEnd after it.
     """
     began = time.perf_counter()
     chosen = resolve(preset, settings, **changes)
@@ -111,6 +113,7 @@ def train(
                 chosen, device=None if where.type == "cuda" else where, log="none"
             ),
             "sample_weight": sample_weight,
+            "validation": None if chosen.patience is None else validation,
         }
     )
     group = current_group()
@@ -143,14 +146,18 @@ def _train(
     began: float,
     group: Group | None,
 ) -> Result:
+    if settings.patience is not None and validation is None:
+        raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
     if group is None:
         saved = _saved(settings)
     else:
         saved = group.from_first(_saved(settings) if group.is_first else None)
+    frozen = frozen_norms(model)
     bfloat16 = devices.use_bfloat16(settings.precision, device, data)
     dtype = torch.bfloat16 if bfloat16 else torch.float32
     shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
-    training = make_training(data, shared, device, dtype, even_tail=bool(batch_norms(model)))
+    even_tail = len(frozen) < len(batch_norms(model))
+    training = make_training(data, shared, device, dtype, even_tail=even_tail)
     source = training.source
     model.to(device)
     if group is not None:
@@ -165,7 +172,7 @@ def _train(
     history = History(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
-    learner, rate = _learner(model, method, settings, device, training, bfloat16)
+    learner, rate = _learner(model, method, settings, device, training, bfloat16, frozen)
     learner.group = group
     dispatch = Dispatch(
         [method],
@@ -224,6 +231,7 @@ def _train(
         training.preparation,
         loop.interrupted,
         time.perf_counter() - began,
+        None if loop.best is None else loop.best.epoch,
     )
 
 
@@ -234,6 +242,7 @@ def _learner(
     device: torch.device,
     training: Training,
     bfloat16: bool,
+    frozen: Sequence[nn.Module],
 ) -> tuple[Learner, float]:
     """The learner for this model, and the base learning rate."""
     simple = method.networks == 1 and not method.needs_features and not bfloat16 and not settings.compile
@@ -241,14 +250,24 @@ def _learner(
         layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
         if layers is not None:
             own = seeding.own_generator(device)
-            learner = MLPLearner([model], layers, settings.optimizer, device, generator=own)
+            learner = MLPLearner(
+                [model], layers, settings.optimizer, device, generator=own, clip_norm=settings.clip_norm
+            )
             return learner, settings.optimizer.learning_rate
     seeding.seed_global(settings.seed, "second network")
     network = network_for(model, networks=method.networks, needs_features=method.needs_features).to(device)
     if device.type == "cuda" and training.example.ndim == 4:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = make_optimizer(settings.optimizer, network, device)
-    general = ModuleLearner(network, optimizer, device=device, bfloat16=bfloat16)
+    own_norms, norms = batch_norms(model), batch_norms(network)  # of two networks, the same twice
+    general = ModuleLearner(
+        network,
+        optimizer,
+        device=device,
+        bfloat16=bfloat16,
+        clip_norm=settings.clip_norm,
+        frozen=[norm for at, norm in enumerate(norms) if own_norms[at % len(own_norms)] in frozen],
+    )
     return general, general.base_rate
 
 
@@ -294,7 +313,8 @@ def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | Non
 
 
 def _check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings) -> None:
-    for name, value in mine.items():
+    for name in [*mine, *(name for name in saved if name not in mine)]:
+        value = mine.get(name)
         if saved.get(name) != value:
             told = name not in ("data", "weights", "sample_weight")
             old, new = (saved.get(name), value) if told else ("other", "this one")

@@ -1,0 +1,86 @@
+"""What a run remembers beside its weights: their running mean, and those of the best epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Average:
+    """A running mean of weights and buffers, which changes places with them where it is asked."""
+
+    def __init__(self, values: Sequence[Tensor], keep: float) -> None:
+        self.values = list(values)
+        self.mean = [value.clone() for value in values]
+        self.keep = keep
+        self.steps = 0
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Take in the weights after a step; early ones are forgotten soon, because the first are random."""
+        keep = min(self.keep, (1 + self.steps) / (10 + self.steps))
+        self.steps += 1
+        for mean, value in zip(self.mean, self.values, strict=True):
+            if mean.is_floating_point():
+                mean.lerp_(value, 1 - keep)
+            else:
+                mean.copy_(value)  # such as the batches that a batch norm has counted
+
+    @torch.no_grad()
+    def swap(self) -> None:
+        """The mean where the weights were, and the weights where the mean was."""
+        for mean, value in zip(self.mean, self.values, strict=True):
+            weights = value.clone()
+            value.copy_(mean)
+            mean.copy_(weights)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"mean": self.mean, "steps": self.steps}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        for mean, value in zip(self.mean, saved["mean"], strict=True):
+            mean.copy_(value)
+        self.steps = int(saved["steps"])
+
+
+class Best:
+    """The weights of the best epoch on a validation set, and whether to wait for a better one.
+
+    Best is the highest accuracy; among equals, the lowest loss.
+    """
+
+    def __init__(self, model: nn.Module, patience: int) -> None:
+        self.model, self.patience = model, patience
+        self.reached = (-math.inf, -math.inf)
+        self.epoch = -1
+        self.weights: dict[str, Any] = {}
+
+    def look(self, epoch: int, validation: dict[str, float]) -> bool:
+        """Look at one epoch; True where the run should end."""
+        reached = (validation["accuracy"], -validation["loss"])
+        if self.epoch < 0 or reached > self.reached:
+            self.reached, self.epoch = reached, epoch
+            self.weights = {
+                name: value.detach().clone() if isinstance(value, Tensor) else value
+                for name, value in self.model.state_dict().items()
+            }
+        return epoch - self.epoch >= self.patience
+
+    def restore(self) -> None:
+        """Put the best weights into the model, where an epoch was seen."""
+        if self.weights:
+            self.model.load_state_dict(self.weights)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"reached": self.reached, "epoch": self.epoch, "weights": self.weights}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        self.reached, self.epoch, self.weights = saved["reached"], int(saved["epoch"]), saved["weights"]

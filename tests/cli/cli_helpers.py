@@ -47,7 +47,8 @@ def several(*commands, folder):
     told = []
     changed = mock.patch.dict(os.environ, environment(folder, COLUMNS="120"), clear=True)
     terminated = signal.getsignal(signal.SIGTERM)
-    with contextlib.chdir(folder), changed, warnings.catch_warnings():
+    nothing = mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with contextlib.chdir(folder), changed, nothing, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries, as in a process of its own
         for words in commands:
             out, err, code = io.StringIO(), io.StringIO(), 0

@@ -17,6 +17,7 @@ from graylearn.cli.datasets import datasets
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, fit
 from graylearn.cli.predict import predict
+from graylearn.cli.tasks import tasks
 
 
 class _Words(TyperGroup):
@@ -43,6 +44,7 @@ app.command("audit")(audit)
 app.command("predict")(predict)
 app.command("apply")(apply)
 app.command("check")(check)
+app.command("tasks")(tasks)
 app.command("datasets")(datasets)
 
 

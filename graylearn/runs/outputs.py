@@ -22,6 +22,7 @@ from sklearn.metrics import confusion_matrix
 from graylearn import metrics
 from graylearn.audit import KINDS, Audit
 from graylearn.audit.kinds import SURE
+from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
 from graylearn.data.formats import Origin
 from graylearn.data.samples import Label
@@ -170,8 +171,20 @@ def notes_of(prepared: Prepared, fitted: Fitted) -> list[str]:
         notes.append(
             f"{held_out:,} samples held out to measure on were not audited; apply keeps them as they are"
         )
+    notes += slices_of(prepared, fitted.audit)
     why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
     return notes if why_not is None else [*notes, why_not]
+
+
+def slices_of(prepared: Prepared, audit: Audit) -> list[str]:
+    """Where suspects gather, by columns that are no numbers and by folders; one folder a class is none."""
+    x = prepared.shown.x
+    is_table = isinstance(x, pd.DataFrame)
+    frame = x.select_dtypes(exclude="number") if is_table else pd.DataFrame(index=audit.ids)
+    folders = prepared.shown.ids if prepared.source.columns.path is not None else None
+    if not audit.suspected.any():
+        return []
+    return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
 
 
 def why_not_refined(classifier: GrayClassifier) -> str | None:

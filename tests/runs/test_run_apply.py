@@ -1,5 +1,6 @@
 """Decisions carried out: what was decided changes, all else stays byte by byte."""
 
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from PIL import Image
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.tasks import write_tasks
 
 NASTY = (
     "id;note;label\r\n"
@@ -453,3 +455,15 @@ except SystemExit as end:
         code_of, error = said(*words)
         assert code_of == 1
         assert "gone.csv does not exist" in error
+
+
+def test_decisions_come_back_from_label_studio(tmp_path, plain_run):
+    done = write_tasks(plain_run, tmp_path / "tasks.json")
+    assert done["tasks"] == 2
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    assert {task["data"]["graylearn_id"] for task in tasks} == {"2", "5"}
+    for task in tasks:  # a person agrees with what is predicted
+        task["annotations"] = [{"result": task["predictions"][0]["result"]}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    apply_decisions(plain_run, tmp_path / "export.json", tmp_path / "clean.csv")
+    assert (tmp_path / "clean.csv").read_text() == "a,label\n1,y\n2,y\n3,x\n"

@@ -1,0 +1,80 @@
+"""Label Studio: suspects as tasks with predictions, and what people decided there as decisions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from graylearn.errors import DataError
+from graylearn.report.decisions import Decision
+
+FROM, TO = "label", "sample"
+"""The names of the control and of the object in the labelling interface."""
+NONE = "none of these"
+"""The choice for a sample that belongs to no class, which is dropped."""
+VERSION = "graylearn"
+
+
+def interface(classes: Iterable[str], kind: str) -> str:
+    """The labelling interface that the tasks are made for, to paste into the settings of a project."""
+    shows = {"image": f'<Image name="{TO}" value="$image"/>', "text": f'<Text name="{TO}" value="$text"/>'}
+    choices = "".join(f'<Choice value="{_quoted(name)}"/>' for name in [*classes, NONE])
+    shown = shows.get(kind, f'<Table name="{TO}" value="$row"/>')
+    return f'<View>{shown}<Choices name="{FROM}" toName="{TO}" showInline="true">{choices}</Choices></View>'
+
+
+def tasks(rows: Iterable[Mapping[str, Any]], run: str | None = None) -> list[dict[str, Any]]:
+    """Tasks with predictions; a row has id, label, score, suggested (None: no class), data.
+
+    data: what a person is shown, such as {"text": ...}, {"image": ...} or {"row": {...}}.
+    """
+    made = []
+    for row in rows:
+        choice = NONE if row["suggested"] is None else str(row["suggested"])
+        result = {"from_name": FROM, "to_name": TO, "type": "choices", "value": {"choices": [choice]}}
+        known = {"graylearn_id": str(row["id"]), "graylearn_label": str(row["label"]), "graylearn_run": run}
+        prediction = {"model_version": VERSION, "score": float(row["score"]), "result": [result]}
+        made.append({"data": {**row["data"], **known}, "predictions": [prediction]})
+    return made
+
+
+def decisions_of(path: str | Path) -> list[Decision]:
+    """What people decided: the given label is kept, another relabels, "none of these" drops.
+
+    path: the JSON that Label Studio exports. Of several annotations of a task the last counts; tasks without
+    one, and cancelled ones, decide nothing.
+    """
+    try:
+        exported = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is no JSON export of Label Studio ({error})") from error
+    if not isinstance(exported, list) or not all(isinstance(task, dict) for task in exported):
+        raise DataError(f"{path} is no JSON export of Label Studio: expected a list of tasks")
+    found = []
+    for task in exported:
+        data = task.get("data", {})
+        if "graylearn_id" not in data:
+            raise DataError(f"{path} holds a task that graylearn did not make: it has no graylearn_id")
+        answers = [each for each in task.get("annotations", []) if not each.get("was_cancelled")]
+        chosen = [
+            str(choice)
+            for result in (answers[-1].get("result", []) if answers else [])
+            if result.get("from_name") == FROM
+            for choice in result.get("value", {}).get("choices", [])
+        ]
+        if not chosen:
+            continue
+        name, given, run = str(data["graylearn_id"]), str(data["graylearn_label"]), data.get("graylearn_run")
+        if chosen[-1] == NONE:
+            found.append(Decision(name, "drop", given=given, run=run))
+        elif chosen[-1] == given:
+            found.append(Decision(name, "keep", given=given, run=run))
+        else:
+            found.append(Decision(name, "relabel", chosen[-1], given=given, run=run))
+    return found
+
+
+def _quoted(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

@@ -1,0 +1,49 @@
+"""`tasks`: the suspects of a run as tasks of Label Studio, the strongest first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from graylearn.data.formats import Origin
+from graylearn.data.read import read_file
+from graylearn.report import label_studio
+from graylearn.runs.folder import RunFolder, write_json, write_text
+from graylearn.runs.prepare import options_of
+
+
+def write_tasks(run: str | Path, out: str | Path) -> dict[str, Any]:
+    """Write the tasks to `out` and the labelling interface beside it (.xml); gives how many there are."""
+    folder, target = RunFolder(run), Path(out)
+    folder.check_finished()
+    saved, settings = folder.read_json(folder.data), folder.settings()
+    source = Origin.from_json(saved["source"])
+    samples, _ = read_file(source.path, options_of(settings, 8, settings.split))
+    at = {str(name): index for index, name in enumerate(samples.ids)}
+    audit = pq.read_table(folder.audit_parquet).to_pandas()
+    suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")
+    rows = []
+    for row in suspects.to_dict("records"):
+        index = at[str(row["id"])]
+        suggested = None if pd.isna(row["suggested"]) else str(row["suggested"])
+        data = _shown(samples.x, index, samples.kind, str(row["id"]), source)
+        rows.append({**row, "suggested": suggested, "data": data})
+    run_of = folder.read_json(folder.summary).get("fingerprint")
+    write_json(target, label_studio.tasks(rows, run_of))
+    write_text(target.with_suffix(".xml"), label_studio.interface(saved["classes"], samples.kind) + "\n")
+    return {"tasks": len(rows), "out": str(target.absolute())}
+
+
+def _shown(x: Any, index: int, kind: str, name: str, source: Origin) -> dict[str, Any]:
+    """What a person is shown of a sample."""
+    if kind == "image":
+        path = Path(source.path)
+        return {"image": str((path if path.is_dir() else path.parent) / name)}
+    if kind == "text":
+        return {"text": str(x[index])}
+    values = x.iloc[index].to_dict() if isinstance(x, pd.DataFrame) else dict(enumerate(np.ravel(x[index])))
+    return {"row": {str(column): str(value) for column, value in values.items()}}

@@ -1,0 +1,49 @@
+"""Slices: where suspects gather is told, and chance is not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import fisher_exact
+
+from graylearn.audit.slices import sentences, slices
+from graylearn.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "camera": random.choice(["front", "rear", "side"], 600),
+            "noise": random.choice(list("abcdefgh"), 600),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 180, 600), "D"),
+            "size": random.normal(size=600),
+        }
+    )
+    bad = random.random(600) < np.where(frame["camera"] == "rear", 0.4, 0.03)
+    return frame, bad
+
+
+def test_the_slice_with_the_suspects_is_told(rows):
+    frame, bad = rows
+    found = slices(bad, frame, [f"{camera}/{n}.jpg" for n, camera in enumerate(frame["camera"])])
+    assert {(row["column"], row["value"]) for row in found.to_dict("records")} == {
+        ("camera", "rear"),
+        ("folder", "rear"),
+    }
+    rear = frame["camera"] == "rear"
+    table = [[(rear & bad).sum(), (rear & ~bad).sum()], [(~rear & bad).sum(), (~rear & ~bad).sum()]]
+    alone = fisher_exact(table, alternative="greater").pvalue
+    tests = 3 + 8 + 6 + 4 + 3  # values of all columns
+    assert found["p"][0] == pytest.approx(alone * tests)
+    (told,) = sentences(found, bad.mean(), most=1)
+    assert told.startswith("suspects gather where camera is 'rear': ")
+
+
+def test_chance_is_rarely_told(rows):
+    frame, bad = rows
+    random = np.random.default_rng(1)
+    told = [len(slices(random.permutation(bad), frame)) > 0 for _ in range(40)]
+    assert sum(told) <= 3
+    with pytest.raises(DataError, match="there are 3 verdicts for 600 rows"):
+        slices([True, False, True], frame)

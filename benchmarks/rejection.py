@@ -136,7 +136,7 @@ def table(path: Path) -> str:
     rows, lines = read(path), []
     for setting in SETTINGS:
         lines += [
-            f"\n{setting}, {len({r['seed'] for r in rows})} seeds, {len({r['cell'] for r in rows})} sets\n",
+            f"\n{setting}, {len({r['seed'] for r in rows if r['setting'] == setting})} seeds\n",
             "| way | rejected at .99 | worst set | at .95 | at .9 | OOD rejected at .95 | covered at .95 "
             "| worst set | size | covered at .9 |",
             "|---|" + "---:|" * 9,

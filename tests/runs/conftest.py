@@ -35,6 +35,8 @@ def finished(tmp_path):
         table = pa.table(
             {
                 "id": ids,
+                "label": [str(prepared.train.classes[k]) for k in prepared.train.y],
+                "score": [0.9 if name in suspects else 0.1 for name in ids],
                 "suspected": [name in suspects for name in ids],
                 "suggested": pa.array([suspects.get(name) for name in ids], pa.string()),
             }

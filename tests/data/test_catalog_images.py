@@ -469,3 +469,26 @@ def test_image_sets_have_the_published_counts(tmp_path, name):
     assert test.x.shape[1:] == CATALOG[name].shape
     assert len(test) == {"svhn": 26_032}.get(name, 10_000)
     assert (test.class_counts > 0).all()
+
+
+@pytest.mark.parametrize("protocol", range(5))
+@pytest.mark.parametrize("kind", ["uint8", ">i8", "float32", "<U3"])
+def test_arrays_in_pickles_come_back_as_they_were(tmp_path, protocol, kind):
+    whole = np.arange(12).reshape(3, 4).astype(kind)
+    saved = {"data": whole, "turned": np.asfortranarray(whole), "names": ["a", "b"]}
+    (tmp_path / "batch").write_bytes(pickle.dumps(saved, protocol))
+    found = load_plain_pickle(tmp_path / "batch")
+    for name in ("data", "turned"):
+        np.testing.assert_array_equal(found[name], whole)
+        assert found[name].dtype == whole.dtype
+    assert found["names"] == ["a", "b"]
+
+
+def test_a_pickle_that_lies_about_its_array_does_not_reach_numpy(tmp_path):
+    """NumPy crashes on some of these: a type that is set up anew, memory that is not there."""
+    whole = pickle.dumps({"data": np.arange(4)}, 2)
+    for old, new in ((b"i8", b"O8"), (b"K\x04\x85", b"K\x7f\x85"), (b"i8", b"V9"), (b"i8", b"S0")):
+        assert old in whole
+        (tmp_path / "batch").write_bytes(whole.replace(old, new))
+        with pytest.raises(DataError, match="is damaged or not a dataset"):
+            load_plain_pickle(tmp_path / "batch")

@@ -1,9 +1,12 @@
-"""Reading pickles that hold plain values and NumPy arrays, and nothing that could run code."""
+"""Reading pickles that hold plain values and NumPy arrays, and nothing that could run code.
+
+Arrays are read by stand-ins: NumPy's own believe what a damaged pickle says of its memory, and crash.
+"""
 
 from __future__ import annotations
 
-import codecs
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +14,58 @@ import numpy as np
 
 from graylearn.errors import DataError
 
-_RECONSTRUCT = np.zeros(0).__reduce__()[0]  # what an array's pickle calls, wherever this NumPy keeps it
+
+class _Dtype:
+    """What a pickle says of the type of an array."""
+
+    def __init__(self, kind: str, align: Any = False, copy: Any = False) -> None:
+        if not re.fullmatch(r"[biufSU]\d{1,4}", kind):
+            raise ValueError(f"an array of type {kind!r}")
+        self.kind, self.order = kind, "="
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = state[1] if state[1] in ("<", ">", "|", "=") else "="
 
 
-def _dtype(kind: Any, align: Any = False, copy: Any = False) -> np.dtype[Any]:
-    """np.dtype as old pickles call it, with 0 and 1 for the bools that NumPy now insists on."""
-    made: np.dtype[Any] = np.dtype(kind, align=bool(align), copy=bool(copy))
-    return made
+class _Array:
+    """An array that comes to be from its bytes alone."""
+
+    value: np.ndarray
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, dtype, by_columns, raw = state
+        content = raw.encode("latin-1") if isinstance(raw, str) else raw  # Python 2 wrote text
+        flat = np.frombuffer(content, np.dtype(dtype.order.strip("|") + dtype.kind))
+        self.value = flat.reshape(shape, order="F" if by_columns else "C").copy()
+
+
+def _reconstruct(*_: Any) -> _Array:
+    return _Array()
+
+
+def _encode(text: str, codec: str) -> bytes:
+    """Text as bytes, which is how Python 3 writes bytes in the old protocols."""
+    if codec not in ("latin1", "latin-1"):
+        raise ValueError(f"text in {codec!r}")
+    return text.encode("latin-1")
 
 
 _ADMITTED: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): _dtype,
-    ("_codecs", "encode"): codecs.encode,  # how Python 3 writes bytes in the old protocols
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): _encode,
 }
+
+
+def _plain(value: Any) -> Any:
+    """With arrays in place of their stand-ins."""
+    if isinstance(value, _Array):
+        return value.value
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -44,7 +83,7 @@ def load_plain_pickle(path: Path) -> dict[str, Any]:
     """The dictionary in a pickle of plain values and arrays; Python 2's text is read as Latin-1."""
     try:
         with path.open("rb") as file:
-            content = _PlainUnpickler(file, encoding="latin1").load()
+            content = _plain(_PlainUnpickler(file, encoding="latin1").load())
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
     except Exception as error:  # a damaged pickle can raise anything

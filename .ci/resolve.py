@@ -21,7 +21,7 @@ HEAD = (
     "# What the project is tested with: one version a package, applied by the Makefile with pip -c.\n"
     "# Written by `make lock`, tried for each Python and system by `make constraints`.\n"
 )
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = (
     "x86_64-manylinux_2_28",
     "aarch64-manylinux_2_28",

@@ -32,7 +32,7 @@ from typing import Any
 MEMORY = 3 << 30
 """Bytes beyond what the process has at its start."""
 SLOWEST = 20
-"""Seconds of one case."""
+"""Seconds of CPU of one case."""
 SHARES = {
     "read text": 60, "read compressed": 30, "read parquet": 30, "read feather": 50, "read npz": 60,
     "images": 160, "pickles": 150, "model": 8, "audit": 10, "history": 70, "checkpoint": 12, "settings": 110,
@@ -59,7 +59,7 @@ def one_target(name: str, seed: int, first: int, last: int, at: Path) -> None:
 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, _hang)
+    signal.signal(signal.SIGPROF, _hang)
     counts: collections.Counter[str] = collections.Counter()
     found: dict[str, list[int]] = collections.defaultdict(list)
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder, at.open("r+b") as file:
@@ -70,7 +70,7 @@ def one_target(name: str, seed: int, first: int, last: int, at: Path) -> None:
         began = time.process_time()
         for number in range(first, last):
             struct.pack_into("<q", shared, 0, number)
-            signal.setitimer(signal.ITIMER_REAL, SLOWEST)
+            signal.setitimer(signal.ITIMER_PROF, SLOWEST)
             try:
                 case(Random(f"{seed}:{name}:{number}"))
                 counts["data"] += 1
@@ -85,7 +85,7 @@ def one_target(name: str, seed: int, first: int, last: int, at: Path) -> None:
                 ]
                 where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
                 found[f"{type(error).__name__} at {where}: {str(error)[:150]}"].append(number)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
     done = {
         "counts": counts,
         "found": {what: (len(cases), cases[0]) for what, cases in found.items()},

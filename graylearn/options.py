@@ -21,6 +21,7 @@ from graylearn.errors import SettingsError
 
 Precision = Literal["auto", "fp32", "bf16"]
 Mode = Literal["auto", "held-out", "history"]
+IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
 
 LEAST = {
@@ -73,6 +74,9 @@ class Learning:
     """Whether a sample may lie between two classes, as measured quantities do (possible), or each has one
     true class that a person could tell (none): then labels that look like another class are held against
     their samples more readily. auto is none for texts and 32 columns of numbers or more."""
+    id_like: IdLike = "drop"
+    """Columns of a table that seem to name the rows, because their values are all different and count, are
+    single words or are called an id: drop leaves them out of what is learned from, keep learns from them."""
     refine: bool = True
     """Fit again on what the audit believes of each sample."""
     seed: int = 0
@@ -101,6 +105,9 @@ def check(values: Mapping[str, Any]) -> None:
     overlap = values.get("overlap", "auto")
     if overlap not in ("auto", "none", "possible"):
         raise SettingsError.wrong("overlap", overlap, "none, possible or auto")
+    id_like = values.get("id_like", "drop")
+    if id_like not in ("drop", "keep"):
+        raise SettingsError.wrong("id_like", id_like, "drop or keep")
     precision = values.get("precision", "auto")
     if precision not in ("auto", "fp32", "bf16"):
         raise SettingsError.wrong("precision", precision, "auto, fp32 or bf16")

@@ -140,7 +140,7 @@ def _rows(cell: Cell, folder: str | None) -> Rows:
 def _encoder(samples: Contaminated) -> TableEncoder:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdLikeColumnWarning)  # the catalog dropped the ids there are
-        return TableEncoder().fit(samples.x)
+        return TableEncoder(id_like="keep").fit(samples.x)
 
 
 def _method(cell: Cell) -> Method:

@@ -37,7 +37,7 @@ def test_every_dependency_has_a_pinned_version_that_suits(requirement: Requireme
     assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
 
 
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 @pytest.mark.parametrize("system", ["Linux", "Darwin", "Windows"])
 def test_pinned_versions_suit_each_other(python: str, system: str):
     """By what the installed packages say of themselves."""

@@ -38,7 +38,7 @@ from graylearn.estimator.rollback import all_or_nothing
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import make_training_set
 from graylearn.methods import Method
-from graylearn.options import OverlapSetting
+from graylearn.options import IdLike, OverlapSetting
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
 
@@ -74,6 +74,8 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             classes may overlap; with none, labels that look like another class are held against their samples
             more readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and
             for images that are trained on as they are.
+        id_like: "drop" leaves columns of a table that seem to name the rows out of what is learned from, with
+            a warning; "keep" learns from them.
         refine: fit a second time, a committee of networks for rows, on what the audit believes of each
             sample; where it found nothing, or with two or three classes, on the labels as they are.
         members: networks of the committee, which answer as one. Networks of your own, images, and fits with a
@@ -119,6 +121,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         class_weight: Any = None,
         audit: Literal["auto", "history", "held-out"] | None = "auto",
         overlap: OverlapSetting = "auto",
+        id_like: IdLike = "drop",
         refine: bool = False,
         members: int = 5,
         patience: int = 10,
@@ -142,6 +145,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.class_weight = class_weight
         self.audit = audit
         self.overlap = overlap
+        self.id_like = id_like
         self.refine = refine
         self.members = members
         self.patience = patience
@@ -223,6 +227,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             class_weight=self.class_weight,
             encoder=self.encoder_ if goes_on else None,
             ids=ids_of(X, len(labels)),
+            id_like=self.id_like,
         )
         if len(np.unique(samples.y)) < 2:
             raise DataError("all samples of positive weight are of one class: a classifier needs at least 2")
@@ -276,6 +281,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             class_weight=self.class_weight,
             encoder=None if first else self.encoder_,
             ids=ids_of(X, len(labels)),
+            id_like=self.id_like,
             constant="keep",
         )
         if first:

@@ -48,13 +48,18 @@ class InputEncoder:
         """The columns as the encoder knows them; new rows have them in this order, as was checked."""
 
     @classmethod
-    def fitted(cls, given: Any, constant: Literal["keep", "drop"] = "drop") -> InputEncoder:
+    def fitted(
+        cls,
+        given: Any,
+        constant: Literal["keep", "drop"] = "drop",
+        id_like: Literal["keep", "drop"] = "drop",
+    ) -> InputEncoder:
         """Learn from what `read_inputs` gave; `constant` columns are kept where further rows will come."""
         if is_images(given):
             height, width, channels = given.shape[1:]
             return cls("images", (channels, height, width))
         frame = _frame(given)
-        table = TableEncoder(constant=constant).fit(frame)
+        table = TableEncoder(constant=constant, id_like=id_like).fit(frame)
         return cls("rows", (len(table.get_feature_names_out()),), table, tuple(frame.columns))
 
     def transform(self, given: Any) -> NDArray[Any]:

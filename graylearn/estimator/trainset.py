@@ -100,6 +100,7 @@ def make_training_set(
     encoder: InputEncoder | None,
     ids: NDArray[Any] | None = None,
     constant: Literal["keep", "drop"] = "drop",
+    id_like: Literal["keep", "drop"] = "drop",
 ) -> tuple[TrainingSet, InputEncoder]:
     """The set, and the encoder that was fitted on it where none was given, see `InputEncoder.fitted`."""
     check_consistent_length(given, labels)
@@ -116,7 +117,7 @@ def make_training_set(
     all_once = len(rows) == n and bool((rows == np.arange(n)).all())
     kept = given if all_once else take(given, rows)
     if encoder is None:
-        encoder = InputEncoder.fitted(kept, constant)
+        encoder = InputEncoder.fitted(kept, constant, id_like)
     x, y = encoder.transform(kept), labels[rows]
     features = None
     if encoder.kind == "rows":

@@ -187,6 +187,7 @@ def make_classifier(settings: RunSettings, **others: Any) -> GrayClassifier:
         "augment": settings.augment or None,
         "audit": settings.mode,
         "overlap": settings.overlap,
+        "id_like": settings.id_like,
         "refine": settings.refine and settings.command == "fit",
         "precision": settings.precision,
         "device": settings.device,

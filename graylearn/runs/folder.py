@@ -187,9 +187,9 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
             # stages may hold the embeddings of a run that was killed, which are worth keeping
             if not folder.is_started and not any(folder.stages.glob("*")):
                 folder._clear()
-                (folder.path / _LOCK).unlink(missing_ok=True)
-                if made:
-                    with suppress(OSError):  # somebody else put something there
+                with suppress(OSError):  # Windows keeps a lock that is held; or somebody put something there
+                    (folder.path / _LOCK).unlink(missing_ok=True)
+                    if made:
                         folder.path.rmdir()
             raise
         finally:

@@ -112,7 +112,7 @@ FIELDS: dict[str, Any] = get_type_hints(RunSettings)
 """The type of each setting by its name."""
 RESOLVED = ("label", "features")
 """Settings that the data decide where they were left open; settings.toml holds what they became."""
-_CALLED = {"on_error": "unreadable", "id_like": "without", "random_state": "seed", "audit": "mode"}
+_CALLED = {"on_error": "unreadable", "random_state": "seed", "audit": "mode"}
 """Options of Python that are settings of another name."""
 
 
@@ -124,7 +124,7 @@ def in_flags(option: str, value: object) -> str | None:
     if name not in FIELDS:
         return None
     flag = "--" + name.replace("_", "-")
-    return flag if value is None or option == "id_like" else f"{flag} {value}"
+    return flag if value is None else f"{flag} {value}"
 
 
 def settings_from(values: Mapping[str, Any], source: str) -> RunSettings:

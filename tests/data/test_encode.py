@@ -179,14 +179,19 @@ def test_constant_columns_are_dropped_and_not_asked_for_again():
         ("row", np.arange(100, 150)),
         ("code", [f"K{n:03}" for n in range(50)]),
         ("orderId", np.linspace(0, 1, 50)),
+        ("name", [f"Anna{n} van der {n}" for n in range(50)]),
+        ("file path", [f"photos of {n}/a b.png" for n in range(50)]),
+        ("what", [f"{n * 7919:064x}x" for n in range(50)]),
     ],
 )
 def test_id_like_columns_are_warned_about(name, values):
     frame = pd.DataFrame({name: values, "a": np.arange(50) % 7})
     with pytest.warns(IdLikeColumnWarning, match=f"'{name}' seems to name the rows"):
-        kept = TableEncoder().fit(frame)
-    with pytest.warns(IdLikeColumnWarning, match="it is dropped"):
-        dropped = TableEncoder(id_like="drop").fit(frame)
+        kept = TableEncoder(id_like="keep").fit(frame)
+    with pytest.warns(IdLikeColumnWarning, match="and is left out; pass id_like='keep' to learn from it"):
+        dropped = TableEncoder().fit(frame)
+    with pytest.warns(IdLikeColumnWarning, match="tells nothing about new ones; pass id_like='drop'"):
+        assert list(TableEncoder().fit(frame[[name]]).kinds_) == [name]  # for want of another
     assert name in kept.kinds_
     assert list(dropped.kinds_) == ["a"]
 

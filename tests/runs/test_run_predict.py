@@ -194,3 +194,24 @@ def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
         check_out(tmp_path / "p.xlsx", tmp_path / "new.csv")
     with pytest.raises(SettingsError, match="never written over"):
         check_out(tmp_path / "new.csv", tmp_path / "new.csv")
+
+
+def test_a_column_that_names_the_rows_is_left_out_told_and_not_needed_of_new_rows(tmp_path):
+    frame, y = frame_of(0)
+    frame = frame.assign(code=[f"K{row * 7919 % 9973:04}" for row in range(90)])
+    frame.assign(label=y + 10).to_csv(tmp_path / "train.csv", index=False)
+    settings = {"data": str(tmp_path / "train.csv"), "epochs": 3, "refine": False, "mode": "history"}
+    run(RunSettings(**settings), tmp_path / "run", progress=QUIET)
+    note = "column 'code' seems to name the rows, which tells nothing about new ones, and is left out"
+    assert note in (tmp_path / "run" / "run.log").read_text()
+    assert note in (tmp_path / "run" / "report.html").read_text(encoding="utf-8").replace("\\u0027", "'")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    frame.drop(columns="code").to_csv(tmp_path / "less.csv", index=False)
+    found = predict(tmp_path / "run", tmp_path / "new.csv", progress=QUIET)
+    pd.testing.assert_frame_equal(found, predict(tmp_path / "run", tmp_path / "less.csv", progress=QUIET))
+    run(RunSettings(**settings, id_like="keep"), tmp_path / "kept", progress=QUIET)
+    assert predict(tmp_path / "kept", tmp_path / "new.csv", progress=QUIET)["probability"].tolist() != (
+        found["probability"].tolist()
+    )
+    with pytest.raises(DataError, match="lacks 1 of the 5 columns that the model reads: code"):
+        predict(tmp_path / "kept", tmp_path / "less.csv", progress=QUIET)

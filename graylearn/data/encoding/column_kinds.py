@@ -31,7 +31,10 @@ COLUMN_KINDS = ("number", "bool", "date", "category")
 DATE_PARTS = ("total seconds", "year", "month", "day", "weekday", "hour")
 """The numbers a date is spread over."""
 
-_ID_NAME = re.compile(r"(^|[\s_.\-])(id|uuid|guid)$|[a-z](Id|ID)$|^(obj|spec|row|user)id$", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(^|[\s_.\-])(id|uuid|guid|name|filename|path|hash|md5|sha\d+)$|[a-z](Id|ID)$|^(obj|spec|row|user)id$",
+    re.IGNORECASE,
+)
 _ID_ROWS = 20  # fewer rows may be distinct by chance
 
 

@@ -47,6 +47,7 @@ _BLOCK = 1 << 22  # numbers worked on at once: 32 MB
 _HASHED = 32  # features that the letters of a column with very many values are hashed into
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
 _LEAVE_OUT = Hint("id_like", "drop", "to leave it out")
+_LEARN = Hint("id_like", "keep", "to learn from it")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -58,7 +59,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
       the text looks like is added as hashed letter groups.
-    - Constant columns are dropped unless asked for; columns that seem to be ids are warned about.
+    - Constant columns, and columns that seem to be ids, are dropped unless asked for; the latter are told.
 
     At predict time columns are found by name; more of them are passed over, and a missing one is an error.
     """
@@ -67,7 +68,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self,
         limit: float = 10.0,
         max_categories: int = 30,
-        id_like: Literal["keep", "drop"] = "keep",
+        id_like: Literal["keep", "drop"] = "drop",
         constant: Literal["keep", "drop"] = "drop",
     ) -> None:
         """Store the settings.
@@ -75,7 +76,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         Args:
             limit: the largest absolute value of an encoded number.
             max_categories: how many values of a column get a feature of their own, the frequent first.
-            id_like: whether columns that seem to be ids are kept or dropped, both with a warning.
+            id_like: whether columns that seem to be ids are kept or dropped, both with a warning; where there
+                are no others they are kept.
             constant: whether columns that hold one value are kept, because later rows may hold others.
         """
         self.limit = limit
@@ -89,17 +91,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         frame = _as_frame(X)
         if not len(frame):
             raise DataError("the table has no rows to fit the encoder on")
-        kinds: dict[str, ColumnKind] = {}
-        for name in frame.columns:
-            kind = kind_of(frame[name], name)
-            if looks_like_id(frame[name], name, kind):
-                drops = self.id_like == "drop"
-                problem = f"column {name!r} seems to name the rows, which tells nothing about new ones;"
-                told = (f"{problem} it is dropped",) if drops else (problem, _LEAVE_OUT)
+        kinds: dict[str, ColumnKind] = {name: kind_of(frame[name], name) for name in frame.columns}
+        named = {name for name, kind in kinds.items() if looks_like_id(frame[name], name, kind)}
+        drops = self.id_like == "drop" and len(named) < len(kinds)
+        for name in kinds:
+            if name in named:
+                problem = f"column {name!r} seems to name the rows, which tells nothing about new ones"
+                told = (f"{problem}, and is left out;", _LEARN) if drops else (f"{problem};", _LEAVE_OUT)
                 warnings.warn(IdLikeColumnWarning(*told), stacklevel=2)
-                if drops:
-                    continue
-            kinds[name] = kind
+        kinds = {name: kind for name, kind in kinds.items() if not (drops and name in named)}
         self.kinds_ = kinds
         self._fit_numbers(frame)
         self.categories_: dict[str, dict[str, Any]] = {}

@@ -16,6 +16,7 @@ OUTSIDE = {"reproduction", "benchmarks", "examples", "tests"}
 MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
+    "notebook": set(),
     "torch_internals": set(),
     "options": {"errors"},
     "extras": {"errors"},
@@ -29,8 +30,8 @@ MAY_IMPORT = {
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
-MAY_IMPORT["training"] |= {"options", "torch_internals"}
-MAY_IMPORT["audit"] |= {"options"}
+MAY_IMPORT["training"] |= {"notebook", "options", "torch_internals"}
+MAY_IMPORT["audit"] |= {"notebook", "options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
 MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"paths", "report"}

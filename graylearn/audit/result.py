@@ -21,6 +21,7 @@ from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
+from graylearn.notebook import bars, shown
 from graylearn.options import OverlapSetting
 from graylearn.training.history import History
 
@@ -171,6 +172,14 @@ class Audit:
     def __repr__(self) -> str:
         flagged = int(self.suspected.sum())
         return f"<Audit of {len(self)} samples, {flagged} suspected: see its table and print(summary())>"
+
+    def _repr_html_(self) -> str:
+        """The summary and a histogram of the scores, for notebooks."""
+        edges = np.linspace(0.0, 1.0, 33)
+        kept, flagged = (
+            np.histogram(self.score[which], edges)[0].tolist() for which in (self.keep, self.suspected)
+        )
+        return shown(self.summary(), bars("samples by score, 0 to 1; suspects in orange", kept, flagged))
 
     def summary(self, top: int = 5) -> str:
         """A few lines for a person: how much is wrong, of which kind, and the strongest suspects."""

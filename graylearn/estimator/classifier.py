@@ -349,6 +349,24 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             log="auto" if self.verbose else "none",
         )
 
+    # -- in a notebook --------------------------------------------------------------------------
+
+    def _found_html(self) -> str:
+        """What the fit found, as it shows itself; nothing before the fit."""
+        found = [getattr(self, name, None) for name in ("audit_", "history_")]
+        return "".join(each._repr_html_() for each in found if each is not None)
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, and under it what the fit found."""
+        return str(super()._repr_html_inner()) + self._found_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same, for those who ask for all forms at once."""
+        forms: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in forms:
+            forms["text/html"] += self._found_html()
+        return forms
+
     # -- keeping --------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:

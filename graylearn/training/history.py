@@ -19,6 +19,7 @@ from torch import Tensor
 
 from graylearn.data.npz import OWN, read_arrays
 from graylearn.errors import CheckpointError, DataError
+from graylearn.notebook import lines, shown
 
 DEFAULT_BUDGET = 1 << 30
 """Bytes the kept epochs may take: 200 epochs of a million samples with up to 256 classes."""
@@ -219,6 +220,18 @@ class History:
         other._label, other._max, other._predicted = map(take, (self._label, self._max, self._predicted))
         other._sums = {name: take(values) for name, values in self._sums.items()}
         return other
+
+    def __repr__(self) -> str:
+        return f"<History of {self.num_samples} samples over {self.finished_epochs} epochs>"
+
+    def _repr_html_(self) -> str:
+        """The confidence in the given labels over the epochs, for notebooks."""
+        seen = [row[np.isfinite(row)].astype(np.float64) for row in self.label_confidence]
+        curves = {
+            name: [float(np.quantile(row, share)) if len(row) else float("nan") for row in seen]
+            for name, share in (("median", 0.5), ("lowest tenth", 0.1))
+        }
+        return shown(repr(self).strip("<>"), lines("confidence in the label by epoch", curves))
 
     # -- files ----------------------------------------------------------------------------------
 

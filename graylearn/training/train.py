@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, as_method
+from graylearn.notebook import lines, shown
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
 from graylearn.training.dispatch import Dispatch
@@ -55,6 +56,20 @@ class Result:
     """Wall time of this call."""
     best_epoch: int | None = None
     """With `patience`, the epoch whose weights the model has, counted from 0."""
+
+    def _repr_html_(self) -> str:
+        """Loss and accuracy over the epochs, for notebooks."""
+        pictures = []
+        for name in ("loss", "accuracy"):
+            both = {"training": name, "validation": f"validation_{name}"}
+            curves = {who: [row[key] for row in self.log] for who, key in both.items() if self._has(key)}
+            pictures.append(lines(f"{name} by epoch", curves))
+        best = "" if self.best_epoch is None else f" (best: number {self.best_epoch + 1})"
+        text = f"{type(self.model).__name__} trained for {len(self.log)} epochs{best}, {self.seconds:.1f} s"
+        return shown(text, *pictures)
+
+    def _has(self, key: str) -> bool:
+        return bool(self.log) and all(key in row for row in self.log)
 
     def raise_if_interrupted(self) -> Result:
         """This result; KeyboardInterrupt where Ctrl-C ended the run early."""

@@ -214,6 +214,11 @@ def _checked(name: str, value: Any, source: str) -> Any:
     if value is None and type(None) in options:
         return None
     kind = next(option for option in options if option is not type(None))
+    texts = [
+        each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str)
+    ]
+    if any(text.encode(errors="replace").decode() != text for text in texts):
+        raise SettingsError(f"{source}: {name} is {value!r}, which holds half of a character")
     if get_origin(kind) is tuple:
         if not isinstance(value, list | tuple) or not all(isinstance(item, str | int) for item in value):
             raise SettingsError(f"{source}: {name} is {value!r}; expected a list of names")
@@ -227,7 +232,10 @@ def _checked(name: str, value: Any, source: str) -> Any:
     if kind is str and isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)  # a column called 0 needs no quotes in YAML
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise SettingsError(f"{source}: {name} has {len(str(value))} digits; expected a number") from None
     if type(value) is kind:
         return value
     words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}

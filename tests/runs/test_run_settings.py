@@ -110,3 +110,16 @@ def test_the_first_difference_is_named():
     assert first_difference(before, RunSettings(data="a.csv", label="colour", epochs=3)) == (
         "label was 'quality' and is now 'colour'"
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"learning_rate": 10**400}, "learning_rate has 401 digits; expected a number"),
+        ({"label": "a\ud800"}, "which holds half of a character"),
+        ({"without": ["a", "\udc00"]}, "which holds half of a character"),
+    ],
+)
+def test_values_that_no_file_could_keep_are_refused(values, words):
+    with pytest.raises(SettingsError, match=words):
+        settings_from(values, "here")

@@ -110,7 +110,7 @@ def apart_among(evidence: Evidence, rows: Ints) -> Apart:
         evidence.best[rows] == label,
         confidence=evidence.confidence[rows],
         parts=evidence.overlap == "none" and not evidence.found("random_labels"),
-        weak=evidence.views_differ > WEAK_DIFFER,
+        weak=evidence.views_differ > WEAK_DIFFER or evidence.overlap == "possible",
     )
 
 
@@ -182,7 +182,7 @@ def lying_apart(
     nearly as well as the pooled views: `agreement` (N,) says where their best class is the given label.
     confidence: (N,) pooled probability of the label; what has as much of it as others is not foreign.
     parts: whether labels may be parted; without it only ranks count. weak: whether the model is known to err
-    often: ranks must then be clearer.
+    often, or classes may overlap: ranks must then be clearer.
     """
     n = len(label)
     nothing = np.zeros(n)

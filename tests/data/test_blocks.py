@@ -56,7 +56,8 @@ def test_parquet_with_an_index_that_pandas_kept(tmp_path):
 
 
 def test_datasets_and_streams_of_hugging_face():
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     whole = datasets.Dataset.from_dict({"a": list(range(11)), "label": ["x", "y"] * 5 + ["x"]})
     for source in (whole, whole.to_iterable_dataset()):
         check(open_blocks(source, ReadOptions()), gl.read(whole), 8)

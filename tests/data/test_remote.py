@@ -59,7 +59,8 @@ def test_a_file_of_a_web_server(served):
 
 
 def test_folders_and_globs_of_any_file_system():
-    fsspec = pytest.importorskip("fsspec")
+    import fsspec
+
     system = fsspec.filesystem("memory")
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]})
     for number in range(3):

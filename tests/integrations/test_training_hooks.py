@@ -35,7 +35,8 @@ class Net(nn.Module):
 
 
 def trainer_for(folder, callback, rows, **options):
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     arguments = {"optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant", "max_grad_norm": 0.0}
     arguments |= {"save_strategy": "no", "report_to": "none", "use_cpu": True, "disable_tqdm": True}
     arguments |= {"remove_unused_columns": False, **options.pop("arguments", {})}
@@ -105,7 +106,8 @@ def test_lightning_is_told_what_training_step_must_return():
 
 
 def test_skorch_makes_probabilities_of_logits_once():
-    skorch = pytest.importorskip("skorch")
+    import skorch
+
     x, y, _ = importlib.import_module("clouds").clouds(60)
     net = skorch.NeuralNetClassifier(
         nn.Linear, module__in_features=8, module__out_features=5, criterion=gl.GrayLoss, max_epochs=2,

@@ -95,7 +95,9 @@ def table():
 
 
 def test_trees_learn_by_it_in_every_api(table):
-    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    import lightgbm
+    import xgboost
+
     x, given, wrong = table
     rounds, weight = 5, np.linspace(0.5, 1.5, len(x))
     options = {"verbosity": -1, "num_threads": 1, "min_child_samples": 5}
@@ -118,7 +120,8 @@ def test_trees_learn_by_it_in_every_api(table):
 
 
 def test_with_two_classes_it_is_cross_entropy(table):
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     x, given, _ = table
     y = given % 2
     own, gray = (
@@ -140,7 +143,8 @@ def test_a_fitted_classifier_of_lightgbm_is_copied_with_its_parameters():
 
 @pytest.mark.filterwarnings("ignore:Cannot compute class probabilities")
 def test_raw_scores_for_probabilities_are_refused(table):
-    lightgbm = pytest.importorskip("lightgbm")
+    import lightgbm
+
     x, given, _ = table
     model = lightgbm.LGBMClassifier(objective=gray_objective, n_estimators=2, verbosity=-1, n_jobs=1)
     with pytest.raises(DataError, match="no probabilities"):

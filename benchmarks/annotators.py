@@ -144,14 +144,9 @@ def table(path: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = record.parser(__doc__, RESULTS)
     parser.add_argument("--data", type=Path, required=True, help="folder of cifar-10n")
     parser.add_argument("--features", type=Path, required=True, help="folder of the features")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--summary", action="store_true", help="print the table of --out and stop")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)

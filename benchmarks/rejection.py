@@ -169,15 +169,10 @@ def table(path: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = record.parser(__doc__, RESULTS)
     parser.add_argument("--data", type=Path, required=True, help="folder of the tables")
     parser.add_argument("--features", type=Path, required=True, help="folder of the features")
     parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--summary", action="store_true", help="print the table of --out and stop")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)

@@ -1,16 +1,14 @@
 """Clipped, gathered and averaged steps, the best epoch, and frozen batch norms: against loops by hand."""
 
 import copy
-import signal
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from training_helpers import Opaque, assert_same_weights, blobs, cnn, mlp, pictures
+from training_helpers import Opaque, StopAt, assert_same_weights, blobs, cnn, mlp, pictures
 
 from graylearn.errors import CheckpointError, SettingsError
-from graylearn.methods import Method
 from graylearn.runs.fit import make_classifier
 from graylearn.runs.settings import RunSettings
 from graylearn.training import OptimizerSettings, train, train_stack
@@ -98,19 +96,6 @@ def test_the_run_ends_without_a_better_epoch_and_keeps_the_best():
     assert result.evaluate(*clean)["loss"] == result.log[result.best_epoch]["validation_loss"]
     for name, value in result.model.state_dict().items():
         assert torch.equal(value, weights[result.best_epoch][name])
-
-
-class StopAt(Method):
-    """Cross entropy, and Ctrl-C in the step with this number, counted from 1."""
-
-    def __init__(self, step=0):
-        self.wanted, self.steps = step, 0
-
-    def loss(self, step):
-        self.steps += 1
-        if self.steps == self.wanted:
-            signal.raise_signal(signal.SIGINT)
-        return F.cross_entropy(step.logits, step.target, reduction="none")
 
 
 @pytest.mark.parametrize("net", NETS)

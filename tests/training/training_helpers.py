@@ -1,6 +1,7 @@
 """Small networks, small data and the plain loop that the engine is held against."""
 
 import copy
+import signal
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from graylearn.methods import Method
-from graylearn.training import OptimizerSettings
+from graylearn.training import OptimizerSettings, train
 from graylearn.training.seeding import epoch_order
 
 
@@ -107,3 +108,23 @@ def cnn():
         nn.Flatten(),
         nn.Linear(8, 3),
     )
+
+
+class StopAt(Method):
+    """Cross entropy, and Ctrl-C in the step with this number, counted from 1."""
+
+    per_sample = False
+
+    def __init__(self, step=0):
+        self.wanted, self.steps = step, 0
+
+    def loss(self, step):
+        self.steps += 1
+        if self.steps == self.wanted:
+            signal.raise_signal(signal.SIGINT)
+        return F.cross_entropy(step.logits, step.target, reduction="none")
+
+
+def fit_into(folder, **changes):
+    options = {"method": "gl", "epochs": 2, "batch_size": 16, "checkpoint": folder, "log": "none", **changes}
+    return train(mlp(), blobs(), **options)

@@ -1,0 +1,125 @@
+"""Killed runs go on to the same bits as unbroken ones."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graylearn.training.checkpoint import load_checkpoint
+
+HERE = Path(__file__).parent
+
+
+class Server:
+    """Trainings in children that can be killed."""
+
+    def __init__(self):
+        root = str(HERE.parent.parent)
+        path = os.pathsep.join([str(HERE), root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "run_in_child.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        )
+
+    def __call__(self, **job):
+        self.process.stdin.write(json.dumps(job, default=str) + "\n")
+        self.process.stdin.flush()
+        reply = self.process.stdout.readline()
+        assert reply, self.process.stderr.read()
+        return json.loads(reply)["status"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def child():
+    server = Server()
+    yield server
+    server.close()
+
+
+def load(path):
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def assert_same_run(one, other):
+    assert set(one) == set(other)
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+JOBS = {
+    "gl": {"method": "gl"},
+    "gl, any module": {"method": "gl", "opaque": True},
+    "spl, which remembers": {"method": "spl"},
+    "nlnl, which reads the history": {"method": "nlnl"},
+    "lcvd, which draws": {"method": "lcvd"},
+    "co-teaching, two networks": {"method": "co-teaching"},
+    "srcc, which reads features": {"method": "srcc"},
+    "a shuffling loader": {"method": "standard", "loader": True},
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_killed_at_a_random_step_and_resumed_equals_unbroken(name, child, tmp_path):
+    job = {**JOBS[name], "checkpoint_steps": 4}
+    assert child(**job, folder=tmp_path / "whole", out=tmp_path / "whole.npz") == 0
+    draw = random.Random(name)
+    for place in range(2):
+        step = draw.randrange(1, 25)  # 4 epochs of 6 steps
+        folder = tmp_path / f"broken{place}"
+        assert child(**job, folder=folder, signal_at=step, signal=int(signal.SIGKILL)) == -signal.SIGKILL
+        assert child(**job, folder=folder, resume=True, out=tmp_path / "again.npz") == 0
+        assert_same_run(load(tmp_path / "whole.npz"), load(tmp_path / "again.npz"))
+
+
+def test_killed_at_any_file_operation_again_and_again_equals_unbroken(child, tmp_path):
+    """A checkpoint every step, and each kill between two of the file operations that write it."""
+    job = {"method": "gl", "checkpoint_steps": 1, "epochs": 3}
+    assert child(**job, folder=tmp_path / "whole", out=tmp_path / "whole.npz") == 0
+    draw, kills = random.Random(0), 0
+    while not (tmp_path / "again.npz").exists():
+        status = child(
+            **job,
+            folder=tmp_path / "broken",
+            resume=True,
+            out=tmp_path / "again.npz",
+            kill_at_file_event=draw.randrange(1, 60) + kills,  # later each time: a resumed run must get on
+        )
+        assert status in (0, -signal.SIGKILL)
+        kills += status != 0
+    assert kills >= 5
+    assert_same_run(load(tmp_path / "whole.npz"), load(tmp_path / "again.npz"))
+    folders = [path for path in (tmp_path / "broken").iterdir() if path.is_dir()]
+    assert len(folders) == 1  # what killed runs left half written is gone
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_ctrl_c_ends_with_a_checkpoint_and_the_run_goes_on_from_there(workers, child, tmp_path):
+    job = {"method": "spl", "workers": workers}
+    assert child(**job, folder=tmp_path / "whole", out=tmp_path / "whole.npz") == 0
+    stopped = tmp_path / "stopped.npz"
+    assert child(**job, folder=tmp_path / "run", out=stopped, signal_at=9, signal=int(signal.SIGINT)) == 0
+    assert load(stopped)["interrupted"]
+    _, state = load_checkpoint(tmp_path / "run")
+    assert (state["epoch"], state["step"]) == (1, 3)  # the ninth of six steps an epoch, to its end
+    assert child(**job, folder=tmp_path / "run", resume=True, out=tmp_path / "again.npz") == 0
+    whole, again = load(tmp_path / "whole.npz"), load(tmp_path / "again.npz")
+    # the mean loss of the broken epoch is summed in two parts
+    np.testing.assert_allclose(whole.pop("rows"), again.pop("rows"), rtol=1e-6)
+    assert_same_run(whole, again)

@@ -47,6 +47,15 @@ def browser(playwright: Playwright, program: str) -> Iterator[Browser]:
     started.close()
 
 
+# A page lays out what is out of sight when it finds the time, and until then a browser gives no text for it:
+# in the tests all is laid out at once, so that nothing depends on how quick the machine is.
+LAY_OUT_ALL = """
+const everything = new CSSStyleSheet();
+everything.replaceSync(".sample { content-visibility: visible !important; }");
+document.adoptedStyleSheets.push(everything);
+"""
+
+
 class Watched:
     """What pages did that a report must never do: complain, fail, or ask for anything but its own file."""
 
@@ -65,6 +74,7 @@ class Watched:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True)
     made.set_default_timeout(30_000)
+    made.add_init_script(LAY_OUT_ALL)
     yield made
     made.close()
 

@@ -15,16 +15,6 @@ from graylearn.data.read import read
 from graylearn.errors import DataError
 
 
-@pytest.fixture
-def csv(tmp_path):
-    def write(content: str | bytes, name: str = "dirty.csv"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 def test_plain_file(csv):
     samples = read(csv("size,colour,label\n1.5,red,cat\n2.5,blue,dog\n3.5,red,cat\n"))
     assert samples.kind == "table"
@@ -92,114 +82,6 @@ def test_missing_features_are_missing(csv):
     assert samples.x["c"].isna().all()
 
 
-def test_a_label_that_spells_missing_is_a_class_of_its_own(csv):
-    samples = read(csv("a,label\n1,NA\n2,null\n3,DE\n"))
-    assert samples.classes == ("DE", "NA", "null")
-
-
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [("a,label\n1,x\n2,\n3,  \n4,y\n", "lines 3, 4"), ("a,label\n1,0\n2,\n3,1\n", "lines 3")],
-)
-def test_empty_labels_are_named_by_line(csv, content, lines):
-    path = csv(content)
-    with pytest.raises(DataError, match=lines) as caught:
-        read(path)
-    assert str(path) in str(caught.value)
-    assert "column 'label'" in str(caught.value)
-
-
-def test_empty_labels_are_named_by_id_where_rows_have_ids(csv):
-    with pytest.raises(DataError, match=r"1 of 2 labels are missing \(ids r3\)"):
-        read(csv("id,a,label\nr7,1,x\nr3,2,\n"))
-
-
-def test_one_class_only_is_read(csv):
-    samples = read(csv("a,label\n1,x\n2,x\n"))
-    assert samples.classes == ("x",)
-    assert samples.y.tolist() == [0, 0]
-
-
-def test_labels_of_each_type(csv):
-    assert read(csv("a,label\n1,10\n2,9\n")).classes == (9, 10)
-    assert read(csv("a,label\n1,true\n2,false\n")).classes == (False, True)
-    assert read(csv("a,label\n1,b10\n2,b9\n")).classes == ("b10", "b9")
-
-
-def test_id_column_names_the_rows_and_is_no_feature(csv):
-    samples = read(csv("ID,a,label\nr7,1,x\nr3,2,y\n"))
-    assert samples.ids.tolist() == ["r7", "r3"]
-    assert list(samples.x.columns) == ["a"]
-    assert read(csv("key,a,label\n7,1,x\n3,2,y\n"), id="key").ids.tolist() == [7, 3]
-
-
-@pytest.mark.parametrize(
-    "ids",
-    [
-        ["007", "008", "7"],
-        ["100000000000000000001", "100000000000000000002", "100000000000000000003"],
-        ["12e5", "13e5", "14e5"],
-        ["2020-01-31", "2020-02-28", "2020-03-31"],
-        ["08:00:00", "08:30:00", "09:00:00"],
-    ],
-)
-def test_ids_and_labels_that_numbers_cannot_hold_are_as_written(csv, ids):
-    one, two, three = ids
-    assert read(csv(f"id,a,label\n{one},1,x\n{two},2,y\n{three},3,y\n")).ids.tolist() == ids
-    if "e" not in one:
-        rows = f"1,{one}\n2,{two}\n3,{three}\n"
-        assert read(csv("a,label\n" + rows)).classes == tuple(sorted(ids))
-        with pytest.raises(DataError, match=r"1 of 4 labels are missing \(lines 5\)"):
-            read(csv("a,label\n" + rows + "4,\n"))
-
-
-def test_ids_and_labels_that_numbers_can_hold_are_numbers(csv):
-    assert read(csv("id,a,label\n5.0,1,x\n-6.0,2,y\n")).ids.tolist() == [5, -6]
-    assert read(csv("id,a,label\n1234567890123456789,1,x\n2,2,y\n")).ids.tolist() == [1234567890123456789, 2]
-    assert read(csv("a,label\n1,1.0000000000000e+00\n2,1\n3,2.5\n")).classes == (1.0, 2.5)
-    assert read(csv("a;label\n1,5;1,5\n2,5;2,0\n")).classes == (1.5, 2.0)
-
-
-@pytest.mark.parametrize("content", ["a,label\n1,1.1\n2,1.10\n3,2.0\n", "a;label\n1;1,1\n2;1,10\n3;2,0\n"])
-def test_labels_that_spell_one_number_in_two_ways_are_text(csv, content):
-    path = csv(content)
-    with pytest.warns(DataWarning, match=r"column 'label': labels 1.1 and 1.10 are the same number; all"):
-        samples = read(path)
-    one, two, three = ("1.1", "1.10", "2.0") if "." in content else ("1,1", "1,10", "2,0")
-    assert samples.classes == (one, two, three)
-    assert samples.y.tolist() == [0, 1, 2]
-    assert read(path, classes=(1.1, 2.0)).y.tolist() == [0, 0, 1], "the classes of a model that knows numbers"
-    later = csv(content.replace("1\n2", "10\n2"), "later.csv")  # the one spelling alone
-    assert read(later, classes=samples.classes).y.tolist() == [1, 1, 2]
-
-
-def test_labels_that_spell_whole_numbers_in_two_ways_are_numbers(csv):
-    assert read(csv("a,label\n1,1\n2,1.0\n3,2.00\n4,2\n5,.5\n6,0.5\n7,+0.5\n")).classes == (0.5, 1.0, 2.0)
-    assert read(csv("a,label\n1,1.5\n2,1.50e0\n3,2.25\n")).classes == (1.5, 2.25)
-
-
-def test_nameless_first_column_is_the_index_that_pandas_wrote(csv, tmp_path):
-    frame = pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}, index=["s0", "s1"])
-    frame.to_csv(tmp_path / "index.csv")
-    samples = read(tmp_path / "index.csv")
-    assert samples.ids.tolist() == ["s0", "s1"]
-    assert list(samples.x.columns) == ["a"]
-
-
-def test_duplicate_ids(csv):
-    path = csv("id,a,label\n7,1,x\n8,2,y\n7,3,x\n")
-    with pytest.raises(DataError, match=r"id '7' in column 'id' stands at line 2 and again at line 4"):
-        read(path)
-    samples = read(path, id=False)
-    assert samples.ids.tolist() == [2, 3, 4]
-    assert list(samples.x.columns) == ["id", "a"]
-
-
-def test_missing_id(csv):
-    with pytest.raises(DataError, match="line 3: the id in column 'id' is missing"):
-        read(csv("id,a,label\n7,1,x\n,2,y\n"))
-
-
 def test_huge_and_infinite_numbers_are_kept(csv):
     samples = read(csv("a,b,label\n1e308,inf,x\n-1e308,-inf,y\n0,nan,x\n"))
     assert samples.x["a"].tolist() == [1e308, -1e308, 0.0]
@@ -257,11 +139,6 @@ def test_header_only(csv):
         read(csv("a,label\n"))
 
 
-def test_duplicate_column_names(csv):
-    with pytest.raises(DataError, match="two columns called 'a'"):
-        read(csv("a,a,label\n1,2,x\n3,4,y\n"))
-
-
 def test_semicolons_and_decimal_commas(csv):
     samples = read(csv("a;b;label\n1,5;2;x\n2,5;3;y\n"))
     assert samples.x["a"].tolist() == [1.5, 2.5]
@@ -276,62 +153,6 @@ def test_other_separators(csv):
 
 def test_a_quoted_header_may_hold_the_separator(csv):
     assert list(read(csv('"a;b;c;d",label\n1,x\n2,y\n')).x.columns) == ["a;b;c;d"]
-
-
-@pytest.mark.parametrize(
-    ("content", "columns"),
-    [
-        ("0.5,1,x\n0.7,2,y\n", ["0", "1"]),  # a decimal number: no header
-        ("5,3,1\n6,2,0\n", ["0", "1"]),  # nothing but numbers: no header
-        ("0,1,2\n5.5,3,1\n6.5,2,0\n", ["0", "1"]),  # numbers that count the columns: a header
-        ("year,2019,2020\n5,3,1\n6,2,0\n", ["year", "2019"]),
-    ],
-)
-def test_header_or_not(csv, content, columns):
-    samples = read(csv(content), label=-1)
-    assert list(samples.x.columns) == columns
-    assert len(samples) == 2
-    assert samples.ids[0] == content.count("\n") - 1
-
-
-def test_header_can_be_said(csv):
-    samples = read(csv("0.5,0.7\n1,x\n"), label=-1, header=True)
-    assert list(samples.x.columns) == ["0.5"]
-    assert len(read(csv("a,x\nb,y\n"), label=1, header=False)) == 2
-
-
-def test_label_is_never_guessed_in_doubt(csv):
-    with pytest.raises(DataError, match=r"no column is plainly the label; pass label= with one of: a, b, c"):
-        read(csv("a,b,c\n1,2,x\n"))
-    with pytest.raises(DataError, match=r"both 'class' and 'target' could be the label"):
-        read(csv("a,class,target\n1,2,x\n"))
-    with pytest.raises(
-        DataError, match=r"no column 'species' to take the label from; its columns are a, label"
-    ):
-        read(csv("a,label\n1,x\n"), label="species")
-
-
-def test_nothing_but_labels(csv):
-    with pytest.raises(DataError, match="nothing is left to learn from"):
-        read(csv("label\nx\ny\n"))
-
-
-def test_unlabelled_data(csv):
-    path = csv("a,b\n1,2\n3,4\n")
-    samples = read(path, labelled=False)
-    assert samples.classes == ()
-    assert samples.y.tolist() == [-1, -1]
-    assert list(read(path, label="species", labelled=False).x.columns) == ["a", "b"]
-    assert list(read(path, label="b", labelled=False).x.columns) == ["a"]
-
-
-def test_classes_of_a_saved_model_keep_their_order(csv):
-    path = csv("a,label\n1,x\n2,y\n")
-    samples = read(path, classes=("y", "z", "x"))
-    assert samples.classes == ("y", "z", "x")
-    assert samples.y.tolist() == [2, 0]
-    with pytest.raises(DataError, match="labels x are not among"):
-        read(path, classes=("y", "z"))
 
 
 @pytest.mark.parametrize("ending", ["gz", "zst"])
@@ -439,19 +260,3 @@ def test_what_is_no_file(tmp_path):
         read("-")
     with pytest.raises(DataError, match=r"nowhere://example\.org/a\.csv is not read \(Protocol not known"):
         read("nowhere://example.org/a.csv")
-
-
-def test_rows_without_a_label_can_be_skipped(csv):
-    path = csv("a,b,label\n1,red,x\n2,blue,\n3,red,y\n4,blue,  \n5,red,x\n")
-    with pytest.raises(
-        DataError, match="fill them in, or pass missing_labels='skip' to leave those rows out"
-    ):
-        read(path)
-    samples = read(path, missing_labels="skip")
-    assert samples.ids.tolist() == [2, 4, 6]
-    assert samples.x["a"].tolist() == [1, 3, 5]
-    assert samples.y.tolist() == [0, 1, 0]
-    numbers = csv("a,label\n1,007\n2,\n3,8\n", "numbers.csv")
-    assert read(numbers, missing_labels="skip").classes == ("007", "8")
-    with pytest.raises(DataError, match="every label is missing"):
-        read(csv("a,label\n1,\n2,\n"), missing_labels="skip")

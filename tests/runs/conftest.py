@@ -49,3 +49,11 @@ def finished(tmp_path):
         return folder.path
 
     return make
+
+
+@pytest.fixture
+def plain_run(tmp_path, finished):
+    """A finished run of four rows, lines 2 to 5, of which 2 and 5 are suspects."""
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    return finished(data, {"2": "y", "5": None})

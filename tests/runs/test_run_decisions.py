@@ -1,0 +1,130 @@
+"""Which decisions are carried out: rules for the undecided, names as people write them, what is refused."""
+
+import json
+
+import pytest
+from run_helpers import decide
+
+from graylearn.errors import DataError, SettingsError
+from graylearn.runs.apply import apply_decisions
+from graylearn.runs.tasks import write_tasks
+
+
+@pytest.mark.parametrize(
+    ("suspects", "expected"),
+    [
+        ("keep", "a,label\n1,x\n2,y\n3,x\n4,y\n"),
+        ("drop", "a,label\n2,y\n3,x\n"),
+        ("suggested", "a,label\n1,y\n2,y\n3,x\n"),
+    ],
+)
+def test_undecided_suspects(tmp_path, plain_run, suspects, expected):
+    apply_decisions(plain_run, decide(tmp_path, "3,keep,"), tmp_path / "c.csv", suspects=suspects)
+    assert (tmp_path / "c.csv").read_text() == expected
+
+
+@pytest.mark.parametrize(("sure", "expected"), [({"5"}, "1,x\n2,y\n3,x\n"), (None, "1,x\n2,y\n3,x\n4,y\n")])
+def test_the_rule_can_be_for_sure_suspects_alone(tmp_path, finished, sure, expected):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    run = finished(data, {"2": "y", "5": None}, sure)
+    apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested", only_sure=True)
+    assert (tmp_path / "c.csv").read_text() == f"a,label\n{expected}"
+
+
+def test_a_decision_wins_over_the_rule_for_suspects(tmp_path, plain_run):
+    apply_decisions(plain_run, decide(tmp_path, "2,keep,"), tmp_path / "c.csv", suspects="drop")
+    assert (tmp_path / "c.csv").read_text() == "a,label\n1,x\n2,y\n3,x\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["9,drop,"], "'9', which the run does not have"),
+        (["2,drop,", "2,keep,"], "a second time"),
+        (["2,relabel,xx"], "which is no class; did you mean 'x'"),
+        (["2,relabel,fish"], "which is no class; labels are 'x', 'y'$"),
+        (["2,drop,", " 2.0 ,keep,"], "'2' a second time"),
+    ],
+)
+def test_decisions_that_cannot_be_meant(tmp_path, plain_run, rows, words):
+    with pytest.raises(DataError, match=words):
+        apply_decisions(plain_run, decide(tmp_path, *rows), tmp_path / "c.csv")
+    assert not (tmp_path / "c.csv").exists()
+
+
+def test_names_as_a_spreadsheet_writes_them(tmp_path, plain_run):
+    rows = ('" 2 ",drop,', "4.0,relabel,y", "5,,")
+    summary = apply_decisions(plain_run, decide(tmp_path, *rows), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "a,label\n2,y\n3,y\n4,y\n"
+    assert (summary["decisions"], summary["undecided_suspects"]) == (2, 1)
+
+
+def test_names_that_could_be_either_are_refused(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("id,a,label\n4,1,x\n4.0,2,y\nk,3,x\nk-1,4,y\n")
+    run = finished(data)
+    apply_decisions(run, decide(tmp_path, "4.0,drop,"), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "id,a,label\n4,1,x\nk,3,x\nk-1,4,y\n"
+    with pytest.raises(DataError, match=r"'4\.00', which the run does not have"):
+        apply_decisions(run, decide(tmp_path, "4.00,drop,"), tmp_path / "d.csv")
+
+
+def test_what_was_held_out_is_told(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n" + "1,x\n2,y\n" * 10)
+    run = finished(data, test_share=0.3)
+    assert apply_decisions(run, None, tmp_path / "c.csv", suspects="drop")["not_audited"] == 6
+    every = decide(tmp_path, *(f"{line},keep," for line in range(2, 22)))
+    assert apply_decisions(run, every, tmp_path / "d.csv")["not_audited"] == 0
+
+
+def test_decisions_of_another_run_are_refused(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
+    run = finished(data)
+    (run / "summary.json").write_text('{"fingerprint": "one"}')
+    decisions = tmp_path / "decisions.csv"
+
+    def apply(rows, header="id,decision,label,given,run"):
+        decisions.write_text(f"{header}\n{rows}\n")
+        return apply_decisions(run, decisions, tmp_path / "c.csv", overwrite=True)
+
+    assert apply("3,drop,,y,one")["dropped"] == 1
+    assert apply("3,drop,,y,")["dropped"] == 1
+    assert apply("3,drop,", "id,decision,label")["dropped"] == 1  # made by hand
+    with pytest.raises(DataError, match="made in the report of another run"):
+        apply("3,drop,,y,another")
+    with pytest.raises(DataError, match="'3' is labelled 'x', but here it is 'y'"):
+        apply("3,drop,,x,one")
+
+
+def test_most_of_a_class_does_not_go_without_a_question(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,label\n" + "".join(f"{row},{'xy'[row % 2]}\n" for row in range(12)))
+    suspects = dict.fromkeys(["2", "4", "6", "8"])  # lines of x: 4 of 6
+    run = finished(data, suspects)
+    out, asked = tmp_path / "c.csv", []
+    with pytest.raises(SettingsError, match="of 6 samples labelled 'x' 2 would be left") as caught:
+        apply_decisions(run, None, out, suspects="drop")
+    assert "yes=True" in str(caught.value)
+    with pytest.raises(SettingsError, match="nothing was written"):
+        apply_decisions(run, None, out, suspects="drop", ask=lambda text: bool(asked.append(text)))
+    assert not out.exists()
+    assert asked == ["of 6 samples labelled 'x' 2 would be left"]
+    apply_decisions(run, None, out, suspects="drop", ask=bool)
+    assert len(out.read_text().splitlines()) == 9
+    keep = decide(tmp_path, "2,keep,", "4,keep,")  # half of x stays
+    assert apply_decisions(run, keep, tmp_path / "d.csv", suspects="drop")["dropped"] == 2
+
+
+def test_decisions_come_back_from_label_studio(tmp_path, plain_run):
+    done = write_tasks(plain_run, tmp_path / "tasks.json")
+    assert done["tasks"] == 2
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    assert {task["data"]["graylearn_id"] for task in tasks} == {"2", "5"}
+    for task in tasks:  # a person agrees with what is predicted
+        task["annotations"] = [{"result": task["predictions"][0]["result"]}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    apply_decisions(plain_run, tmp_path / "export.json", tmp_path / "clean.csv")
+    assert (tmp_path / "clean.csv").read_text() == "a,label\n1,y\n2,y\n3,x\n"

@@ -74,6 +74,8 @@ class Step:
     """Counted from 0."""
     forward: Callable[[Tensor], Output]
     """A further pass of the network under training, for methods that make inputs of their own."""
+    of_all: Callable[[Tensor], Tensor] | None = None
+    """In several processes: (N,) values of this one's samples -> those of the whole batch."""
 
     @property
     def logits(self) -> Tensor:
@@ -113,7 +115,10 @@ class Method:
             checks.check(self._name, option, kind, getattr(self, option))
 
     def can_be_shared(self) -> bool:
-        """Whether several processes may each take a part of its batches: no loss looks at other samples."""
+        """Whether several processes may each take a part of its batches: no loss looks at other samples.
+
+        A method that looks at the batch through `step.of_all` alone may say so here too.
+        """
         return self.per_sample and self.networks == 1 and not self.needs_features
 
     def start(self, task: Task) -> None:

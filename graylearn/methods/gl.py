@@ -24,9 +24,18 @@ class Gray(Method):
         super().__post_init__()
         self.per_sample = self.confidence != "relative"
 
+    def can_be_shared(self) -> bool:
+        """Yes: of the other samples it needs the median alone, which `loss` asks all processes for."""
+        return True
+
     def loss(self, step: Step) -> Tensor:
         """The gray loss of each sample."""
-        return gray_loss(step.logits, step.target, confidence=self.confidence, reduction="none")
+        confidence: str | Tensor = self.confidence
+        if confidence == "relative" and step.of_all is not None:
+            top = step.logits.detach().softmax(1).amax(1)
+            # a NaN has its loss say so
+            confidence = (top / step.of_all(top).nanmedian()).clamp(max=1.0).nan_to_num(1.0)
+        return gray_loss(step.logits, step.target, confidence=confidence, reduction="none")
 
 
 @register("gl-relative")

@@ -60,6 +60,7 @@ class Dispatch:
     ) -> None:
         self.learner = learner
         self.single = len(methods) == 1
+        self.num_classes = num_classes
         self.num_samples = history.num_samples // len(methods)
         device = history.targets.device
         self.groups: list[_Group] = []
@@ -115,12 +116,24 @@ class Dispatch:
             for scale in [group.method.learning_rate_scale(epoch)] * group.models
         ]
 
-    def losses(self, batch: Batch, output: Output, epoch: int) -> Tensor:
-        """The loss of each sample of the batch, (models * N,)."""
+    def losses(
+        self,
+        batch: Batch,
+        output: Output,
+        epoch: int,
+        of_all: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """The loss of each sample of the batch, (models * N,); `of_all` as in Step."""
         if self.single:
             forward = self.learner.forward_again
             step = Step(
-                batch.inputs, batch.target, batch.index, output, epoch, lambda inputs: forward(inputs, 0)
+                batch.inputs,
+                batch.target,
+                batch.index,
+                output,
+                epoch,
+                lambda inputs: forward(inputs, 0),
+                of_all,
             )
             return _checked(self.groups[0].method.loss(step), batch.target)
         size = batch.inputs.shape[1]
@@ -142,6 +155,12 @@ class Dispatch:
             step = Step(inputs, target, own_index, own, epoch, self._forward_of(group))
             parts.append(_checked(group.method.loss(step), target))
         return torch.cat(parts)
+
+    def no_losses(self, batch: Batch, epoch: int, of_all: Callable[[Tensor], Tensor]) -> None:
+        """Let a method that looks at the whole batch take part in a step without samples of this process."""
+        if not self.groups[0].method.per_sample:
+            logits = torch.zeros(0, self.num_classes, device=self.first_index.device)
+            self.losses(batch, Output(logits, None), epoch, of_all)
 
     def _calls(self, logits: Tensor, size: int) -> list[_Group]:
         """Who shares a call of the loss.

@@ -47,6 +47,12 @@ class Group:
         dist.all_reduce(values)
         return values
 
+    def of_all(self, values: Tensor, step: int) -> Tensor:
+        """One value for each sample of a step's whole batch, from those of this process's samples."""
+        every = torch.zeros(self.whole[step], device=values.device)
+        every[self.rank :: self.size] = values
+        return self.add_up(every)
+
     def any(self, flag: bool, device: torch.device) -> bool:
         """Whether any process says so."""
         return bool(self.add_up(torch.tensor([float(flag)], device=device)).item())

@@ -131,11 +131,12 @@ class Loop:
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
             if not len(batch.index):  # of a last batch too small for all processes
+                dispatch.no_losses(batch, epoch, self._of_all)
                 self._update(batch.index, batch.inputs.new_zeros(0))
                 self.step += 1
                 continue
             output = learner.forward(batch.inputs)
-            losses = dispatch.losses(batch, output, epoch)
+            losses = dispatch.losses(batch, output, epoch, self._of_all if self.group else None)
             stepped = self._update(batch.index, losses)
             self.step += 1
             if meter.add(batch, output, losses):
@@ -273,6 +274,11 @@ class Loop:
         self.gathered, self.gathered_rows = 0, 0
         if self.average is not None:
             self.average.update()
+
+    def _of_all(self, values: Tensor) -> Tensor:
+        """Values of this process's samples -> those of the whole batch."""
+        assert self.group is not None
+        return self.group.of_all(values, self.step)
 
     def _weight_of(self, index: Tensor) -> Tensor:
         """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""

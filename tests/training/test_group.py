@@ -53,7 +53,7 @@ out, checkpoint, dies = sys.argv[1], sys.argv[2], sys.argv[3] == "dies"
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 for kind in ("mlp", "module"):
-    for method in ("gl", "standard"):
+    for method in ("gl", "standard", "gl-relative"):
         def die(end):
             if dies and rank == 1 and end.epoch == 1:
                 os._exit(9)
@@ -112,7 +112,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["mlp", "module"])
-@pytest.mark.parametrize("method", ["gl", "standard"])
+@pytest.mark.parametrize("method", ["gl", "standard", "gl-relative"])
 def test_two_processes_give_what_one_gives_with_batches_twice_as_large(trained, kind, method):
     names = {}
     exec(SETS, names)
@@ -132,7 +132,7 @@ def test_two_processes_give_what_one_gives_with_batches_twice_as_large(trained, 
 
 
 def test_methods_that_look_beyond_a_sample_say_so():
-    for name in ("co-teaching", "spl", "gl-relative"):
+    for name in ("co-teaching", "spl", "gl-history"):
         with pytest.raises(SettingsError, match="cannot be shared by several processes"):
             check_method(make_method(name))
     check_method(make_method("gce"))

@@ -1,31 +1,32 @@
 """Boosted trees on contaminated tables: their own objectives, the Gray objective, audit and refined fit.
 
     python benchmarks/trees.py --data FOLDER --out results/trees.jsonl
-    python benchmarks/trees.py --summary --out results/trees.jsonl
+    python benchmarks/trees_tables.py                     # writes docs/lab/trees.md
 
-Each table in three states: a fifth of the labels flipped; a fifth of the rows from a class that was taken
-out, with a fifth of the other labels flipped (mix); and clean. A third of the rows, at most 2,000, is kept
-aside with true labels; at most 400 of the others are learned from. All libraries have their default
-parameters and one thread. Seconds are of CPU, those of refined fits without their audit, which has a row.
+Each table in four states: a fifth of the labels flipped; a fifth of the rows from a class that was taken
+out (foreign); that with a fifth of the other labels flipped (mix); and clean. A third of the rows, at most
+2,000, is kept aside with true labels; at most 400 of the others are learned from, and of the four larger
+tables at most 4,000 as well. All libraries have their default parameters and one thread. Seconds are of
+CPU, those of refined fits without their audit, which has a row.
 
-    gl+refine                our network
-    lgbm, xgb                their own objectives
+    gl                       our network
+    gl+refine                our committee on what the audit believes
+    hgb, lgbm, xgb           boosted trees of scikit-learn, LightGBM and XGBoost by their own objectives
     lgbm gray, xgb gray      the Gray objective
-    lgbm+refine              GrayClassifier(network=LGBMClassifier(), refine=True)
-    lgbm+drop                trees fitted without what the same audit suspects
-    lgbm oracle              trees on the samples that belong, with their true labels
+    hgb+refine               GrayClassifier(network="trees", refine=True); lgbm+refine with LGBMClassifier()
+    hgb+drop                 trees fitted without what the same audit suspects
+    gl oracle, hgb oracle    on the samples that belong, with their true labels
 
 Audits: "networks" is gl.audit(X, y), the others gl.audit(X, y, model=...).
 """
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import json
 import sys
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -46,10 +48,15 @@ from graylearn.estimator.networks import logits_of
 from graylearn.estimator.pipeline import Stage, Stages
 from graylearn.integrations.trees import gray_objective
 
-REVISION = 1
+REVISION = 2
 TABLES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")
-SETTINGS = ("flip20", "mix", "clean")
-MAX_TRAIN, MAX_TEST = 400, 2000
+LARGER = ("skyserver", "stellar", "abalone", "arrhythmia")
+SIZES = (400, 4000)
+"""Rows that are learned from, at most; the second of LARGER alone."""
+SETTINGS = {"flip20": (0.0, 0.2), "foreign": (0.2, 0.0), "mix": (0.2, 0.2), "clean": (0.0, 0.0)}
+"""The shares of rows that do not belong, and of wrong labels among the others."""
+MAX_TEST = 2000
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "trees.jsonl"
 
 
 def source_of(table: str, data: Path) -> cells.Source:
@@ -65,22 +72,23 @@ def source_of(table: str, data: Path) -> cells.Source:
 class Split:
     """A contaminated training set, and clean samples to test on."""
 
-    def __init__(self, table: str, setting: str, seed: int, data: Path) -> None:
+    def __init__(self, table: str, size: int, setting: str, seed: int, data: Path) -> None:
         source = source_of(table, data)
-        if setting != "mix":  # all classes belong
+        alpha, flip = SETTINGS[setting]
+        if not alpha:  # all classes belong
             x, y = np.concatenate([source.x, source.ood_x]), np.concatenate([source.y, source.ood_group])
             source = cells.Source(x, y, source.ood_x, source.ood_group)
         test = np.zeros(len(source.y), dtype=bool)
         test[stratified_choice(source.y, min(MAX_TEST, len(source.y) // 3), seed)] = True
         rows = np.flatnonzero(~test)
-        if len(rows) > MAX_TRAIN:
-            rows = rows[stratified_choice(source.y[rows], MAX_TRAIN, seed)]
+        if len(rows) > size:
+            rows = rows[stratified_choice(source.y[rows], size, seed)]
         self.data: Contaminated = contaminate(
             source.x[rows].astype(np.float32),
             source.y[rows],
             source.ood_x.astype(np.float32),
-            alpha=0.2 if setting == "mix" else 0.0,
-            flip=0.0 if setting == "clean" else 0.2,
+            alpha=alpha,
+            flip=flip,
             on_shortage="subsample",
             seed=seed,
         )
@@ -95,6 +103,10 @@ class Split:
 
     def accuracy(self, model: Any) -> float:
         return float(100 * np.mean(model.predict(self.test_x) == self.test_y))
+
+
+def hgb(split: Split) -> Any:
+    return HistGradientBoostingClassifier(random_state=split.seed)
 
 
 def lgbm(split: Split) -> Any:
@@ -122,12 +134,13 @@ def xgb_gray(split: Split) -> Any:
 
 
 MODELS: dict[str, Callable[[Split], Any]] = {
+    "hgb": hgb,
     "lgbm": lgbm,
     "lgbm gray": lgbm_gray,
     "xgb": xgb,
     "xgb gray": xgb_gray,
 }
-AUDITS = ("networks", "lgbm")
+AUDITS = ("networks", "hgb", "lgbm")
 
 
 class Given(Stages):
@@ -140,12 +153,16 @@ class Given(Stages):
         return self.audit if stage == "audit" else make()
 
 
-class Refined:
-    """A refined fit on an audit that was made before, without the folds that only `reject_at` reads."""
+class Fitted:
+    """A fit by our pipeline on an audit made before, without the folds that only `reject_at` reads."""
 
-    def __init__(self, split: Split, audit: gl.Audit, **parameters: Any) -> None:
-        self.made = gl.GrayClassifier(random_state=split.seed, device="cpu", refine=True, **parameters)
-        self.result = self.made._pipeline(split.x, split.y, None, None, Given(audit)).run()
+    def __init__(
+        self, split: Split, x: np.ndarray, y: np.ndarray, audit: gl.Audit | None = None, **parameters: Any
+    ) -> None:
+        way: dict[str, Any] = {"audit": None} if audit is None else {"refine": True}
+        self.made = gl.GrayClassifier(random_state=split.seed, device="cpu", **way, **parameters)
+        stages = Stages() if audit is None else Given(audit)
+        self.result = self.made._pipeline(x, y, None, None, stages).run()
         self.refined_ = self.result.refined
 
     def predict(self, x: np.ndarray) -> np.ndarray:
@@ -155,13 +172,17 @@ class Refined:
 
 def fits(split: Split, audits: dict[str, gl.Audit]) -> dict[str, Callable[[], Any]]:
     """What to fit, by name."""
-    clean, audit = split.data.clean(), audits["lgbm"]
+    clean, audit = split.data.clean(), audits["hgb"]
+    true = np.asarray(clean.x), clean.y
     return {
-        "gl+refine": lambda: Refined(split, audits["networks"]),
+        "gl": lambda: Fitted(split, split.x, split.y),
+        "gl+refine": lambda: Fitted(split, split.x, split.y, audits["networks"]),
         **{name: lambda make=make: make(split).fit(split.x, split.y) for name, make in MODELS.items()},
-        "lgbm+refine": lambda: Refined(split, audit, network=lgbm(split)),
-        "lgbm+drop": lambda: lgbm(split).fit(audit.clean(split.x), audit.clean(split.y)),
-        "lgbm oracle": lambda: lgbm(split).fit(np.asarray(clean.x), clean.y),
+        "hgb+refine": lambda: Fitted(split, split.x, split.y, audit, network=hgb(split)),
+        "lgbm+refine": lambda: Fitted(split, split.x, split.y, audits["lgbm"], network=lgbm(split)),
+        "hgb+drop": lambda: hgb(split).fit(audit.clean(split.x), audit.clean(split.y)),
+        "gl oracle": lambda: Fitted(split, *true),
+        "hgb oracle": lambda: hgb(split).fit(*true),
     }
 
 
@@ -176,8 +197,8 @@ def judged(split: Split, audit: gl.Audit) -> dict[str, float]:
     return row
 
 
-def measure(table: str, setting: str, seed: int, data: Path) -> list[dict[str, Any]]:
-    split = Split(table, setting, seed, data)
+def measure(table: str, size: int, setting: str, seed: int, data: Path) -> list[dict[str, Any]]:
+    split = Split(table, size, setting, seed, data)
     rows, audits = [], {}
     for name in AUDITS:
         began = time.process_time()
@@ -193,65 +214,39 @@ def measure(table: str, setting: str, seed: int, data: Path) -> list[dict[str, A
             {"what": "fit", "method": name, "accuracy": split.accuracy(fitted), "seconds": seconds}
             | ({"refined": bool(fitted.refined_)} if name.endswith("refine") else {})
         )
-    where = {"table": table, "setting": setting, "seed": seed, "revision": REVISION}
-    size = {"samples": len(split.y), "columns": split.x.shape[1], "classes": len(split.data.classes)}
-    return [record.record("trees", **where, **size, **row) for row in rows]
+    where = {"table": table, "size": size, "setting": setting, "seed": seed, "revision": REVISION}
+    shape = {"samples": len(split.y), "columns": split.x.shape[1], "classes": len(split.data.classes)}
+    return [record.record("trees", **where, **shape, **_rounded(row)) for row in rows]
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def read(path: Path = RESULTS) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return [row for row in rows if row["revision"] == REVISION]
 
 
-def summary(rows: list[dict[str, Any]]) -> str:
-    """Tables in Markdown: means over seeds, and over tables."""
-    lines = []
-    for setting in SETTINGS:
-        kinds = [("fit", "accuracy"), ("audit", "f1" if setting != "clean" else "flagged")]
-        kinds += [("audit", "average_precision")] if setting != "clean" else []
-        for what, measured in kinds:
-            found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-            for row in rows:
-                if row["setting"] == setting and row["what"] == what:
-                    found[row["method"]][row["table"]].append(row[measured])
-            if not found:
-                continue
-            tables = [name for name in TABLES if any(name in each for each in found.values())]
-            lines += [f"\n{setting}, {what}, {measured}\n", f"| | {' | '.join(tables)} | mean |"]
-            lines.append("|---|" + "---:|" * (len(tables) + 1))
-            for method, each in found.items():
-                means = [float(np.mean(each[name])) if each[name] else np.nan for name in tables]
-                form = "{:.1f}" if measured == "accuracy" else "{:.3f}"
-                cells_ = " | ".join(form.format(value) for value in [*means, np.nanmean(means)])
-                lines.append(f"| {method} | {cells_} |")
-    return "\n".join(lines)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = record.parser(str(__doc__), RESULTS)
     parser.add_argument("--data", type=Path, default=Path("data"))
-    parser.add_argument("--out", type=Path, default=Path("results/trees.jsonl"))
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--summary", action="store_true", help="show what was measured, and measure nothing")
     args = parser.parse_args()
-    if args.summary:
-        print(summary(read(args.out)))
-        return
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    done = {(row["table"], row["setting"], row["seed"]) for row in read(args.out)}
-    for setting in args.settings:
-        for seed in range(args.seeds):
-            for table in args.tables:
-                if (table, setting, seed) in done:
-                    continue
-                for row in measure(table, setting, seed, args.data):
-                    record.append(row, args.out)
-                print(table, setting, seed, flush=True)
+    done = {(row["table"], row["size"], row["setting"], row["seed"]) for row in read(args.out)}
+    wanted = itertools.product(args.seeds, args.sizes, args.settings, args.tables)
+    for seed, size, setting, table in wanted:
+        if (table, size, setting, seed) in done or (size > SIZES[0] and table not in LARGER):
+            continue
+        for row in measure(table, size, setting, seed, args.data):
+            record.append(row, args.out)
+        print(table, size, setting, seed, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
       weights.safetensors      the network, and what new samples are compared with
       history.npz              the confidences of the training run
       audit/                   the audit, with its table for people; see Audit.save
+      model-card.md            what was learned from, found and measured, for people; loading does not read it
 
 model.json is removed first and written last, so that a folder that has it is whole.
 """
@@ -32,6 +33,7 @@ from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import FULL, CheckpointError
 from graylearn.estimator import parameters as parameters_json
+from graylearn.estimator.card import write_card
 from graylearn.estimator.committee import wide
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
@@ -94,6 +96,7 @@ def _write(classifier: ClassifierState, folder: Path) -> None:
             (folder / name).unlink(missing_ok=True)
         with suppress(OSError):  # there is more in it, which is not ours
             (folder / _AUDIT).rmdir()
+    write_card(classifier, folder)
     with replacing(folder / _MANIFEST) as partial:
         content = _content(classifier, folder)
         manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}

@@ -1,0 +1,129 @@
+"""The model card that is saved with a classifier: it tells what is so, and names in it stay text."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.card import CARD, card, plain
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "](javascript:x) `a` **b** [c][d]",
+    "a|b\n\n# head\n<!-- ",
+    "- 1. www.example.com https://example.com",
+    "\u202e\udcff~~x~~ &lt; $y$ _z_ \\",
+]
+
+
+@pytest.fixture(scope="module")
+def dirty_flowers(iris):
+    x, _, y, _ = iris
+    y = y.copy()
+    y[:12] = (y[:12] + 1) % 3
+    return pd.DataFrame(x, columns=HOSTILE[:4]), y
+
+
+@pytest.fixture(scope="module")
+def fitted(dirty_flowers):
+    x, y = dirty_flowers
+    names = np.array([HOSTILE[0], HOSTILE[1], "virginica"])
+    return GrayClassifier(epochs=4, random_state=0, device="cpu").fit(x, names[y])
+
+
+class Seen(HTMLParser):
+    """The tags and the words of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.comments, self.words = set(), [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add((tag, *(name for name, _ in attrs)))
+
+    def handle_comment(self, data):
+        self.comments.append(data)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def rendered(text):
+    seen = Seen()
+    seen.feed(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
+    return seen
+
+
+def rows(text):
+    """Name -> counts, of the table of classes."""
+    lines = text.split("|---|---:|---:|\n")[1].split("\n\n")[0].splitlines()
+    return {cells[0]: cells[1:] for cells in ([c.strip() for c in line.split("|")[1:-1]] for line in lines)}
+
+
+def test_it_counts_samples_and_suspects_by_class(fitted):
+    found = rows(card(fitted))
+    table = fitted.audit_.table
+    for name, cells in found.items():
+        own = table[[plain(label) == name for label in table["label"]]]
+        assert cells == [str(len(own)), str(own["suspected"].sum())]
+    assert len(found) == 3
+    right = (fitted.audit_.probabilities.argmax(axis=1) == fitted.audit_.label).mean()
+    assert f"held out from the audit's models: {right:.1%}" in card(fitted)
+
+
+def test_names_stay_text(fitted):
+    seen = rendered(card(fitted))
+    known = {"h1", "h2", "p", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {tag for tag, *_ in seen.tags} == known
+    assert {name for _, *names in seen.tags for name in names} <= {"style"}  # columns to the right
+    assert len(seen.comments) == 1  # ours
+    words = " ".join("".join(seen.words).split())
+    for name in HOSTILE[:4]:
+        assert " ".join(name.split()) in words
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_alone_is_one_paragraph(name):
+    seen = rendered(plain(name))
+    assert seen.tags == {("p",)}
+    assert "".join(seen.words).strip() == plain_by_hand(name)
+
+
+def plain_by_hand(name):
+    """Without what cannot be seen or is no Unicode."""
+    return " ".join(name.replace("\u202e", " ").replace("\udcff", "\\udcff").split())
+
+
+def test_it_is_written_anew_but_what_somebody_made_his_own_stays(fitted, iris, tmp_path):
+    fitted.save(tmp_path)
+    first = (tmp_path / CARD).read_text(encoding="utf-8")
+    assert first == card(fitted)
+    other = GrayClassifier(epochs=1, audit=None, device="cpu").fit(iris[0], iris[2])
+    other.save(tmp_path)
+    second = (tmp_path / CARD).read_text(encoding="utf-8")
+    assert second == card(other)
+    assert "not audited" in second
+    own = second.partition("\n")[2] + "\nUsed at the garden.\n"
+    (tmp_path / CARD).write_text(own, encoding="utf-8")
+    fitted.save(tmp_path)
+    assert (tmp_path / CARD).read_text(encoding="utf-8") == own
+    GrayClassifier.load(tmp_path)
+
+
+def test_a_folder_of_that_name_stays(fitted, tmp_path):
+    (tmp_path / CARD).mkdir()
+    fitted.save(tmp_path)
+    assert (tmp_path / CARD).is_dir()
+
+
+def test_images_and_parts_have_a_card_too():
+    images = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
+    labels = np.arange(20) % 60
+    by_image = GrayClassifier(epochs=1, audit=None, device="cpu").fit(images, labels)
+    assert "images of 8 x 8 pixels, 3 channels" in card(by_image)
+    by_part = GrayClassifier(device="cpu", random_state=0)
+    by_part.partial_fit(np.eye(20), np.arange(20), classes=np.arange(60))
+    assert "| and 10 more | 0 | |" in card(by_part)

@@ -4,6 +4,7 @@
     lightning       Trainer: a callback that records and audits
     trees           LightGBM and XGBoost: the Gray objective
     lightgbm        LightGBM's classifier by that objective
+    mlflow          a fitted classifier as a pyfunc model
 
 skorch takes `criterion=graylearn.GrayLoss`, Accelerate and loops of your own take `graylearn.Recorder`: they
 need no file here.

@@ -1,0 +1,89 @@
+"""MLflow: a fitted GrayClassifier as a pyfunc model, kept as the folder that `save` writes, without a pickle.
+
+log_model(classifier, name="model")                        # in a run; or save_model(classifier, "folder")
+mlflow.pyfunc.load_model("folder").predict(X)              # a row a sample, see `Served.predict`
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import graylearn
+from graylearn.errors import SettingsError
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.rejection import limit_at
+from graylearn.extras import require
+
+REJECT_AT = 0.99
+"""The share of new samples that belong and are answered, unless told."""
+
+
+class Served:
+    """What MLflow asks: a classifier, and the share of samples that belong which it answers."""
+
+    def __init__(self, classifier: GrayClassifier, reject_at: float = REJECT_AT) -> None:
+        self.classifier = classifier
+        self.limit = limit_at(reject_at, classifier.reference_["quantiles"], "reject_at")
+
+    def predict(self, X: Any, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        """A row a sample: class (the most probable one), rejected (it seems to belong to none of them),
+        ood_score, and `probability CLASS` for each class.
+        """
+        asked, score = self.classifier, self.classifier.ood_score(X)
+        said = asked.predict_proba(X)
+        answers = {
+            "class": asked.classes_[said.argmax(axis=1)],
+            "rejected": score > self.limit,
+            "ood_score": score,
+        }
+        answers |= {f"probability {name}": said[:, k] for k, name in enumerate(asked.classes_.tolist())}
+        return pd.DataFrame(answers, index=X.index if isinstance(X, pd.DataFrame) else None)
+
+
+def save_model(
+    classifier: GrayClassifier, path: str | Path, *, reject_at: float = REJECT_AT, **options: Any
+) -> None:
+    """Write the classifier as an MLflow model to a new folder; options are those of mlflow.pyfunc.save_model.
+
+    reject_at: as in `GrayClassifier.predict`; `load_model(path, model_config={"reject_at": ...})` changes it.
+    """
+    with _as_pyfunc(classifier, reject_at) as arguments:
+        require("mlflow.pyfunc", "serve").save_model(path, **arguments | options)
+
+
+def log_model(
+    classifier: GrayClassifier, name: str = "model", *, reject_at: float = REJECT_AT, **options: Any
+) -> Any:
+    """Log the classifier as an MLflow model; options and what is returned are mlflow.pyfunc.log_model's."""
+    with _as_pyfunc(classifier, reject_at) as arguments:
+        return require("mlflow.pyfunc", "serve").log_model(name=name, **arguments | options)
+
+
+@contextmanager
+def _as_pyfunc(classifier: GrayClassifier, reject_at: float) -> Iterator[dict[str, Any]]:
+    """What MLflow is told; the folder that it copies is there as long as this lasts."""
+    Served(classifier, reject_at)  # a share that cannot be is refused before anything is written
+    if not isinstance(classifier.network, str):
+        raise SettingsError(
+            "the classifier has a network of your own, of which the weights alone are saved, so that MLflow "
+            "could not load it: use one of graylearn.nets by its name, or write a PythonModel of your own"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        classifier.save(Path(folder) / "classifier")
+        yield {
+            "loader_module": __name__,
+            "data_path": str(Path(folder) / "classifier"),
+            "model_config": {"reject_at": reject_at},
+            "pip_requirements": [f"graylearn=={graylearn.__version__}"],  # MLflow would guess, by loading it
+        }
+
+
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Served:
+    """What MLflow calls to load the model."""
+    return Served(GrayClassifier.load(path), **(model_config or {}))

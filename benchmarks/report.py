@@ -71,7 +71,7 @@ def made_up(suspects: int, content: str) -> ReportData:
     suggested = np.where(ood, None, np.array(classes, dtype=object)[np.where(suspected, other, label)])
     table = pd.DataFrame(
         {
-            "id": [f"images/{k:03d}/{place:06d}.jpg" for place, k in enumerate(label)],
+            "id": [f"images/{k:03d}/{index:06d}.jpg" for index, k in enumerate(label)],
             "label": np.array(classes, dtype=object)[label],
             "confidence": 1.0 - score,
             "score": score,
@@ -85,12 +85,12 @@ def made_up(suspects: int, content: str) -> ReportData:
 
     chance = rng.random((n, 100), dtype=np.float32) ** 8
 
-    def row(place: int) -> Preview:
-        cells = {f"measure {c}": values[place, c] for c in range(4)}
-        return row_preview(cells | {"text": " ".join(word[place]) + f" {place % 10}"})
+    def row(index: int) -> Preview:
+        cells = {f"measure {c}": values[index, c] for c in range(4)}
+        return row_preview(cells | {"text": " ".join(word[index]) + f" {index % 10}"})
 
-    def photo(place: int) -> Preview:
-        grain = np.random.default_rng(place).integers(0, 255, (12, 12, 3), np.uint8)
+    def photo(index: int) -> Preview:
+        grain = np.random.default_rng(index).integers(0, 255, (12, 12, 3), np.uint8)
         return image_preview(np.kron(grain, np.ones((8, 8, 1), np.uint8)))
 
     return ReportData(

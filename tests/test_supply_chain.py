@@ -44,7 +44,7 @@ NEVER = {
 ONLY_WITH = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
 """Calls that do so unless they are told not to, and how each has to be told."""
 ADMITTED = {
-    # an unpickler for which no name exists but those of arrays; tests/data/test_catalog_images.py attacks it
+    # an unpickler for which no name exists but those of arrays; tests/data/test_catalog_pickles.py attacks it
     ("data/catalog/safe_pickle.py", "pickle.Unpickler"),
 }
 """(file, name) of what is used all the same, with the reason."""

@@ -1,6 +1,6 @@
 """From `ReportData` to the blocks of JSON in the page: columns of all samples, and previews by the thousand.
 
-Rows are sorted by score, largest first, as the page shows them; `place` says where each was in the dataset.
+Rows are sorted by score, largest first, as the page shows them; `index` says where each was in the dataset.
 Numbers are whole (score 0.9731 is 9731), kinds are digits of one string and curves bytes in base64, so that
 50,000 samples are a few megabytes. The page reads a block of previews, and the curve of a sample, only when
 it shows them: it opens in a moment.
@@ -67,7 +67,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "classes": list(data.classes),
         "total": n,
         "scale": SCALE,
-        "place": shown.tolist(),
+        "index": shown.tolist(),
         "id": ids.tolist() if whole else [str(value) for value in ids],
         "label": label[shown].tolist(),
         "suggested": suggested[shown].tolist(),
@@ -223,7 +223,7 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
     # Whole groups of three bytes are whole groups of four letters: the page cuts one curve out of the text.
     stored = np.pad(stored, ((0, 0), (0, -points % 3)), constant_values=255)
     return {
-        "place": indices,
+        "index": indices,
         "points": points,
         "epochs": int(epochs),
         "bytes": base64.b64encode(stored.tobytes()).decode(),

@@ -53,7 +53,7 @@ def preview_blocks(
         for start in range(0, len(items), PREVIEWS_A_BLOCK)
     ]
     about = {
-        "place": indices,
+        "index": indices,
         "columns": [list(names) for names in sets],
         "leftOut": left_out,
         "block": PREVIEWS_A_BLOCK,

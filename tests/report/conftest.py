@@ -1,4 +1,8 @@
-"""A real browser for the report's tests: one Chromium a worker, a new context a test."""
+"""A real browser for the report's tests: one Chromium and one page a worker.
+
+To start the process behind a page costs more than most tests do, so each test loads its report into the same
+page, whose storage, size and looks are as new. What needs a context of its own takes `context`.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,6 +11,7 @@ from pathlib import Path
 import pytest
 from find_browser import ADVICE, NO_BROWSER, find_browser
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+from report_pages import SIZE, Watched, load, new_context
 from report_tables import make_table
 
 from graylearn.report import ReportData, write_report
@@ -19,6 +24,7 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-features=SpareRendererForSitePerProcess",
     "--no-first-run",
 )
 
@@ -47,61 +53,52 @@ def browser(playwright: Playwright, program: str) -> Iterator[Browser]:
     started.close()
 
 
-# A page lays out what is out of sight when it finds the time, and until then a browser gives no text for it:
-# in the tests all is laid out at once, so that nothing depends on how quick the machine is.
-LAY_OUT_ALL = """
-const everything = new CSSStyleSheet();
-everything.replaceSync(".sample { content-visibility: visible !important; }");
-document.adoptedStyleSheets.push(everything);
-"""
+@pytest.fixture(scope="session")
+def stage(browser: Browser) -> Iterator[tuple[Page, Watched]]:
+    """The one page of this worker, and what it did."""
+    context = new_context(browser)
+    watched = Watched(context)
+    yield context.new_page(), watched
+    context.close()
 
 
-class Watched:
-    """What pages did that a report must never do: complain, fail, or ask for anything but its own file."""
+@pytest.fixture
+def open_file(stage: tuple[Page, Watched]) -> Iterator[Callable[[Path], Page]]:
+    """Open a report from disk in a page as new; afterwards nothing may have gone wrong, or over a network."""
+    page, watched = stage
+    watched.forget()
+    opened: list[Path] = []
 
-    def __init__(self) -> None:
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
+    def open_it(path: Path) -> Page:
+        opened.append(path)
+        return load(page, path, anew=len(opened) == 1)
 
-    def watch(self, page: Page) -> None:
-        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: self.requests.append(request.url))
+    yield open_it
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    page.goto("about:blank")  # nothing of this report goes on during the next test
+    page.mouse.move(0, 0)
+    page.set_viewport_size(SIZE)
+    page.emulate_media(media="screen", color_scheme="light", reduced_motion="no-preference")
+    watched.assert_clean()
+
+
+@pytest.fixture
+def open_report(open_file: Callable[[Path], Page], tmp_path: Path) -> Callable[..., Page]:
+    """Write a report and open it."""
+    return lambda data, name="report.html": open_file(write_report(tmp_path / name, data))
 
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True)
-    made.set_default_timeout(30_000)
-    made.add_init_script(LAY_OUT_ALL)
+    """A context of this test's own, for scripts that run before the page's."""
+    made = new_context(browser)
     yield made
     made.close()
 
 
-@pytest.fixture
-def open_report(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Write a report and open it from disk; afterwards, nothing may have gone wrong or over a network."""
-    watched = Watched()
-    context.on("page", watched.watch)
-
-    def open_it(data: ReportData, name: str = "report.html") -> Page:
-        path = write_report(tmp_path / name, data)
-        page = context.new_page()
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready]", state="attached")
-        return page
-
-    yield open_it
-    assert watched.complaints == []
-    own = [url for url in watched.requests if url.startswith("file://") and url.endswith(".html")]
-    rest = [
-        url for url in watched.requests if url not in own and not url.startswith(("data:image/", "blob:"))
-    ]
-    assert rest == []
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def small() -> ReportData:
     """120 samples of three classes, 60 of them suspects: 40 mislabelled and 20 ood."""
     classes = ("cat", "dog", "owl")

@@ -7,12 +7,12 @@ import pandas as pd
 def make_table(
     n: int = 120, suspects: int = 60, classes: tuple[str, ...] = ("cat", "dog", "owl")
 ) -> pd.DataFrame:
-    """An audit of n samples: place i has label i mod K; the first `suspects` places are flagged, of falling
+    """An audit of n samples: index i has label i mod K; the first `suspects` indices are flagged, of falling
     score; every third of them is ood, the others look like the next class."""
-    place = np.arange(n)
-    label = place % len(classes)
-    suspected = place < suspects
-    ood = suspected & (place % 3 == 2)
+    index = np.arange(n)
+    label = index % len(classes)
+    suspected = index < suspects
+    ood = suspected & (index % 3 == 2)
     kind = np.where(ood, "ood", np.where(suspected, "mislabelled", "ok")).astype(object)
     suggested = [
         None if is_ood else classes[(k + 1) % len(classes)] if flag else classes[k]
@@ -20,7 +20,7 @@ def make_table(
     ]
     return pd.DataFrame(
         {
-            "id": [f"photo-{i:05d}.jpg" for i in place],
+            "id": [f"photo-{i:05d}.jpg" for i in index],
             "label": pd.Series([classes[k] for k in label], dtype=object),
             "confidence": np.linspace(0.01, 0.99, n),
             "score": np.linspace(0.999, 0.001, n),

@@ -56,7 +56,7 @@ def test_what_suspects_are_compared_with_has_a_preview_before_the_rest(monkeypat
     main, _ = payload(features=x, previews=lambda index: image_preview(np.full((4, 4), index, np.uint8)))
     beside = main["beside"]
     compared = [*(i for row in beside["typical"] for i in row), *beside["nearest"]["index"]]
-    assert main["previews"]["place"] == list(dict.fromkeys([*range(60), *compared]))[:100]
+    assert main["previews"]["index"] == list(dict.fromkeys([*range(60), *compared]))[:100]
 
 
 def test_the_oddest_columns_come_first_beside_the_middle_of_the_class():

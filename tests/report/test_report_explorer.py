@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
 from playwright.sync_api import expect
+from report_pages import expect_verdicts
 from report_tables import make_table
 
 from graylearn.report import Decision, ReportData, image_preview, read_decisions, row_preview
@@ -30,27 +30,19 @@ def explored(**fields):
             "probabilities": chance,
             "judge": "networks that had not seen it",
             "features": 9.0 * np.eye(3)[looks] + rng.normal(size=(120, 3)),
-            "previews": lambda place: image_preview(np.full((60, 40, 3), 2 * place, np.uint8)),
+            "previews": lambda index: image_preview(np.full((60, 40, 3), 2 * index, np.uint8)),
             "command": "graylearn apply my-run decisions.csv --out pets-clean",
             **fields,
         }
     )
 
 
-def verdicts(page):
-    return page.locator(".sample").evaluate_all("items => items.map(item => item.dataset.decided)")
-
-
 def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     page = open_report(explored(curves=np.linspace(0.02, 0.95, 20)[:, None] * np.ones((1, 120))))
     first = page.locator(".sample").first
-    assert (
-        first.locator(".why").inner_text()
-        == (
-            "Networks that had not seen it give its label 5\xa0% and dog 90\xa0%. "
-            "All 3 samples nearest to it are labelled dog."
-        )
-        or "samples nearest to it" in first.locator(".why").inner_text()
+    assert first.locator(".why").inner_text() == (
+        "Networks that had not seen it give its label 5\xa0% and dog 90\xa0%. "
+        "Two of the 3 samples nearest to it are labelled dog."
     )
     assert first.locator(".chances li").all_inner_texts()[0].split() == ["cat", "label", "5.0", "%"]
     assert len(first.locator(".chances li").all_inner_texts()) == 3
@@ -66,17 +58,17 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     assert "Learned by heart" in first.locator(".training").inner_text()
     assert first.locator(".score").inner_text().split() == ["rank", "1", "score", "0.999"]
     page.uncheck("#compare")
-    assert first.locator(".compare").is_hidden()
+    expect(first.locator(".compare")).to_be_hidden()
     page.reload()
-    assert page.locator(".sample").first.locator(".compare").is_hidden()
+    expect(page.locator(".sample").first.locator(".compare")).to_be_hidden()
 
 
 def test_pictures_open_large_and_as_a_grid(open_report):
     page = open_report(explored())
     page.locator(".sample").first.locator(".picture").click()
     expect(page.locator("#picture-dialog")).to_be_visible()
-    assert "labelled cat, looks like dog" in page.locator("#picture-words").inner_text()
-    assert page.locator("#picture-stage img").bounding_box()["height"] > 300
+    expect(page.locator("#picture-words")).to_contain_text("labelled cat, looks like dog")
+    page.wait_for_function("document.querySelector('#picture-stage img').clientHeight > 300")
     page.keyboard.press("Escape")
     page.locator(".sample").first.focus()
     page.keyboard.press("g")
@@ -84,7 +76,7 @@ def test_pictures_open_large_and_as_a_grid(open_report):
     expect(page.locator(".tile-sample").first).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("k")
-    assert verdicts(page)[:3] == ["", "keep", ""]
+    expect_verdicts(page, "", "keep", "")
     page.keyboard.press("e")
     expect(page.locator("#picture-dialog")).to_be_visible()
     page.keyboard.press("Escape")
@@ -98,12 +90,12 @@ def test_accept_names_its_target_and_ood_advises_to_drop(open_report):
     accept = first.locator("[data-accept]")
     assert accept.inner_text().replace("\xa0", " ") == "→ dog"
     accept.click()
-    assert accept.get_attribute("aria-pressed") == "true"
-    assert verdicts(page)[0] == "relabel"
+    expect(accept).to_have_attribute("aria-pressed", "true")
+    expect_verdicts(page, "relabel")
     assert third.locator("[data-accept]").count() == 0
     assert third.locator(".advised").inner_text() == "Drop"
     accept.click()
-    assert verdicts(page)[0] == ""
+    expect_verdicts(page, "")
 
 
 def test_a_class_that_would_vanish_is_told_and_asked_about(open_report):
@@ -129,15 +121,15 @@ def test_a_class_that_would_vanish_is_told_and_asked_about(open_report):
     expect(page.locator("#ask-list")).to_have_text("cat keeps 3 of 70 samples")
     page.click("#ask-ok")
     expect(page.locator("#progress")).to_have_text("68 of 68 suspects decided: 1 keep, 0 drop, 67 relabel")
-    assert verdicts(page)[:2] == ["keep", "relabel"]
+    expect_verdicts(page, "keep", "relabel")
 
 
 def test_no_danger_is_told_where_there_is_none(open_report, small):
     page = open_report(small)
-    assert page.locator("#danger").is_hidden()
-    assert page.locator("#level-filter").is_hidden()
-    assert page.locator("#map-card").is_hidden()
-    assert page.locator("#looks").is_hidden()
+    expect(page.locator("#danger")).to_be_hidden()
+    expect(page.locator("#level-filter")).to_be_hidden()
+    expect(page.locator("#map-card")).to_be_hidden()
+    expect(page.locator("#looks")).to_be_hidden()
 
 
 def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
@@ -150,7 +142,7 @@ def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
     lines.nth(0).locator(".pair-buttons button").first.click()
     expect(page.locator("#progress")).to_have_text("20 of 60 suspects decided: 1 keep, 0 drop, 19 relabel")
     expect(lines.nth(0).locator(".pair-done")).to_have_text("all decided")
-    assert lines.nth(0).locator("button").nth(1).is_disabled()
+    expect(lines.nth(0).locator("button").nth(1)).to_be_disabled()
     done = page.locator("table.classes tbody tr", has_text="cat").locator(".done")
     expect(done).to_have_text("all")
     page.click("#undo")
@@ -168,12 +160,12 @@ def test_near_duplicates_are_shown_together(open_report):
     features[30] = features[0] + 1e-7
     page = open_report(explored(features=features))
     page.locator(".sample").first.get_by_role("button", name="1 near duplicate").click()
-    assert page.locator(".sample .id").all_inner_texts() == ["photo-00000.jpg", "photo-00030.jpg"]
+    expect(page.locator(".sample .id")).to_have_text(["photo-00000.jpg", "photo-00030.jpg"])
 
 
-def test_two_tabs_do_not_write_over_each_other(open_report, context):
+def test_two_tabs_do_not_write_over_each_other(open_report):
     one = open_report(explored())
-    two = context.new_page()
+    two = one.context.new_page()
     two.goto(one.url)
     two.wait_for_selector("html[data-ready]", state="attached")
     one.locator(".sample").nth(0).get_by_role("button", name="Keep").click()
@@ -183,10 +175,10 @@ def test_two_tabs_do_not_write_over_each_other(open_report, context):
     expect(one.locator("#progress")).to_have_text("2 of 60 suspects decided: 1 keep, 1 drop, 0 relabel")
     one.reload()
     one.wait_for_selector("html[data-ready]", state="attached")
-    assert verdicts(one)[:3] == ["keep", "drop", ""]
+    expect_verdicts(one, "keep", "drop", "")
 
 
-def test_a_tab_that_heard_nothing_still_keeps_what_another_decided(open_report, context):
+def test_a_tab_that_heard_nothing_still_keeps_what_another_decided(open_report):
     page = open_report(explored())
     page.evaluate("window.addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
     key = page.evaluate(
@@ -201,7 +193,7 @@ def test_a_tab_that_heard_nothing_still_keeps_what_another_decided(open_report, 
 def test_the_next_command_is_told(open_report, tmp_path):
     page = open_report(explored())
     assert "graylearn apply my-run decisions.csv --out pets-clean" in page.locator("#steps").inner_text()
-    assert page.locator("#command").is_hidden()
+    expect(page.locator("#command")).to_be_hidden()
     page.locator(".sample").first.locator("[data-accept]").click()
     with page.expect_download() as started:
         page.click("#download")
@@ -229,7 +221,7 @@ def test_a_row_shows_first_what_makes_it_odd(open_report):
     rows["c11"] += 20.0 * (np.arange(120) % 3)
     rows.loc[0, "c11"] = 21.0
     page = open_report(
-        explored(rows=rows, previews=lambda place: row_preview(rows.iloc[place].to_dict()), id_word="line")
+        explored(rows=rows, previews=lambda index: row_preview(rows.iloc[index].to_dict()), id_word="line")
     )
     first = page.locator(".sample").first
     table = first.locator(".odd tbody tr")
@@ -249,7 +241,7 @@ def test_a_row_shows_first_what_makes_it_odd(open_report):
     ]
     assert first.locator(".id").inner_text() == "line photo-00000.jpg"
     first.locator("summary").click()
-    assert first.locator("details dd").count() == 12
+    expect(first.locator("details dd")).to_have_count(12)
 
 
 def test_a_line_on_the_map_filters_the_list(open_report):
@@ -285,11 +277,12 @@ def test_another_threshold_says_what_it_would_flag(open_report):
     expect(page.locator("#count")).to_have_text(re.compile(f"of {int((score.round(4) >= 0.25).sum())} shown"))
 
 
-@pytest.mark.parametrize("width", [360, 1200])
-def test_sections_and_words_are_reachable(open_report, width):
+def test_sections_and_words_are_reachable(open_report):
     page = open_report(explored())
-    page.set_viewport_size({"width": width, "height": 740})
-    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Words").click()
-    expect(page.locator("#words-title")).to_be_in_viewport()
-    assert "No class explains the sample" in page.locator(".glossary").inner_text()
-    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for width in (1200, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.locator("h1").scroll_into_view_if_needed()
+        page.get_by_role("navigation", name="Sections").get_by_role("link", name="Words").click()
+        expect(page.locator("#words-title")).to_be_in_viewport()
+        expect(page.locator(".glossary")).to_contain_text("No class explains the sample")
+        page.wait_for_function(f"document.documentElement.scrollWidth === {width}")

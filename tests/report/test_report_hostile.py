@@ -2,8 +2,8 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from playwright.sync_api import expect
+from report_pages import load
 from report_tables import make_table
 
 from graylearn.report import ReportData, read_decisions, row_preview, text_preview, write_report
@@ -61,10 +61,10 @@ def hostile_report(**fields):
             "classes": HOSTILE,
             "facts": dict.fromkeys(HOSTILE, HOSTILE[1]),
             "notes": HOSTILE,
-            "previews": lambda place: (
-                row_preview({HOSTILE[place]: HOSTILE[place], "b": HOSTILE[0]})
-                if place % 2
-                else text_preview(HOSTILE[place])
+            "previews": lambda index: (
+                row_preview({HOSTILE[index]: HOSTILE[index], "b": HOSTILE[0]})
+                if index % 2
+                else text_preview(HOSTILE[index])
             ),
             "accuracies": dict.fromkeys(HOSTILE[:3], (0.5, 0.1)),
             "probabilities": np.full((n, n), 1.0 / n),
@@ -83,14 +83,14 @@ def hostile_report(**fields):
 def test_hostile_text_stays_text(open_report):
     page = open_report(hostile_report())
     page.select_option("#page-size", "100")
-    assert page.locator(".sample").count() == len(HOSTILE)
+    expect(page.locator(".sample")).to_have_count(len(HOSTILE))
     for item in (0, 3, 6):
         page.locator(".sample").nth(item).hover()
         page.locator(".sample").nth(item).click()
     page.locator(".sample").first.get_by_role("button", name="Relabel").click()
     page.click("#relabel-ok")
     page.fill("#search", "<script>")
-    holding = [place for place, text in enumerate(HOSTILE) if place % 2 or "<script>" in text]
+    holding = [index for index, text in enumerate(HOSTILE) if index % 2 or "<script>" in text]
     expect(page.locator(".sample")).to_have_count(len(holding))
     assert page.evaluate("window.hacked") is None
     assert page.locator("script").count() == 3  # data, one block of previews, the page's own
@@ -99,14 +99,18 @@ def test_hostile_text_stays_text(open_report):
     assert all(link.startswith("#") for link in links)
 
 
-def test_hidden_and_turning_characters_are_made_visible(open_report):
+def test_hidden_characters_are_made_visible_and_long_words_do_not_break_the_layout(open_report):
     page = open_report(hostile_report())
     page.select_option("#page-size", "100")
+    expect(page.locator(".sample")).to_have_count(len(HOSTILE))
     shown = page.locator(".sample .id").all_inner_texts()
     assert shown[HOSTILE.index("\u202egpj.exe")] == "⟨202e⟩gpj.exe"
     assert shown[HOSTILE.index("nul\0byte")] == "nul␀byte"
     assert page.locator(".sample .id bdi[dir=auto]").count() == len(HOSTILE)
     assert len(shown[-1]) == 90  # the long one, cut
+    for width in (1200, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.wait_for_function("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 def test_every_text_comes_back_exactly_through_the_file(open_report, tmp_path):
@@ -129,10 +133,7 @@ def test_every_text_comes_back_exactly_through_the_file(open_report, tmp_path):
 
 
 def test_the_policy_of_the_page_stops_what_is_not_its_own(context, tmp_path):
-    path = write_report(tmp_path / "report.html", hostile_report())
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("html[data-ready]", state="attached")
+    page = load(context.new_page(), write_report(tmp_path / "report.html", hostile_report()))
     page.evaluate(
         """() => {
             const script = document.createElement("script");
@@ -152,11 +153,3 @@ def test_the_policy_of_the_page_stops_what_is_not_its_own(context, tmp_path):
         })"""
     )
     assert refused == "connect-src"
-
-
-@pytest.mark.parametrize("width", [360, 1200])
-def test_long_words_do_not_break_the_layout(context, open_report, width):
-    page = open_report(hostile_report())
-    page.set_viewport_size({"width": width, "height": 740})
-    page.select_option("#page-size", "100")
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

@@ -39,7 +39,7 @@ def test_rows_are_sorted_by_score_and_say_their_place():
     shuffled = table.sample(frac=1.0, random_state=3).reset_index(drop=True)
     main, _ = build_payload(made(table=shuffled))
     expected = shuffled.sort_values("score", ascending=False)
-    assert main["place"] == expected.index.tolist()
+    assert main["index"] == expected.index.tolist()
     assert main["id"] == expected["id"].tolist()
     assert [CLASSES[k] for k in main["label"]] == expected["label"].tolist()
     assert main["score"] == [round(10_000 * value) for value in expected["score"]]
@@ -64,7 +64,7 @@ def test_an_audit_fits_without_ado(names):
     )
     assert main["total"] == 90
     assert main["classes"] == list(map(str, names))
-    assert [names[k] for k in main["label"]] == audit.table["label"].to_numpy()[main["place"]].tolist()
+    assert [names[k] for k in main["label"]] == audit.table["label"].to_numpy()[main["index"]].tolist()
     assert json.loads(to_json(main))["contamination"] == pytest.approx(audit.contamination)
 
 
@@ -74,13 +74,13 @@ def test_curves_are_kept_for_suspects_first_and_thinned():
     main, _ = build_payload(made(curves=epochs))
     curves = main["curves"]
     stored = np.frombuffer(base64.b64decode(curves["bytes"]), np.uint8).reshape(-1, curves["points"])
-    assert curves["place"][:60] == list(range(60))
+    assert curves["index"][:60] == list(range(60))
     assert stored.shape == (120, payload_module.CURVE_POINTS) == (120, 48)
     assert stored[0, 0] == 0
     assert stored[0, -1] == 254
     assert stored[7, 0] == 255
     few, _ = build_payload(made(curves={3: [0.5, 1.0], 5: [0.0, 0.25, 0.5]}))
-    assert few["curves"]["place"] == [3, 5]
+    assert few["curves"]["index"] == [3, 5]
     stored = np.frombuffer(base64.b64decode(few["curves"]["bytes"]), np.uint8)
     assert stored.tolist() == [127, 254, 255, 0, 64, 127]
 
@@ -89,13 +89,13 @@ def test_pictures_stop_at_their_limit_and_suspects_come_first(monkeypatch):
     monkeypatch.setattr(preview_blocks, "MAX_PICTURES", 70)
     asked = []
 
-    def look(place):
-        asked.append(place)
-        return image_preview(np.full((4, 4), place, dtype=np.uint8))
+    def look(index):
+        asked.append(index)
+        return image_preview(np.full((4, 4), index, dtype=np.uint8))
 
     monkeypatch.setattr(preview_blocks, "PREVIEWS_A_BLOCK", 30)
     main, blocks = build_payload(made(previews=look))
-    assert main["previews"]["place"] == list(range(70))
+    assert main["previews"]["index"] == list(range(70))
     assert main["previews"]["leftOut"] == 50
     assert [len(json.loads(block)) for block in blocks] == [30, 30, 10]
     assert len(asked) == 70
@@ -103,8 +103,8 @@ def test_pictures_stop_at_their_limit_and_suspects_come_first(monkeypatch):
 
 def test_previews_stop_at_their_bytes(monkeypatch):
     monkeypatch.setattr(preview_blocks, "MAX_PREVIEW_BYTES", 1_000)
-    main, _ = build_payload(made(previews=lambda place: text_preview("x" * 90)))
-    assert len(main["previews"]["place"]) == 9  # ["text","x…",0] takes 102 characters
+    main, _ = build_payload(made(previews=lambda index: text_preview("x" * 90)))
+    assert len(main["previews"]["index"]) == 9  # ["text","x…",0] takes 102 characters
     assert main["previews"]["leftOut"] == 111
 
 

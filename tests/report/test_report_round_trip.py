@@ -10,7 +10,7 @@ LABELS = np.array(["=red()", '<b>"blue"</b>', "\u202egreen, or so", "'-gray", "@
 """Labels as hostile as a CSV can hold; the cleaned file must hold them unchanged."""
 
 
-def test_decisions_made_in_the_browser_clean_the_dataset(context, tmp_path):
+def test_decisions_made_in_the_browser_clean_the_dataset(open_file, tmp_path):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 5, 300)
     points = np.eye(5)[truth] * 6 + rng.normal(size=(300, 5))
@@ -23,9 +23,7 @@ def test_decisions_made_in_the_browser_clean_the_dataset(context, tmp_path):
     settings = RunSettings(command="audit", data=str(tmp_path / "dirty.csv"), label="colour")
     run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
 
-    page = context.new_page()
-    page.goto((tmp_path / "run" / "report.html").as_uri())
-    page.wait_for_selector("html[data-ready]", state="attached")
+    page = open_file(tmp_path / "run" / "report.html")
     page.select_option("#kind", "1")
     page.select_option("#bulk-scope", "all")
     page.click("[data-bulk=accept]")

@@ -16,7 +16,7 @@ function digits(text) {
 
 const samples = {
   id: report.id,
-  place: Int32Array.from(report.place),
+  index: Int32Array.from(report.index),
   label: Int32Array.from(report.label),
   suggested: Int32Array.from(report.suggested),
   score: Float64Array.from(report.score).map((value) => value / report.scale),
@@ -32,14 +32,14 @@ const byId = (id) => document.getElementById(id);
 const idText = (row) => String(samples.id[row]);
 const idName = (row) => (report.idWord ? `${report.idWord} ${idText(row)}` : idText(row));
 
-/** (total,) where in a list of sample places each place stands; -1 where it does not. */
-function indexOfPlace(places) {
-  const index = new Int32Array(report.total).fill(-1);
-  for (let at = 0; at < places.length; at++) index[places[at]] = at;
-  return index;
+/** (total,) where in a list of the indices of samples each sample stands; -1 where it does not. */
+function whereIn(indices) {
+  const where = new Int32Array(report.total).fill(-1);
+  for (let at = 0; at < indices.length; at++) where[indices[at]] = at;
+  return where;
 }
 
-const rowOfPlace = indexOfPlace(samples.place);
+const rowOfIndex = whereIn(samples.index);
 
 // -- text as a person may safely see it ------------------------------------------------------------------
 
@@ -60,11 +60,11 @@ function short(text, length) {
   return signs.length <= length ? shown : signs.slice(0, length - 1).join("") + "…";
 }
 
-const className = (place, length = 60) => (place < 0 ? "no class" : short(report.classes[place], length));
+const className = (k, length = 60) => (k < 0 ? "no class" : short(report.classes[k], length));
 
 const whole = new Intl.NumberFormat("en");
 const number = (value) => whole.format(value);
-const percent = (share, places = 1) => `${(100 * share).toFixed(places)}\u00a0%`;
+const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}\u00a0%`;
 const plural = (n, word, many = `${word}s`) => `${number(n)} ${n === 1 ? word : many}`;
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
@@ -137,11 +137,11 @@ function startTheme() {
 
 // -- previews: a block is read when one of its samples is shown, all of them when somebody searches -------
 
-const previewOfPlace = indexOfPlace(report.previews.place);
+const previewOfIndex = whereIn(report.previews.index);
 const previewBlocks = [];
 
 function previewOf(row) {
-  const at = previewOfPlace[samples.place[row]];
+  const at = previewOfIndex[samples.index[row]];
   if (at < 0) return null;
   const block = Math.floor(at / report.previews.block);
   previewBlocks[block] ??= JSON.parse(document.getElementsByClassName("previews")[block].textContent);
@@ -159,11 +159,11 @@ function searchText(row) {
 
 // -- curves ----------------------------------------------------------------------------------------------
 
-const curveOfPlace = report.curves && indexOfPlace(report.curves.place);
+const curveOfIndex = report.curves && whereIn(report.curves.index);
 
 /** Confidence in the given label over the epochs, NaN where the sample was not seen; null where not known. */
 function curveOf(row) {
-  const at = curveOfPlace ? curveOfPlace[samples.place[row]] : -1;
+  const at = curveOfIndex ? curveOfIndex[samples.index[row]] : -1;
   if (at < 0) return null;
   const { points, bytes } = report.curves;
   const letters = 4 * Math.ceil(points / 3);

@@ -175,13 +175,13 @@ function linesOver(width, epochs, series, percentages) {
     yText: (at) => (percentages ? trimmed(100 * at) : trimmed(at)),
     xName: "epoch",
   });
-  series.forEach(([, column], place) => {
+  series.forEach(([, column], at) => {
     let path = "";
     column.forEach((value, row) => {
       if (value === null) return;
       path += `${row && column[row - 1] !== null && path ? "L" : "M"}${x(epochs[row]).toFixed(1)} ${y(value).toFixed(1)}`;
     });
-    parts.push(svg("path", { d: path, class: `line ${LOOKS[place % LOOKS.length]}` }));
+    parts.push(svg("path", { d: path, class: `line ${LOOKS[at % LOOKS.length]}` }));
   });
   const last = series.map(([name, column]) => `${name} ends at ${trimmed(column.findLast((value) => value !== null))}`);
   return picture(width, plot.bottom + 44, `Over the epochs: ${last.join(", ")}`, ...parts);
@@ -197,8 +197,8 @@ function trainingFigure() {
   for (const [pattern, percentages] of [[/loss/i, false], [/accuracy/i, true]]) {
     const series = Object.entries(log).filter(([name]) => pattern.test(name)).slice(0, LOOKS.length);
     if (!series.length) continue;
-    const legend = () => el("ul", { class: "legend", "aria-label": "Lines" }, series.map(([name], place) =>
-      el("li", null, svg("svg", { width: 22, height: 10, "aria-hidden": "true" }, line(0, 5, 22, 5, `line ${LOOKS[place]}`)),
+    const legend = () => el("ul", { class: "legend", "aria-label": "Lines" }, series.map(([name], at) =>
+      el("li", null, svg("svg", { width: 22, height: 10, "aria-hidden": "true" }, line(0, 5, 22, 5, `line ${LOOKS[at]}`)),
         said(`${name.replaceAll("_", " ")}${percentages ? ", %" : ""}`, 40))));
     draws.push((width) => [legend(), linesOver(width, epochs, series, percentages)]);
   }

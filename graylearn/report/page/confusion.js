@@ -48,9 +48,9 @@ function drawConfusion(width) {
   parts.push(...numbers);
   if (named) {
     const every = Math.ceil(14 / cell);
-    report.classes.forEach((name, place) => {
-      if (place % every) return;
-      const middle = place * cell + cell / 2;
+    report.classes.forEach((name, k) => {
+      if (k % every) return;
+      const middle = k * cell + cell / 2;
       const shown = short(name, Math.max(3, Math.floor(left / 7.5)));
       parts.push(text(left - 6, top + middle + 4, shown, "tick", "end"));
       const turned = text(0, 0, short(name, 9), "tick", "start");

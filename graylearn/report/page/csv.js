@@ -18,7 +18,7 @@ const unguarded = (field) => (GUARDED.test(field) ? field.slice(1) : field);
 function decisionsCsv() {
   const rows = [];
   for (let row = 0; row < count; row++) if (decided.verdict[row]) rows.push(row);
-  rows.sort((a, b) => samples.place[a] - samples.place[b]);
+  rows.sort((a, b) => samples.index[a] - samples.index[b]);
   const lines = rows.map((row) => {
     const label = decided.verdict[row] === RELABEL ? report.classes[decided.label[row]] : "";
     const given = report.classes[samples.label[row]];
@@ -84,7 +84,7 @@ function loadCsv(text) {
   const rows = parseCsv(text.replace(/^\ufeff/, ""));
   const header = (rows[0] ?? []).map((name) => name.trim().toLowerCase());
   const where = ["id", "decision", "label"].map((name) => header.indexOf(name));
-  if (where.some((place) => place < 0)) {
+  if (where.some((column) => column < 0)) {
     return { taken: [], message: "Not a file of decisions: its first line must name id, decision and label." };
   }
   const [given, run] = ["given", "run"].map((name) => header.indexOf(name));
@@ -93,12 +93,12 @@ function loadCsv(text) {
   }
   const rowOfId = new Map();
   for (let row = 0; row < count; row++) rowOfId.set(asDecoded(idText(row)), row);
-  const placeOfClass = new Map(report.classes.map((name, place) => [asDecoded(name), place]));
+  const classOfName = new Map(report.classes.map((name, k) => [asDecoded(name), k]));
   const chosen = new Map();
   const left = { id: 0, given: 0, decision: 0, label: 0 };
   for (const fields of rows.slice(1)) {
     const [id, word, label] = where
-      .map((place) => fields[place] ?? "")
+      .map((column) => fields[column] ?? "")
       .map(unguarded);
     if (word.trim() === "" && label.trim() === "") continue; // undecided
     const row = rowOfId.get(id);
@@ -107,8 +107,8 @@ function loadCsv(text) {
     if (row === undefined) left.id += 1;
     else if (had && had !== asDecoded(report.classes[samples.label[row]])) left.given += 1;
     else if (verdict < 1) left.decision += 1;
-    else if (verdict === RELABEL && !placeOfClass.has(label)) left.label += 1;
-    else chosen.set(row, [verdict, verdict === RELABEL ? placeOfClass.get(label) : -1]);
+    else if (verdict === RELABEL && !classOfName.has(label)) left.label += 1;
+    else chosen.set(row, [verdict, verdict === RELABEL ? classOfName.get(label) : -1]);
   }
   const taken = decide(chosen.keys(), (row) => chosen.get(row));
   const problems = [];

@@ -5,17 +5,17 @@ const LEAST_MEMBERS = 4;
 /** Classes most of which is suspect: [class, samples, of them suspects]; most suspect first. */
 function doubtedClasses() {
   return report.perClass
-    .map(([ok, mislabelled, ood], place) => [place, ok + mislabelled + ood, mislabelled + ood])
+    .map(([ok, mislabelled, ood], k) => [k, ok + mislabelled + ood, mislabelled + ood])
     .filter(([, all, suspects]) => all >= LEAST_MEMBERS && 2 * suspects > all)
     .sort((a, b) => b[2] / b[1] - a[2] / a[1] || a[0] - b[0]);
 }
 
 function drawDanger() {
   const found = doubtedClasses();
-  const lines = found.slice(0, 5).map(([place, all, suspects]) =>
-    el("li", null, "Most of ", el("strong", null, said(report.classes[place], 40)),
+  const lines = found.slice(0, 5).map(([k, all, suspects]) =>
+    el("li", null, "Most of ", el("strong", null, said(report.classes[k], 40)),
       ` is suspect: accepting all suggestions leaves ${number(all - suspects)} of ${number(all)} samples. `,
-      el("button", { type: "button", class: "link", onclick: () => showClass(place) }, "Look at them")));
+      el("button", { type: "button", class: "link", onclick: () => showClass(k) }, "Look at them")));
   if (found.length > 5) lines.push(el("li", null, `${plural(found.length - 5, "more class", "more classes")} like that.`));
   byId("danger").hidden = !lines.length;
   byId("danger-list").replaceChildren(...lines);
@@ -34,10 +34,10 @@ function emptied(rows, choose) {
     if (leaves(row, decided.verdict[row], decided.label[row])) lost[samples.label[row]] += 1;
   }
   const found = [];
-  report.perClass.forEach(([ok, mislabelled, ood], place) => {
+  report.perClass.forEach(([ok, mislabelled, ood], k) => {
     const all = ok + mislabelled + ood;
-    const left = all - lost[place] - now[place];
-    if (all >= LEAST_MEMBERS && now[place] && 2 * left < all) found.push([place, left, all]);
+    const left = all - lost[k] - now[k];
+    if (all >= LEAST_MEMBERS && now[k] && 2 * left < all) found.push([k, left, all]);
   });
   return found.sort((a, b) => a[1] / a[2] - b[1] / b[2]);
 }
@@ -50,8 +50,8 @@ function unlessDangerous(rows, choose, act) {
     return;
   }
   byId("ask-list").replaceChildren(
-    ...found.slice(0, 8).map(([place, left, all]) =>
-      el("li", null, el("strong", null, said(report.classes[place], 40)), ` keeps ${number(left)} of ${number(all)} samples`)),
+    ...found.slice(0, 8).map(([k, left, all]) =>
+      el("li", null, el("strong", null, said(report.classes[k], 40)), ` keeps ${number(left)} of ${number(all)} samples`)),
     ...(found.length > 8 ? [el("li", null, `and ${plural(found.length - 8, "more class", "more classes")}`)] : []),
   );
   byId("ask-ok").onclick = () => {

@@ -69,7 +69,7 @@ let lastStored = null;
 function saveDecisions() {
   const kept = [];
   for (let row = 0; row < count; row++) {
-    if (decided.verdict[row]) kept.push([samples.place[row], decided.verdict[row], decided.label[row]]);
+    if (decided.verdict[row]) kept.push([samples.index[row], decided.verdict[row], decided.label[row]]);
   }
   const written = JSON.stringify(kept);
   if (storage.set(storageKey, written)) lastStored = written;
@@ -87,8 +87,8 @@ function storedDecisions(written) {
   const found = [];
   for (const entry of kept) {
     if (!Array.isArray(entry)) continue;
-    const [place, verdict, label] = entry;
-    const row = rowOfPlace[place];
+    const [index, verdict, label] = entry;
+    const row = rowOfIndex[index];
     const known = Number.isInteger(label) && label >= 0 && label < report.classes.length;
     if (row === undefined || row < 0 || ![KEEP, DROP, RELABEL].includes(verdict)) continue;
     if (verdict === RELABEL && !known) continue;

@@ -6,13 +6,13 @@ const CLASSES_AT_MOST = 500;
 function drawTiles() {
   const total = Math.max(report.total, 1);
   const words = ["nothing speaks against the label", "another class explains them", "no class explains them"];
-  const tiles = KINDS.map((kind, place) =>
+  const tiles = KINDS.map((kind, at) =>
     el(
       "div",
       { class: `tile ${kind}` },
-      el("p", { class: "tile-name" }, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[place]),
+      el("p", { class: "tile-name" }, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[at]),
       el("p", { class: "tile-number" }, number(report.counts[kind])),
-      el("p", { class: "muted" }, `${percent(report.counts[kind] / total)} · ${words[place]}`),
+      el("p", { class: "muted" }, `${percent(report.counts[kind] / total)} · ${words[at]}`),
     ),
   );
   const share = report.contamination;
@@ -35,8 +35,8 @@ function drawTiles() {
 }
 
 /** One line a class: name, bar of its samples by kind, number of suspects; most suspects first. */
-function classLine(place, longest) {
-  const [ok, mislabelled, ood] = report.perClass[place];
+function classLine(k, longest) {
+  const [ok, mislabelled, ood] = report.perClass[k];
   const all = ok + mislabelled + ood;
   const bar = el("span", { class: "bar", "aria-hidden": "true" });
   bar.style.width = `${(100 * all) / longest}%`;
@@ -50,12 +50,12 @@ function classLine(place, longest) {
   const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} out of distribution`;
   return el(
     "tr",
-    { "data-class": place },
+    { "data-class": k },
     el(
       "th",
       { scope: "row" },
-      el("button", { type: "button", class: "link", title: "Show its suspects", onclick: () => showClass(place) },
-        said(report.classes[place], 40)),
+      el("button", { type: "button", class: "link", title: "Show its suspects", onclick: () => showClass(k) },
+        said(report.classes[k], 40)),
     ),
     el("td", { class: "bar-cell" }, bar, el("span", { class: "unseen" }, words)),
     el("td", { class: "numbers" }, number(mislabelled + ood)),
@@ -66,8 +66,8 @@ function classLine(place, longest) {
 
 function drawClasses(limit = CLASSES_AT_FIRST) {
   const flagged = ([, mislabelled, ood]) => mislabelled + ood;
-  const places = report.classes.map((_, place) => place);
-  places.sort((a, b) => flagged(report.perClass[b]) - flagged(report.perClass[a]) || a - b);
+  const order = report.classes.map((_, k) => k);
+  order.sort((a, b) => flagged(report.perClass[b]) - flagged(report.perClass[a]) || a - b);
   const longest = Math.max(1, ...report.perClass.map((row) => row[0] + row[1] + row[2]));
   const table = el(
     "table",
@@ -80,23 +80,23 @@ function drawClasses(limit = CLASSES_AT_FIRST) {
         el("th", { scope: "col", class: "numbers" }, "suspects"), el("th", { scope: "col", class: "numbers share" }, "share"),
         el("th", { scope: "col", class: "numbers" }, "decided")),
     ),
-    el("tbody", null, places.slice(0, limit).map((place) => classLine(place, longest))),
+    el("tbody", null, order.slice(0, limit).map((k) => classLine(k, longest))),
   );
   const parts = [table];
-  const more = Math.min(places.length, CLASSES_AT_MOST);
+  const more = Math.min(order.length, CLASSES_AT_MOST);
   if (limit < more) {
-    const text = more < places.length ? `Show the first ${number(more)} classes` : `Show all ${number(more)} classes`;
+    const text = more < order.length ? `Show the first ${number(more)} classes` : `Show all ${number(more)} classes`;
     parts.push(el("button", { type: "button", class: "quiet", onclick: () => drawClasses(more) }, text));
-  } else if (more < places.length) {
-    parts.push(el("p", { class: "muted" }, `${number(places.length - more)} more classes are not drawn.`));
+  } else if (more < order.length) {
+    parts.push(el("p", { class: "muted" }, `${number(order.length - more)} more classes are not drawn.`));
   }
   byId("classes").replaceChildren(...parts);
   markClasses(tally().byClass);
 }
 
 function kindLegend() {
-  return KINDS.map((kind, place) =>
-    el("li", null, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[place]),
+  return KINDS.map((kind, at) =>
+    el("li", null, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[at]),
   );
 }
 
@@ -108,10 +108,10 @@ function drawAbout() {
   if (count < report.total) {
     limits.push(`The list holds all suspects and the samples of the largest scores: ${number(count)} of ${number(report.total)}.`);
   }
-  const { place, leftOut } = report.previews;
+  const { index, leftOut } = report.previews;
   if (leftOut) {
     limits.push(
-      `To keep this file small, ${number(place.length)} samples are shown with their content ` +
+      `To keep this file small, ${number(index.length)} samples are shown with their content ` +
         `and ${number(leftOut)} by their id alone; suspects of the largest scores come first.`,
     );
   }

@@ -22,9 +22,9 @@ const pairs = findPairs();
 
 const pairName = ({ given, target }) => [said(report.classes[given], 30), target < 0 ? null : [" → ", said(report.classes[target], 30)]].flat();
 
-function pairLine(pair, place) {
+function pairLine(pair, at) {
   const act = (choose) => decideUndecided(pair.rows, choose);
-  return el("tr", { "data-pair": place },
+  return el("tr", { "data-pair": at },
     el("th", { scope: "row" },
       el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that fit no class" : null)) },
         el("span", null, el("span", { class: "times" }, `${number(pair.rows.length)} ×`), pairName(pair)))),
@@ -34,21 +34,21 @@ function pairLine(pair, place) {
       el("button", { type: "button", onclick: () => act(() => [KEEP, -1]) }, "Keep")));
 }
 
-function pairTable(name, places, limit) {
-  if (!places.length) return null;
-  const shown = places.slice(0, limit);
-  const rest = Math.min(places.length, PAIRS_AT_MOST) - shown.length;
+function pairTable(name, which, limit) {
+  if (!which.length) return null;
+  const shown = which.slice(0, limit);
+  const rest = Math.min(which.length, PAIRS_AT_MOST) - shown.length;
   return el("div", null,
-    el("table", { class: "pair-table" }, el("caption", null, name), el("tbody", null, shown.map((place) => pairLine(pairs[place], place)))),
+    el("table", { class: "pair-table" }, el("caption", null, name), el("tbody", null, shown.map((at) => pairLine(pairs[at], at)))),
     rest > 0 ? el("button", { type: "button", class: "quiet", onclick: () => drawPairs(PAIRS_AT_MOST) }, `Show ${plural(rest, "more group")}`) : null);
 }
 
 function drawPairs(limit = PAIRS_AT_FIRST) {
   byId("pairs-card").hidden = pairs.length === 0;
-  const places = pairs.map((_, place) => place);
+  const which = pairs.map((_, at) => at);
   const tables = [
-    pairTable("Look like another class", places.filter((place) => pairs[place].target >= 0), limit),
-    pairTable("Fit no class", places.filter((place) => pairs[place].target < 0), limit),
+    pairTable("Look like another class", which.filter((at) => pairs[at].target >= 0), limit),
+    pairTable("Fit no class", which.filter((at) => pairs[at].target < 0), limit),
   ];
   byId("pairs").replaceChildren(...tables.filter(Boolean));
   markPairs();
@@ -70,13 +70,13 @@ function markPairs() {
 const alikeGroups = beside.alike ?? [];
 const alikeOfRow = new Map();
 alikeGroups.forEach((group, which) => {
-  for (const place of group) if (rowOfPlace[place] >= 0) alikeOfRow.set(rowOfPlace[place], which);
+  for (const index of group) if (rowOfIndex[index] >= 0) alikeOfRow.set(rowOfIndex[index], which);
 });
 
 /** A button that shows the near duplicates of a row; null where it has none. */
 function alikeButton(row) {
   if (!alikeOfRow.has(row)) return null;
-  const rows = alikeGroups[alikeOfRow.get(row)].map((place) => rowOfPlace[place]).filter((other) => other >= 0);
+  const rows = alikeGroups[alikeOfRow.get(row)].map((index) => rowOfIndex[index]).filter((other) => other >= 0);
   if (rows.length < 2) return null;
   const name = el("span", null, "the near duplicates of ", said(idName(row), 40));
   return el("button", { type: "button", class: "link alike", onclick: () => showOnly(rows, name) },

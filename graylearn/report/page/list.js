@@ -25,7 +25,7 @@ const ORDERS = {
   "confidence-down": (a, b) => samples.confidence[b] - samples.confidence[a] || a - b,
   label: (a, b) => samples.label[a] - samples.label[b] || a - b,
   suggested: (a, b) => samples.suggested[a] - samples.suggested[b] || a - b,
-  place: (a, b) => samples.place[a] - samples.place[b],
+  index: (a, b) => samples.index[a] - samples.index[b],
 };
 
 /** The rows that pass, sorted. A sample that is decided now stays in the list until the filter changes. */
@@ -121,9 +121,9 @@ function renderPage() {
 const itemOf = (row) => byId("list").querySelector(`[data-row="${row}"]`);
 
 function markCurrent() {
-  Array.from(byId("list").children).forEach((item, place) => {
-    item.tabIndex = place === view.current ? 0 : -1;
-    item.classList.toggle("current", place === view.current);
+  Array.from(byId("list").children).forEach((item, at) => {
+    item.tabIndex = at === view.current ? 0 : -1;
+    item.classList.toggle("current", at === view.current);
   });
 }
 
@@ -135,18 +135,18 @@ function focusCurrent() {
 }
 
 /** Show the suspects of one class, from the bars above. */
-function showClass(place) {
+function showClass(k) {
   byId("filters").reset();
   view.only = null;
-  byId("label").value = String(place);
+  byId("label").value = String(k);
   refilter();
   byId("list-top").scrollIntoView();
   byId("label").focus({ preventScroll: true });
 }
 
 function startList() {
-  const option = (place) => el("option", { value: place }, className(place, 50));
-  const classes = report.classes.map((_, place) => place);
+  const option = (k) => el("option", { value: k }, className(k, 50));
+  const classes = report.classes.map((_, k) => k);
   byId("label").append(...classes.map(option));
   byId("suggested").append(...classes.map(option));
   byId("level-filter").hidden = !samples.level;

@@ -31,8 +31,8 @@ function mapPoint(at) {
 function nameClasses(pen, colours) {
   if (report.classes.length > CLASSES_NAMED) return;
   const members = report.classes.map(() => [[], []]);
-  report.map.index.forEach((place, at) => {
-    const row = rowOfPlace[place];
+  report.map.index.forEach((index, at) => {
+    const row = rowOfIndex[index];
     if (row < 0 || samples.kind[row]) return;
     mapPoint(at).forEach((value, axis) => members[samples.label[row]][axis].push(value));
   });
@@ -41,11 +41,11 @@ function nameClasses(pen, colours) {
   pen.lineWidth = 4;
   pen.strokeStyle = colours.ground;
   pen.fillStyle = colours.ink;
-  members.forEach((axes, place) => {
+  members.forEach((axes, k) => {
     if (!axes[0].length) return;
     const [x, y] = axes.map((values) => values.sort((a, b) => a - b)[values.length >> 1]);
-    pen.strokeText(className(place, 16), x, y);
-    pen.fillText(className(place, 16), x, y);
+    pen.strokeText(className(k, 16), x, y);
+    pen.fillText(className(k, 16), x, y);
   });
 }
 
@@ -62,8 +62,8 @@ function drawMap() {
   const pen = canvas.getContext("2d");
   pen.scale(fine, fine);
   const colours = mapColours();
-  report.map.index.forEach((place, at) => {
-    const row = rowOfPlace[place];
+  report.map.index.forEach((index, at) => {
+    const row = rowOfIndex[index];
     if (row < 0) return;
     const kind = samples.kind[row];
     const [x, y] = mapPoint(at);
@@ -101,8 +101,8 @@ function inside([x, y], line) {
 function endLasso() {
   const rows = [];
   if (mapState.lasso.length > 2) {
-    report.map.index.forEach((place, at) => {
-      if (rowOfPlace[place] >= 0 && inside(mapPoint(at), mapState.lasso)) rows.push(rowOfPlace[place]);
+    report.map.index.forEach((index, at) => {
+      if (rowOfIndex[index] >= 0 && inside(mapPoint(at), mapState.lasso)) rows.push(rowOfIndex[index]);
     });
   }
   mapState.chosen = rows.length ? new Set(rows) : null;

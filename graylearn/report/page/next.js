@@ -54,9 +54,9 @@ function showCommand() {
 /** How many suspects of each class are decided. */
 function markClasses(byClass) {
   for (const line of byId("classes").querySelectorAll("[data-class]")) {
-    const place = Number(line.dataset.class);
-    const [, mislabelled, ood] = report.perClass[place];
-    const done = byClass[place];
+    const k = Number(line.dataset.class);
+    const [, mislabelled, ood] = report.perClass[k];
+    const done = byClass[k];
     line.querySelector(".done").textContent = done ? (done >= mislabelled + ood ? "all" : number(done)) : "";
   }
 }

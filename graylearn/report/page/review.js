@@ -77,12 +77,12 @@ let relabelling = -1;
 
 function listChoices() {
   const wanted = byId("relabel-search").value.trim().toLowerCase();
-  const places = report.classes.map((_, place) => place);
+  const classes = report.classes.map((_, k) => k);
   const first = decided.label[relabelling] >= 0 ? decided.label[relabelling] : samples.suggested[relabelling];
-  const found = places.filter((place) => report.classes[place].toLowerCase().includes(wanted) && place !== samples.label[relabelling]);
+  const found = classes.filter((k) => report.classes[k].toLowerCase().includes(wanted) && k !== samples.label[relabelling]);
   found.sort((a, b) => (b === first) - (a === first) || a - b);
   const shown = found.slice(0, CHOICES_AT_MOST);
-  byId("relabel-list").replaceChildren(...shown.map((place) => el("option", { value: place }, className(place, 60))));
+  byId("relabel-list").replaceChildren(...shown.map((k) => el("option", { value: k }, className(k, 60))));
   if (shown.length) byId("relabel-list").selectedIndex = 0;
   byId("relabel-ok").disabled = !shown.length;
   byId("relabel-more").textContent = found.length > shown.length ? `${number(found.length - shown.length)} more: type to find them.` : "";
@@ -98,9 +98,9 @@ function askLabel(row) {
 }
 
 function takeLabel() {
-  const place = Number(byId("relabel-list").value);
+  const k = Number(byId("relabel-list").value);
   if (relabelling < 0 || byId("relabel-list").selectedIndex < 0) return;
-  decideRows([relabelling], () => [RELABEL, place]);
+  decideRows([relabelling], () => [RELABEL, k]);
   byId("relabel-dialog").close();
 }
 

@@ -21,8 +21,8 @@ function pictureButton(row, look) {
 }
 
 function cellPairs(names, values) {
-  return names.map((name, place) =>
-    el("div", null, el("dt", null, said(name, 40)), el("dd", null, said(values[place], 120))));
+  return names.map((name, at) =>
+    el("div", null, el("dt", null, said(name, 40)), el("dd", null, said(values[at], 120))));
 }
 
 /** The columns in which a row is odd, beside the middle of the classes in question. */
@@ -35,10 +35,10 @@ function oddTable(row, oddest) {
     el("caption", { class: "unseen" }, "Columns in which it is odd, and the median or commonest value of the classes"),
     el("thead", null, el("tr", null,
       el("th", { scope: "col" }, "odd in"), el("th", { scope: "col" }, "this"),
-      compared.map((place) => el("th", { scope: "col" }, "usual ", said(report.classes[place], 18))))),
+      compared.map((k) => el("th", { scope: "col" }, "usual ", said(report.classes[k], 18))))),
     el("tbody", null, oddest.slice(0, 4).map(([column, value]) =>
       el("tr", null, el("th", { scope: "row" }, said(names[column], 32)), el("td", null, el("b", null, said(value, 40))),
-        compared.map((place) => el("td", { class: "muted" }, said(middle[place][column], 40)))))));
+        compared.map((k) => el("td", { class: "muted" }, said(middle[k][column], 40)))))));
 }
 
 function rowContent(row, [, which, values, leftOut, oddest]) {

@@ -1,12 +1,12 @@
 // Why a sample is suspected, in a sentence and in numbers: how likely its classes are, and what it is like.
 
 const beside = report.beside;
-const likelyOfPlace = beside.likely && indexOfPlace(beside.likely.of);
-const nearestOfPlace = beside.nearest && indexOfPlace(beside.nearest.of);
+const likelyOfIndex = beside.likely && whereIn(beside.likely.of);
+const nearestOfIndex = beside.nearest && whereIn(beside.nearest.of);
 
 /** The most probable classes of a row, best first: [class, chance]; [] where they are not known. */
 function likelyClasses(row) {
-  const at = likelyOfPlace ? likelyOfPlace[samples.place[row]] : -1;
+  const at = likelyOfIndex ? likelyOfIndex[samples.index[row]] : -1;
   if (at < 0) return [];
   const { count: few, classes, chance } = beside.likely;
   return Array.from({ length: few }, (_, which) => [classes[at * few + which], chance[at * few + which] / 1000]);
@@ -14,16 +14,16 @@ function likelyClasses(row) {
 
 /** The rows nearest to a row, nearest first, as far as they are in this file. */
 function nearestRows(row) {
-  const at = nearestOfPlace ? nearestOfPlace[samples.place[row]] : -1;
+  const at = nearestOfIndex ? nearestOfIndex[samples.index[row]] : -1;
   if (at < 0) return [];
   const found = beside.nearest.index.slice(at * beside.compared, (at + 1) * beside.compared);
-  return found.map((place) => rowOfPlace[place]).filter((other) => other >= 0);
+  return found.map((index) => rowOfIndex[index]).filter((other) => other >= 0);
 }
 
 /** Rows that show what a class usually looks like. */
-function typicalRows(place) {
-  if (!beside.typical || place < 0) return [];
-  return beside.typical[place].map((index) => rowOfPlace[index]).filter((row) => row >= 0);
+function typicalRows(k) {
+  if (!beside.typical || k < 0) return [];
+  return beside.typical[k].map((index) => rowOfIndex[index]).filter((row) => row >= 0);
 }
 
 const chanceText = (chance) => (chance < 0.01 ? "under 1\u00a0%" : chance > 0.99 ? "over 99\u00a0%" : percent(chance, 0));
@@ -52,7 +52,7 @@ function whyWords(row) {
   if (!samples.suspected[row] || !likely.length) return null;
   const given = samples.confidence[row];
   const [best, chance] = likely[0];
-  const name = (place) => el("strong", null, said(report.classes[place], 40));
+  const name = (k) => el("strong", null, said(report.classes[k], 40));
   const own = samples.label[row];
   const parts = [];
   if (samples.kind[row] === 2 && best !== own && chance < 0.5) {
@@ -76,13 +76,13 @@ function chanceBars(row) {
   const likely = likelyClasses(row);
   if (!likely.length) return null;
   const own = samples.label[row];
-  const lines = [[own, samples.confidence[row]], ...likely.filter(([place]) => place !== own)];
+  const lines = [[own, samples.confidence[row]], ...likely.filter(([k]) => k !== own)];
   return el("ul", { class: "chances", "aria-label": `How likely each class is to ${report.judge}` },
-    lines.map(([place, chance]) => {
+    lines.map(([k, chance]) => {
       const bar = el("span", { class: "chance-bar" });
       bar.style.width = `${Math.max(1, 100 * chance)}%`;
-      return el("li", { class: place === own ? "given" : null },
-        el("span", { class: "chance-name" }, said(report.classes[place], 22), place === own ? [" ", el("span", { class: "tag" }, "label")] : null),
+      return el("li", { class: k === own ? "given" : null },
+        el("span", { class: "chance-name" }, said(report.classes[k], 22), k === own ? [" ", el("span", { class: "tag" }, "label")] : null),
         el("span", { class: "chance-number" }, percent(chance, chance < 0.0995 ? 1 : 0)),
         el("span", { class: "chance-ground", "aria-hidden": "true" }, bar));
     }));
@@ -122,7 +122,7 @@ function compareArea(row) {
   const likely = likelyClasses(row)[0]?.[0] ?? -1;
   const second = other >= 0 ? other : likely;
   const shows = samples.suspected[row] && previewOf(row)?.[0] !== "row"; // a row stands beside medians already
-  const usual = (place) => (place < 0 ? null : strip(["typical of ", el("b", null, said(report.classes[place], 24))], typicalRows(place)));
+  const usual = (k) => (k < 0 ? null : strip(["typical of ", el("b", null, said(report.classes[k], 24))], typicalRows(k)));
   const parts = [
     strip("nearest to it", nearestRows(row)),
     shows ? usual(samples.label[row]) : null,

@@ -1,0 +1,197 @@
+"""Review in a real browser: deciding by mouse and keyboard, for many, undoing, keeping, loading."""
+
+import re
+
+from playwright.sync_api import expect
+from report_pages import Watched, download, expect_first_ids, expect_verdicts, load, photo, press, verdicts
+
+from graylearn.report import Decision, ReportData, read_decisions, write_report
+from graylearn.report.payload import build_payload
+
+CLASSES = ("cat", "dog", "owl")
+
+
+def test_deciding_by_mouse_downloads_and_reads_back(open_report, small, tmp_path):
+    page = open_report(small)
+    items = page.locator(".sample")
+    expect(page.locator("#download")).to_be_disabled()
+    items.nth(0).get_by_role("button", name="Keep").click()
+    items.nth(1).get_by_role("button", name="Drop").click()
+    items.nth(3).get_by_role("button", name="Relabel").click()
+    expect(page.locator("#relabel-dialog")).to_be_visible()
+    # The given label is no choice, and the suggestion comes first.
+    expect(page.locator("#relabel-list option")).to_have_text(["dog", "owl"])
+    page.fill("#relabel-search", "OW")
+    expect(page.locator("#relabel-list option")).to_have_text(["owl"])
+    page.click("#relabel-ok")
+    expect(page.locator("#relabel-dialog")).to_be_hidden()
+    expect_verdicts(page, "keep", "drop", "", "relabel", "")
+    expect(items.nth(3).locator(".outcome")).to_have_text("will be owl")
+    expect(items.nth(0).get_by_role("button", name="Keep")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#progress")).to_have_text("3 of 60 suspects decided: 1 keep, 1 drop, 1 relabel")
+    assert read_decisions(download(page, tmp_path)) == [
+        Decision(photo(0), "keep"),
+        Decision(photo(1), "drop"),
+        Decision(photo(3), "relabel", "owl"),
+    ]
+    items.nth(0).get_by_role("button", name="Keep").click()  # the same again takes it back
+    expect_verdicts(page, "")
+
+
+def test_deciding_by_keyboard(open_report, small):
+    page = open_report(small)
+    press(page, "n", "k", "d")
+    expect_verdicts(page, "keep", "drop", "")
+    expect(page.locator(".sample").nth(2)).to_be_focused()
+    press(page, "ArrowDown", "a", "ArrowUp", "ArrowUp", "a")
+    expect_verdicts(page, "keep", "drop", "drop", "relabel", "")
+    press(page, "r")
+    expect(page.locator("#relabel-list")).to_be_focused()
+    press(page, "ArrowDown", "Enter")
+    expect(page.locator("#relabel-dialog")).to_be_hidden()
+    expect(page.locator(".sample").nth(3).locator(".outcome")).to_have_text("will be owl")
+    press(page, "u")
+    expect(page.locator(".sample").nth(3).locator(".outcome")).to_have_text("will be dog")
+    press(page, "Control+z")
+    expect_verdicts(page, "keep", "drop", "", "relabel")
+    press(page, "ArrowRight")
+    expect_first_ids(page, photo(25))
+    press(page, "ArrowUp")
+    expect(page.locator(".sample .id").last).to_have_text(photo(24))
+    expect(page.locator(".sample").nth(24)).to_be_focused()
+    press(page, "k")  # the last of a page: on to the next page
+    expect_first_ids(page, photo(25))
+    expect(page.locator(".sample").first).to_be_focused()
+
+
+def test_letters_are_letters_in_fields_and_can_be_switched_off(open_report, small):
+    page = open_report(small)
+    press(page, "/")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.type("dkarun?")
+    expect(page.locator("#search")).to_have_value("dkarun?")
+    expect(page.locator("#count")).to_have_text("No sample passes these filters.")
+    page.click("#reset")
+    page.locator(".sample").first.focus()
+    press(page, "?")
+    expect(page.locator("#help-dialog")).to_be_visible()
+    press(page, "k")
+    page.uncheck("#letters")
+    press(page, "Escape")
+    page.locator(".sample").first.focus()
+    press(page, "k", "d", "a")
+    assert set(verdicts(page)) == {""}
+
+
+def test_deciding_for_many_and_taking_it_back(open_report, small, tmp_path):
+    page = open_report(small)
+    page.click("[data-bulk=accept]")
+    expect_verdicts(page, *("drop" if index % 3 == 2 else "relabel" for index in range(25)))
+    expect(page.locator("#progress")).to_have_text("25 of 60 suspects decided: 0 keep, 8 drop, 17 relabel")
+    expect(page.locator("#message")).to_have_text(re.compile("35 more in this list are undecided"))
+    page.select_option("#kind", "2")
+    page.select_option("#bulk-scope", "all")
+    page.click("[data-bulk=keep]")
+    expect(page.locator("#progress")).to_have_text("37 of 60 suspects decided: 12 keep, 8 drop, 17 relabel")
+    expect(page.locator("#message")).to_have_text(re.compile("8 samples decided before stay as they are"))
+    page.select_option("#decision", "3")
+    expect(page.locator("#count")).to_have_text("No sample passes these filters.")
+    page.click("#undo")
+    expect(page.locator("#progress")).to_have_text("25 of 60 suspects decided: 0 keep, 8 drop, 17 relabel")
+    page.click("#undo")
+    expect(page.locator("#progress")).to_have_text("0 of 60 suspects decided")
+    expect(page.locator("#undo")).to_be_disabled()
+    page.click("#reset")
+    page.click("[data-bulk=accept]")
+    decisions = read_decisions(download(page, tmp_path))
+    assert [one.id for one in decisions] == [photo(index) for index in range(60)]
+    assert [one.label for one in decisions[:3]] == ["dog", "owl", None]
+
+
+def test_decisions_survive_a_reload_and_belong_to_their_run(open_report, small):
+    page = open_report(small)
+    press(page, "n", "k", "a")
+    page.reload()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    expect_verdicts(page, "keep", "relabel", "")
+    other = ReportData(title="Pets", table=small.table, classes=CLASSES, run="another")
+    assert set(verdicts(open_report(other, "other.html"))) == {""}
+
+
+def test_decisions_are_loaded_from_a_file(open_report, small, tmp_path):
+    page = open_report(small)
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "id,decision,label\n"
+        f"{photo(0)},keep,\n{photo(1)},relabel,cat\n{photo(99)},drop,\n"
+        f"nobody,keep,\n{photo(2)},burn,\n{photo(3)},relabel,horse\n"
+    )
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text(
+        "3 decisions loaded. Left out: 1 id not in this report, 1 unknown decision, 1 unknown label."
+    )
+    expect_verdicts(page, "keep", "relabel", "", "")
+    expect(page.locator("#progress")).to_have_text(
+        "2 of 60 suspects decided, and 1 other sample: 1 keep, 1 drop, 1 relabel"
+    )
+    path.write_text("a,b\n1,2\n")
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text(re.compile("^Not a file of decisions"))
+    page.click("#undo")
+    expect(page.locator("#progress")).to_have_text("0 of 60 suspects decided")
+
+
+def test_decisions_of_another_run_are_not_loaded(open_report, small, tmp_path):
+    page = open_report(small)
+    press(page, "n", "k", "d")
+    mine = download(page, tmp_path)
+    text = mine.read_text(encoding="utf-8-sig")
+    assert text.startswith("id,decision,label,given,run")
+    other = ReportData(title="Pets", table=small.table, classes=CLASSES, run="another")
+    page = open_report(other, "other.html")
+    page.set_input_files("#load", mine)
+    expect(page.locator("#message")).to_have_text(re.compile("^These are decisions of another run"))
+    assert set(verdicts(page)) == {""}
+    label = text.splitlines()[1].split(",")[3]
+    named = "\n".join(line.rpartition(",")[0] for line in text.splitlines())  # without the column run
+    path = tmp_path / "changed.csv"
+    path.write_text(named.replace(f",{label}", ",unicorn", 1))
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text(
+        "1 decision loaded. Left out: 1 sample labelled otherwise here."
+    )
+
+
+def test_a_spreadsheet_may_name_the_separator_and_leave_samples_undecided(open_report, small, tmp_path):
+    page = open_report(small)
+    path = tmp_path / "mine.csv"
+    path.write_text(f"sep=|\nid|decision|label\n{photo(0)}|relabel|cat\n{photo(1)}| |\n")
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text("1 decision loaded.")
+    expect_verdicts(page, "relabel", "")
+
+
+def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
+    watched = Watched(context)
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('denied'); }})"
+    )
+    page = load(context.new_page(), write_report(tmp_path / "report.html", small))
+    page.click("#theme")
+    press(page, "n", "k")
+    expect_verdicts(page, "keep")
+    expect(page.locator("#message")).to_have_text(re.compile("does not let the page keep decisions"))
+    assert read_decisions(download(page, tmp_path)) == [Decision(photo(0), "keep")]
+    watched.assert_clean()
+
+
+def test_what_lies_in_the_storage_may_be_rubbish(context, small, tmp_path):
+    watched = Watched(context)
+    run = build_payload(small)[0]["run"]
+    rubbish = '[[0,9,1],[1,3,77],[2,1,-1],"x",null,[5000,1,-1]]'
+    context.add_init_script(
+        f"if (location.protocol === 'file:') localStorage.setItem('graylearn:decisions:{run}', '{rubbish}')"
+    )
+    page = load(context.new_page(), write_report(tmp_path / "report.html", small))
+    expect_verdicts(page, "", "", "keep", "")
+    watched.assert_clean()

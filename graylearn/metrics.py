@@ -99,7 +99,14 @@ def adaptive_ece(probabilities: ArrayLike, target: ArrayLike, bins: int = 20) ->
 
 
 def auroc(scores: ArrayLike, is_ood: ArrayLike) -> float:
-    """Chance that an ood sample scores above an in-distribution one, a tie counting one half."""
+    """Chance that an ood sample scores above an in-distribution one, a tie counting one half.
+
+    ```python
+    from graylearn import metrics
+
+    metrics.auroc([0.9, 0.8, 0.3, 0.1], [True, False, True, False])     # 0.75
+    ```
+    """
     tp, fp = _detection_counts(scores, is_ood)
     # Trapezoids in whole numbers: exact, and a step that moves both ways gives ties their half.
     doubled_area = np.sum(np.diff(fp) * (tp[1:] + tp[:-1]))

@@ -65,6 +65,19 @@ def audit(
         classes) 2 and 1, and of a `model` 5 and 1.
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
     device: where networks are trained and neighbours and kernels are compared.
+
+    ```python
+    import numpy as np
+
+    import graylearn as gl
+
+    random = np.random.default_rng(0)
+    y = np.arange(300) % 5
+    X = 6 * np.eye(5)[y] + random.normal(size=(300, 5))
+    y[:30] = (y[:30] + 1) % 5                               # thirty labels are wrong
+    found = gl.audit(X, y, repeats=1)
+    found.table[found.suspected]                            # which, how sure, and what they look like
+    ```
     """
     if isinstance(X, History):
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)

@@ -39,7 +39,21 @@ def _column(values: NDArray[Any]) -> pd.Series[Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What the audit of N samples found. Larger scores = less likely to belong."""
+    """What the audit of N samples found. Larger scores = less likely to belong.
+
+    ```python
+    import numpy as np
+
+    import graylearn as gl
+
+    random = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    chances = random.dirichlet((1, 1, 1, 1), 200) / 5 + np.eye(4)[y] * 4 / 5
+    y[:6] = (y[:6] + 1) % 4                                 # six labels are wrong
+    found = gl.Audit.from_predictions(chances, y, overlap="none")
+    found.suspected.sum(), found.summary()
+    ```
+    """
 
     ids: NDArray[Any]
     """(N,) what the user calls each sample."""

@@ -92,6 +92,18 @@ def contaminate(
 
     OOD samples are put at random positions; the in-distribution samples keep their order, so
     `result.x[~result.is_ood]` is x. Ids are those of the two Samples where no two are equal, else 0..N-1.
+
+    ```python
+    import numpy as np
+
+    import graylearn as gl
+
+    random = np.random.default_rng(0)
+    clean, labels = random.normal(size=(80, 2)), np.arange(80) % 4
+    foreign = random.normal(5, 1, size=(50, 2))
+    dirty = gl.contaminate(clean, labels, foreign, alpha=0.2, flip=0.1, seed=0)
+    dirty.is_ood.mean()                                     # 0.2
+    ```
     """
     _check_settings(alpha, labels, flip, on_shortage)
     inside = _as_samples(x, y)

@@ -80,6 +80,16 @@ def read(
         decimal: the decimal mark of delimited text, "." or ","; None looks at the columns.
         header: whether delimited text begins with a header; None looks at the first line.
         encoding: of delimited text.
+
+    ```python
+    import graylearn as gl
+    import pandas as pd
+
+    pets = pd.DataFrame({"weight": [4.1, 9.5, 3.8], "label": ["cat", "dog", "cat"]})
+    pets.to_csv("pets.csv", index=False)
+    samples = gl.read("pets.csv")
+    samples.classes, samples.y, samples.ids                 # ("cat", "dog"), [0, 1, 0], lines 2, 3, 4
+    ```
     """
     if isinstance(source, Samples):
         return source

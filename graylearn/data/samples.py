@@ -25,7 +25,17 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """N samples with their given labels. Row i of `x`, `y` and `ids` is the same sample."""
+    """N samples with their given labels. Row i of `x`, `y` and `ids` is the same sample.
+
+    ```python
+    import numpy as np
+
+    import graylearn as gl
+
+    samples = gl.Samples(np.eye(4), np.array([0, 1, 0, 1]), ("cat", "dog"), np.arange(4), "array")
+    samples.class_counts                                    # [2, 2]
+    ```
+    """
 
     x: Any
     """np.ndarray (N, ...), pandas.DataFrame of N rows, or a 1-d object array of N str."""

@@ -71,3 +71,21 @@ class Answers(ClassifierState):
         """(N,) how little each sample seems to belong to any class; larger = less likely to belong."""
         x = self._encoded(X)
         return unfamiliarity(*outputs_of(self.network_, x, self.preparation_), self.reference_)
+
+    # -- in a notebook --------------------------------------------------------------------------
+
+    def _found_html(self) -> str:
+        """What the fit found, as it shows itself; nothing before the fit."""
+        found = [getattr(self, name, None) for name in ("audit_", "history_")]
+        return "".join(each._repr_html_() for each in found if each is not None)
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, and under it what the fit found."""
+        return str(super()._repr_html_inner()) + self._found_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same, for those who ask for all forms at once."""
+        forms: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in forms:
+            forms["text/html"] += self._found_html()
+        return forms

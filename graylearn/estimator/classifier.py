@@ -98,6 +98,16 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         reference_: what samples that belong look like, which `ood_score` and `reject_at` compare with.
         n_features_in_: as in scikit-learn.
         feature_names_in_: as in scikit-learn.
+
+    ```python
+    import graylearn as gl
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    classifier = gl.GrayClassifier(epochs=20, random_state=0).fit(X, y)
+    classifier.audit_.table                                 # what the fit found out about each sample
+    classifier.predict(X[:3]), classifier.ood_score(X[:3])
+    ```
     """
 
     _lasting: LastingOptimizer | None
@@ -348,24 +358,6 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             seed=seed,
             log="auto" if self.verbose else "none",
         )
-
-    # -- in a notebook --------------------------------------------------------------------------
-
-    def _found_html(self) -> str:
-        """What the fit found, as it shows itself; nothing before the fit."""
-        found = [getattr(self, name, None) for name in ("audit_", "history_")]
-        return "".join(each._repr_html_() for each in found if each is not None)
-
-    def _repr_html_inner(self) -> str:
-        """scikit-learn's diagram, and under it what the fit found."""
-        return str(super()._repr_html_inner()) + self._found_html()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """The same, for those who ask for all forms at once."""
-        forms: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in forms:
-            forms["text/html"] += self._found_html()
-        return forms
 
     # -- keeping --------------------------------------------------------------------------------
 

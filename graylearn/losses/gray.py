@@ -82,6 +82,16 @@ def gray_loss(
     A label that is no class and a confidence outside [0, 1] raise on the CPU, unless the row is ignored. On
     CUDA and while tracing, where looking would stall or cannot be done, such a row's loss and gradient are
     NaN.
+
+    ```python
+    import torch
+
+    import graylearn as gl
+
+    logits, labels = torch.randn(8, 5, requires_grad=True), torch.randint(0, 5, (8,))
+    gl.gray_loss(logits, labels).backward()                 # by the largest probability, the mean of 8
+    gl.gray_loss(logits, labels, confidence="label", reduction="none").shape == (8,)
+    ```
     """
     checks.check_reduction(reduction)
     checks.check_tensors(logits, target)
@@ -123,6 +133,15 @@ class GrayLoss(nn.CrossEntropyLoss):
     """`gray_loss` as a module: put it where `nn.CrossEntropyLoss` stood, with class weights as `weight=`.
 
     It is one to those who ask whether a criterion takes logits, as skorch does before it makes probabilities.
+
+    ```python
+    import torch
+
+    import graylearn as gl
+
+    criterion = gl.GrayLoss(weight=torch.tensor([1.0, 2.0, 1.0]))
+    criterion(torch.randn(4, 3), torch.tensor([0, 2, 1, 1]))
+    ```
     """
 
     weight: Tensor | None

@@ -95,6 +95,23 @@ class Method:
 
     Only `loss` must be written. Tensors that change during training (weights of samples, centroids,
     ...) are set in `start` and named in `state`, so that a resumed run goes on where it was.
+
+    ```python
+    from dataclasses import dataclass
+
+    import torch.nn.functional as F
+
+    import graylearn as gl
+
+    @dataclass
+    class Smoothed(gl.Method):
+        amount: float = 0.1
+
+        def loss(self, step):
+            return F.cross_entropy(step.logits, step.target, label_smoothing=self.amount, reduction="none")
+
+    gl.GrayClassifier(method=Smoothed())
+    ```
     """
 
     needs_features: ClassVar[bool] = False

@@ -39,7 +39,15 @@ METHODS["name"] = YourMethod."""
 
 
 def make_method(name: str, **options: Any) -> Method:
-    """The method called `name` with these options: make_method("sl", alpha=0.1, beta=1.0)."""
+    """The method called `name` with these options: make_method("sl", alpha=0.1, beta=1.0).
+
+    ```python
+    import graylearn as gl
+
+    gl.make_method("sl", alpha=0.1, beta=1.0)
+    sorted(gl.METHODS)                                      # the names there are
+    ```
+    """
     if name not in METHODS:
         raise SettingsError(
             f"there is no method {name!r}; {_nearest(name, list(METHODS), 'the methods are')}"

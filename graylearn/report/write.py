@@ -42,7 +42,19 @@ SCRIPTS = (
 
 
 def write_report(path: str | Path, data: ReportData) -> Path:
-    """Write the report as one HTML file that opens without a network; the file is whole or not there."""
+    """Write the report as one HTML file that opens without a network; the file is whole or not there.
+
+    ```python
+    import numpy as np
+
+    import graylearn as gl
+    from graylearn.report import ReportData, write_report
+
+    y = np.arange(60) % 3
+    found = gl.Audit.from_predictions(np.eye(3)[y] * 0.9 + 0.1 / 3, y)
+    write_report("report.html", ReportData(title="Pets", table=found.table, classes=found.classes))
+    ```
+    """
     path = Path(path)
     page = render(data)
     with replacing(path) as partial:

@@ -38,6 +38,19 @@ class Recorder:
 
     ids: what each sample is called, the same in every epoch: whole numbers or texts. ignore_index: labels of
     this value are not recorded. budget: bytes that the kept epochs may take, as in `History`.
+
+    ```python
+    import torch
+
+    import graylearn as gl
+
+    network, recorder = torch.nn.Linear(4, 3), gl.Recorder()
+    ids, x, labels = torch.arange(60), torch.randn(60, 4), torch.arange(60) % 3
+    for epoch in range(3):
+        recorder.record(ids, network(x), labels)            # and the step of your loop
+        recorder.end_epoch()
+    found = gl.Audit.from_history(recorder.history)
+    ```
     """
 
     def __init__(self, *, ignore_index: int = -100, budget: int = DEFAULT_BUDGET) -> None:

@@ -46,6 +46,17 @@ def train_stack(
     (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet
     its confidence is in the history: held-out folds at no extra pass. Methods that read features are given
     what the last linear layer reads. `changes` are fields of Settings, as in `train`.
+
+    ```python
+    import torch
+
+    import graylearn as gl
+
+    x, y = torch.randn(64, 5), torch.randint(0, 3, (64,))
+    make = lambda: torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    results = gl.train_stack(make, (x, y), methods=["standard", "gl"], epochs=2)
+    [result.log[-1]["loss"] for result in results]
+    ```
     """
     began = time.perf_counter()
     chosen = resolve(None, settings, known=StackChanges, **changes)

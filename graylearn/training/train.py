@@ -105,6 +105,16 @@ def train(
     such as epochs=30, and learning_rate; others are those of `settings`, or of `preset` (a name in PRESETS).
     `sample_weight` weights the losses (scaled to mean 1), `validation`, such as (x, y), is evaluated after
     each epoch (`patience` ends the run by it), and each of `callbacks` is called with an EpochEnd after it.
+
+    ```python
+    import torch
+
+    import graylearn as gl
+
+    x, y = torch.randn(64, 5), torch.randint(0, 3, (64,))
+    result = gl.train(torch.nn.Linear(5, 3), (x, y), method="gl", epochs=2)
+    result.history.label_confidence.shape                   # (2 epochs, 64 samples)
+    ```
     """
     began = time.perf_counter()
     chosen = resolve(preset, settings, **changes)

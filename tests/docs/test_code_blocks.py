@@ -7,12 +7,14 @@ block that cannot run begins with `# not run: ` and the reason.
 import re
 import shlex
 import tomllib
+from types import FunctionType
 
 import pytest
 import typer
 from pages import PAGES, ROOT, SOURCES, blocks, docstrings, name_of
 from typer.testing import CliRunner
 
+import graylearn as gl
 from graylearn.audit.detectors import DETECTORS
 from graylearn.cli.main import app
 from graylearn.methods import METHODS
@@ -128,6 +130,19 @@ def test_docstrings_run(tmp_path, monkeypatch):
         for block in blocks(text):
             if block.language == "python" and block.runs:
                 exec(compile(block.code, str(source), "exec"), {"__name__": "shown"})
+
+
+def test_public_functions_and_classes_show_how_they_are_used():
+    public = {name: getattr(gl, name) for name in gl.__all__}
+    kinds = (type, FunctionType)
+    silent = [
+        name
+        for name, thing in public.items()
+        if isinstance(thing, kinds)
+        and not (isinstance(thing, type) and issubclass(thing, Exception))
+        and "```python" not in thing.__doc__
+    ]
+    assert silent == ["History", "Result"]  # which `train` gives, and shows
 
 
 def test_a_block_that_cannot_run_is_told_from_one_that_can():

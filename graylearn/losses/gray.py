@@ -89,8 +89,8 @@ def gray_loss(
     import graylearn as gl
 
     logits, labels = torch.randn(8, 5, requires_grad=True), torch.randint(0, 5, (8,))
-    gl.gray_loss(logits, labels).backward()                 # by the largest probability, the mean of 8
-    gl.gray_loss(logits, labels, confidence="label", reduction="none").shape == (8,)
+    gl.gray_loss(logits, labels).backward()                 # believed by the largest probability; the mean
+    gl.gray_loss(logits, labels, confidence="label", reduction="none")      # (8,) as the paper writes it
     ```
     """
     checks.check_reduction(reduction)

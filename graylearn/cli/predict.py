@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, deque
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -68,14 +70,14 @@ def predict(
     RunFolder(run).check_finished()
     if not is_standard(data):
         existing(data)  # both said before the seconds that torch takes to import
-    from graylearn.runs.predict import check_out, predict, write_predictions
+    from graylearn.runs.predict import check_out, predict_blocks, write_predictions
     from graylearn.runs.progress import RunProgress
 
     with TemporaryDirectory() as folder:
         data = saved_input(Path(folder) / "input") if is_standard(data) else data
         out = None if out is None or is_standard(out) else out
         check_out(out, data)
-        table = predict(
+        blocks = predict_blocks(
             run,
             data,
             reject_at=reject_at,
@@ -89,18 +91,35 @@ def predict(
             no_id=no_id,
             unreadable=unreadable,
         )
-    if out is not None or not as_json:
-        write_predictions(table, out)
+        counts: Counter[Any] = Counter()
+        rows, rejected = 0, None
+        shown: list[Any] | None = [] if as_json and out is None else None
+
+        def counted() -> Iterator[Any]:
+            nonlocal rows, rejected
+            for table in blocks:
+                counts.update(table["class"].dropna().tolist())
+                rows += len(table)
+                if "none_of_these" in table:
+                    rejected = (rejected or 0) + int(table["none_of_these"].sum())
+                if shown is not None:
+                    shown.extend(json.loads(table.to_json(orient="records")))
+                yield table
+
+        if shown is None:
+            write_predictions(counted(), out)
+        else:
+            deque(counted(), 0)
     if as_json:
         summary = {
-            "samples": len(table),
-            "classes": {str(name): int(count) for name, count in table["class"].value_counts().items()},
-            "none_of_these": int(table["none_of_these"].sum()) if "none_of_these" in table else None,
+            "samples": rows,
+            "classes": {str(name): count for name, count in counts.most_common()},
+            "none_of_these": rejected,
             "out": None if out is None else str(out.absolute()),
-            "predictions": json.loads(table.to_json(orient="records")) if out is None else None,
+            "predictions": shown,
         }
         typer.echo(json.dumps(summary, ensure_ascii=False))
     elif out is not None:
         from graylearn.cli.show import show_predictions
 
-        show_predictions(table, out)
+        show_predictions(rows, counts, rejected, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -79,19 +80,19 @@ def _near(path: str) -> str:
     return relative if len(relative) < len(path) else path
 
 
-def show_predictions(predictions: Any, out: Path) -> None:
-    """How many samples were given each class."""
+def show_predictions(rows: int, counts: Counter[Any], rejected: int | None, out: Path) -> None:
+    """How many samples were given each class, and how many none."""
     printed = console()
-    counts = predictions["class"].value_counts()
-    table = Table(title=f"{len(predictions):,} samples")
+    table = Table(title=f"{rows:,} samples")
     table.add_column("class")
     table.add_column("samples", justify="right")
-    for name, count in counts.head(20).items():
+    largest = counts.most_common()
+    for name, count in largest[:20]:
         table.add_row(Text(plain(str(name))), f"{count:,}")
-    if len(counts) > 20:
-        table.add_row(f"{len(counts) - 20} more", f"{counts.iloc[20:].sum():,}")
-    if "none_of_these" in predictions:
-        table.add_row(Text("none of these", style="italic"), f"{int(predictions['none_of_these'].sum()):,}")
+    if len(largest) > 20:
+        table.add_row(f"{len(largest) - 20} more", f"{sum(count for _, count in largest[20:]):,}")
+    if rejected is not None:
+        table.add_row(Text("none of these", style="italic"), f"{rejected:,}")
     printed.print(table)
     printed.print(plain(f"written to {out}"), markup=False, soft_wrap=True)
 

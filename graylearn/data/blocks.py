@@ -1,7 +1,7 @@
 """Data sets read a block of samples at a time, in memory that does not grow with them.
 
-Parquet files, folders and globs of them, folders of images with one folder a class, and datasets of Hugging
-Face, streamed or not. Blocks end at the same rows in every reading, so that one can be gone on with.
+Parquet files, folders and globs of them, delimited text and JSON lines, folders of images, and datasets of
+Hugging Face, streamed or not. Blocks end at the same rows in every reading, so that one can be gone on with.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.table_samples import with_labels
 from graylearn.data.tables import RawTable, table_from_arrow
+from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
 from graylearn.errors import DataError
 
 ROWS, IMAGES, BYTES = 20_000, 2_000, 16 << 20
 """Samples of one block at most, and bytes of a table."""
+MANY, LONG = 1_000_000, 1 << 30
+"""Rows of Parquet files and bytes of text from which on data are large."""
 Ints = NDArray[np.int64]
-Tables = Callable[[Sequence[str] | None], Iterator[pa.Table]]
-"""The rows of a table in order, a block at a time; of some columns, or of all."""
+Arrows = Callable[[Sequence[str] | None], Iterator[pa.Table]]
 
 
 @dataclass(frozen=True)
@@ -90,74 +92,89 @@ def joined(parts: Sequence[Samples]) -> Samples:
 
 
 def open_blocks(source: Any, options: ReadOptions) -> Blocks:
-    """What is read in blocks: a Parquet file, folder or glob, a folder of images, a Hugging Face dataset."""
+    """What is read in blocks: Parquet files, text files, a folder of images, a Hugging Face dataset."""
     if is_hugging_face(source):
-        return _TableBlocks(_stream_tables(source), "the dataset", Path(), "datasets", options)
+        tables = _numbered(_stream_tables(source), "the dataset")
+        return _TableBlocks(tables, "the dataset", Path(), "datasets", options)
     path = local(source)
     form = format_of(path)
     if form.name == "folder" and path.is_dir():
         return _ImageBlocks(path, options)
-    if form.name != "parquet":
+    found: dict[str, Any] = {}
+    if form.name == "delimited":
+        text = DelimitedTables(path, options)
+        tables, found = text, text.found
+    elif form.name == "json":
+        tables = json_tables(path)
+    elif form.name == "parquet":
+        tables = _numbered(_parquet_tables(parts_of(path)), str(path))
+    else:
         raise DataError(
             f"{path} is {form.name}, which is read as a whole: data larger than the memory are read from "
-            "Parquet files, folders of images and datasets of Hugging Face"
+            "Parquet, CSV and JSON lines, folders of images and datasets of Hugging Face"
         )
-    return _TableBlocks(_parquet_tables(parts_of(path)), str(path), path.parent, "parquet", options)
+    return _TableBlocks(tables, str(path), path.parent, form.name, options, found)
 
 
 def count_rows(source: str | Path) -> int:
-    """How many rows Parquet files or how many images a folder has, from what can be told at once; else 0."""
+    """How many rows Parquet files have; 0 where that cannot be told at once."""
     path = local(source)
-    form = format_of(path)
     try:
-        if form is FORMATS["parquet"]:
+        if format_of(path) is FORMATS["parquet"]:
             return sum(pq.read_metadata(part).num_rows for part in parts_of(path))
     except (OSError, pa.ArrowException):
         return 0  # reading it will tell what is wrong
     return 0
 
 
+def are_large(source: str | Path) -> bool:
+    """Whether data are so large that they are read in blocks without being told to."""
+    path = local(source)
+    is_text = format_of(path).name in ("delimited", "json") and path.is_file()
+    return (is_text and path.stat().st_size > LONG) or count_rows(path) > MANY
+
+
 class _TableBlocks(Blocks):
-    def __init__(self, tables: Tables, name: str, root: Path, form: str, options: ReadOptions) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        name: str,
+        root: Path,
+        form: str,
+        options: ReadOptions,
+        found: dict[str, Any] | None = None,
+    ) -> None:
         self.tables, self.name, self.root = tables, name, root
-        first = next(tables(None), None)
-        if first is None:
+        table = next(tables(None), None)
+        if table is None or not len(table.frame):
             raise DataError(f"{name} has no rows")
-        table = self._table(first, 0)
         columns = find_columns(without_columns(table, options.without), options)
         self.options = replace(options, columns=columns)
         self.label = str(columns.label)
         kind = of_table(table, root, replace(self.options, missing_labels="skip"))[0].kind
-        path = str(Path(name).absolute()) if form == "parquet" else name
-        self.origin = Origin(path, form, columns, kind, names=tuple(table.frame.columns))
-
-    def _table(self, arrow: pa.Table, start: int) -> RawTable:
-        # the index that pandas kept counts from 0 in each file: rows are counted through instead
-        names = [name for name in arrow.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
-        table = table_from_arrow(arrow.select(names).replace_schema_metadata(None), self.name)
-        return replace(table, ids=np.arange(start, start + len(table.frame)))
+        path = name if form == "datasets" else str(Path(name).absolute())
+        self.origin = Origin(path, form, columns, kind, names=tuple(table.frame.columns), **(found or {}))
 
     def label_counts(self) -> dict[Label, int]:
         counts: Counter[Label] = Counter()
         start, columns = 0, Columns(label=self.label)
-        for arrow in self.tables([self.label]):
-            table = self._table(arrow, start)
+        for table in self.tables([self.label]):
             rows = with_labels(table, columns, self.options)
             try:
                 y, classes = encode_labels(table.frame[self.label].iloc[rows])
             except DataError as error:
                 raise DataError(f"{self.name}, rows from {start:,} on: {error}") from error
             counts.update(dict(zip(classes, np.bincount(y).tolist(), strict=True)))
-            start += arrow.num_rows
+            start += len(table.frame)
         classes = encode_labels(np.array(list(counts), dtype=object))[1]
         return {label: counts[label] for label in classes}
 
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
-        options, begin = replace(self.options, classes=classes), 0
-        for arrow in self.tables(None):
-            end = begin + arrow.num_rows
-            if begin >= start and arrow.num_rows:
-                table = self._table(arrow, begin)
+        options = replace(self.options, classes=classes if self.options.labelled else None)
+        begin = 0
+        for table in self.tables(None):
+            end = begin + len(table.frame)
+            if begin >= start and end > begin:
                 samples, _, rows = of_table(table, self.root, options)
                 yield Block(end, rows + begin, samples)
             begin = end
@@ -190,7 +207,21 @@ class _ImageBlocks(Blocks):
         return self._block(rows).samples
 
 
-def _parquet_tables(files: Sequence[Path]) -> Tables:
+def _numbered(tables: Arrows, name: str) -> Tables:
+    """Rows counted through: the index that pandas kept counts from 0 in each file."""
+
+    def read(columns: Sequence[str] | None) -> Iterator[RawTable]:
+        start = 0
+        for arrow in tables(columns):
+            names = [each for each in arrow.column_names if not re.fullmatch(r"__index_level_\d+__", each)]
+            table = table_from_arrow(arrow.select(names).replace_schema_metadata(None), name)
+            yield replace(table, ids=np.arange(start, start + len(table.frame)))
+            start += len(table.frame)
+
+    return read
+
+
+def _parquet_tables(files: Sequence[Path]) -> Arrows:
     def read(columns: Sequence[str] | None) -> Iterator[pa.Table]:
         for path in files:
             try:
@@ -208,7 +239,7 @@ def _parquet_tables(files: Sequence[Path]) -> Tables:
     return read
 
 
-def _stream_tables(dataset: Any) -> Tables:
+def _stream_tables(dataset: Any) -> Arrows:
     def read(columns: Sequence[str] | None) -> Iterator[pa.Table]:
         chosen = dataset if columns is None else dataset.select_columns(list(columns))
         yield from chosen.with_format("arrow").iter(batch_size=ROWS)

@@ -63,7 +63,7 @@ def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.n
 
 # What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
 # ids what has no exponent and at most 15 digits, as labels also exponents, for 1e0 and 1.0 are one class.
-_WHOLE = r"^\s*[+-]?(0|[1-9][0-9]*)\s*$"
+WHOLE = r"^\s*[+-]?(0|[1-9][0-9]*)\s*$"
 _ID_FRACTION = r"^\s*[+-]?(0|[1-9][0-9]{0,14})?([.,][0-9]*)?\s*$"
 _LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+)?|[iI]nf.*)\s*$"
 
@@ -83,7 +83,7 @@ def _names(
     if pd.api.types.is_numeric_dtype(values.dtype) and not are_text:
         is_float = pd.api.types.is_float_dtype(values.dtype)
         present = pc.filter(text, pa.array(values.notna()))
-        fits = pc.match_substring_regex(present, fraction if is_float else _WHOLE)
+        fits = pc.match_substring_regex(present, fraction if is_float else WHOLE)
         may_differ = is_float and fraction == _LABEL_FRACTION and classes is None
         lost = pc.all(fits).as_py() is False or (may_differ and _has_two_spellings(table, column, present))
         if not lost:

@@ -24,7 +24,7 @@ from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, together
 from graylearn.data.atomic import replacing
-from graylearn.data.blocks import Block, Blocks, count_rows, joined, open_blocks
+from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
 from graylearn.data.formats import FORMATS
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
@@ -37,8 +37,6 @@ from graylearn.runs.prepare import Encoding, Prepared, encoded, encoding_of, opt
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
-MANY = 1_000_000
-"""Rows from which on Parquet data is audited in parts without being told to."""
 FITTED = 20_000
 """Samples, spread over the data, that the encoder of a table is fitted on."""
 Encode = Callable[[Samples], NDArray[np.float32]]
@@ -55,7 +53,7 @@ def is_large(settings: RunSettings) -> bool:
     """Whether the data are audited in parts: where told so, or by their number of rows."""
     if settings.command != "audit":
         return False
-    return settings.part_size is not None or settings.engine == "ray" or count_rows(settings.data) > MANY
+    return settings.part_size is not None or settings.engine == "ray" or are_large(settings.data)
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from graylearn.data.atomic import replacing
+from graylearn.data.blocks import are_large, count_rows
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.formats import Origin
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import RunFolder, same_file, write_csv
-from graylearn.runs.prepare import Encoding, read_new, without_label
+from graylearn.runs.prepare import Encoding, read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress
 
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -27,7 +32,12 @@ OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
 _DIGITS = "%.6g"  # of probabilities and scores in text
 
 
-def predict(
+def predict(run: str | Path, data: str | Path, **options: Any) -> pd.DataFrame:
+    """All that `predict_blocks`, whose options it takes, says, in one table."""
+    return pd.concat(list(predict_blocks(run, data, **options)), ignore_index=True)
+
+
+def predict_blocks(
     run: str | Path,
     data: str | Path,
     *,
@@ -41,14 +51,18 @@ def predict(
     no_id: bool | None = None,
     unreadable: Literal["stop", "skip"] | None = None,
     progress: RunProgress | None = None,
-) -> pd.DataFrame:
+) -> Iterator[pd.DataFrame]:
     """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
+
+    Large data (see `graylearn.data.blocks.are_large`) are read and answered a block at a time, so that memory
+    does not grow with them; other data are one block.
 
     With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples
     score beyond it; their class is left empty. With `coverage`, `classes` names all that cannot be excluded,
     the most probable first, with " | " between. With `only_unlabelled`, only the rows of a table are answered
-    whose label is missing, which a run with `missing_labels="skip"` passed over. The settings
-    `separator`, `encoding`, `no_id` and `unreadable` are those of the run where they are left out.
+    whose label is missing, which a run with `missing_labels="skip"` passed over; they are read as a whole.
+    The settings `separator`, `encoding`, `no_id` and `unreadable` are those of the run where they are left
+    out.
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
@@ -64,15 +78,30 @@ def predict(
     source = Origin.from_json(saved["source"])
     way = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
     classifier = GrayClassifier.load(folder.model)
-    with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():
-        samples, features = read_new(path, source, way, settings)
-    if way.way == "columns":
-        features = _with_columns(features, classifier, path, progress)
-    with progress.working(f"predicting {len(samples):,} samples"), progress.of_warnings():
-        table = _answers(samples, features, classifier, reject_at, top)
-        if coverage is not None:
-            table["classes"] = _sets(features, classifier, coverage)
-    return table.iloc[without_label(path, source, settings)] if only_unlabelled else table
+    strange: dict[str, _Strange] = {}
+
+    def answered(samples: Samples, features: Samples) -> pd.DataFrame:
+        with progress.of_warnings():
+            if way.way == "columns":
+                features = _with_columns(features, classifier, path, progress, strange)
+            table = _answers(samples, features, classifier, reject_at, top)
+            if coverage is not None:
+                table["classes"] = _sets(features, classifier, coverage)
+        return table
+
+    if are_large(path) and not only_unlabelled:
+        with progress.steps(f"predicting {path.name}", count_rows(path)) as advance:
+            for samples, features in read_new_blocks(path, source, way, settings):
+                yield answered(samples, features)
+                advance(len(samples))
+    else:
+        with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():
+            samples, features = read_new(path, source, way, settings)
+        with progress.working(f"predicting {len(samples):,} samples"):
+            table = answered(samples, features)
+        yield table.iloc[without_label(path, source, settings)] if only_unlabelled else table
+    for name, each in strange.items():
+        progress.note(each.words(name))
 
 
 def check_out(out: str | Path | None, data: str | Path) -> None:
@@ -91,19 +120,28 @@ def check_out(out: str | Path | None, data: str | Path) -> None:
         )
 
 
-def write_predictions(table: pd.DataFrame, out: str | Path | None) -> None:
-    """CSV, TSV or Parquet by the name of `out`; CSV on standard output without one."""
+def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None) -> None:
+    """CSV, TSV or Parquet by the name of `out`, whole or not at all; CSV on standard output without one."""
     if out is None:
-        write_csv(sys.stdout, _as_text(table), float_format=_DIGITS)
+        _write_text(tables, sys.stdout, ",")
         return
     path = Path(out)
-    suffix = path.suffix.lower()
-    with replacing(path) as partial:
-        if suffix == ".parquet":
-            table.to_parquet(partial, index=False)
-        else:
-            separator = "\t" if suffix == ".tsv" else ","
-            write_csv(partial, _as_text(table), sep=separator, float_format=_DIGITS)
+    with replacing(path) as partial, ExitStack() as stack:
+        if path.suffix.lower() != ".parquet":
+            file = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
+            _write_text(tables, file, "\t" if path.suffix.lower() == ".tsv" else ",")
+            return
+        writer: pq.ParquetWriter | None = None
+        for table in tables:
+            arrow = pa.Table.from_pandas(table, preserve_index=False)
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(partial, arrow.schema))
+            writer.write_table(arrow.cast(writer.schema))
+
+
+def _write_text(tables: Iterable[pd.DataFrame], file: TextIO, separator: str) -> None:
+    for number, table in enumerate(tables):
+        write_csv(file, _as_text(table), sep=separator, float_format=_DIGITS, header=number == 0)
 
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:
@@ -149,10 +187,28 @@ def _sets(features: Samples, classifier: GrayClassifier, coverage: float) -> lis
     return [" | ".join(names[k] for k in row[held]) for row, held in zip(order, sets, strict=True)]
 
 
+@dataclass
+class _Strange:
+    """Values of a column that the model cannot make anything of."""
+
+    what: str
+    """In words."""
+    examples: list[str]
+    rows: int = 0
+
+    def words(self, column: str) -> str:
+        shown = ", ".join(self.examples[:5]) + (", ..." if len(self.examples) > 5 else "")
+        return f"column {column!r} holds values {self.what} in {self.rows} rows ({shown})"
+
+
 def _with_columns(
-    features: Samples, classifier: GrayClassifier, path: Path, progress: RunProgress
+    features: Samples,
+    classifier: GrayClassifier,
+    path: Path,
+    progress: RunProgress,
+    strange: dict[str, _Strange],
 ) -> Samples:
-    """The columns that the model reads, in its order; it is told what is missing, strange or new."""
+    """The columns that the model reads, in its order; what is strange in them is added to `strange`."""
     frame: pd.DataFrame = features.x
     encoder = classifier.encoder_.table
     wanted = [str(name) for name in getattr(classifier, "feature_names_in_", classifier.encoder_.names)]
@@ -171,15 +227,12 @@ def _with_columns(
         words = as_words(frame[name])
         new = sorted({word for word in words if word is not None} - set(known["values"]))
         if new and not known["other"] and not known["hashed"]:
-            count = int(np.isin(words.astype(object), new).sum())
-            shown = ", ".join(new[:5]) + (", ..." if len(new) > 5 else "")
-            progress.note(f"column {name!r} holds values never seen in training in {count} rows ({shown})")
+            told = strange.setdefault(name, _Strange("never seen in training", new))
+            told.rows += int(np.isin(words.astype(object), new).sum())
     for name, kind in encoder.kinds_.items():
         if kind in ("number", "date") and (lost := _unreadable_cells(frame[name], name, kind)):
-            progress.note(
-                f"column {name!r} holds {len(lost)} values that are no {kind}, such as {lost[0]!r}: "
-                "taken as missing"
-            )
+            told = strange.setdefault(name, _Strange(f"that are no {kind} and taken as missing", lost))
+            told.rows += len(lost)
     return Samples(frame.reindex(columns=wanted), features.y, features.classes, features.ids, "table")
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib.util
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from graylearn.data.blocks import open_blocks
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin, format_of
 from graylearn.data.options import ReadOptions
@@ -180,9 +181,23 @@ def read_new(
     path: Path, source: Origin, encoding: Encoding, settings: RunSettings
 ) -> tuple[Samples, Samples]:
     """(new samples as a person knows them, as features): what `predict` reads."""
+    samples, _ = read_file(path, _options_for_new(source, encoding, settings))
+    return samples, _features_of_new(samples, path, source, encoding, settings)
+
+
+def read_new_blocks(
+    path: Path, source: Origin, encoding: Encoding, settings: RunSettings
+) -> Iterator[tuple[Samples, Samples]]:
+    """`read_new` a block at a time."""
+    for block in open_blocks(path, _options_for_new(source, encoding, settings)).read(()):
+        samples = block.samples
+        yield samples, _features_of_new(samples, path, source, encoding, settings)
+
+
+def _options_for_new(source: Origin, encoding: Encoding, settings: RunSettings) -> ReadOptions:
     known = source.columns
     was_folder = source.kind == "image" and known.path is None  # and is perhaps a table now
-    options = replace(
+    return replace(
         options_of(
             replace(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
         ),
@@ -191,7 +206,12 @@ def read_new(
         decimal=source.decimal,
         columns=None if was_folder else known,
     )
-    samples, _ = read_file(path, options)
+
+
+def _features_of_new(
+    samples: Samples, path: Path, source: Origin, encoding: Encoding, settings: RunSettings
+) -> Samples:
+    """The features of new samples, once they are of the kind that the model knows."""
     _check_ids(samples, path)
     if samples.kind != source.kind:
         raise DataError(
@@ -200,7 +220,7 @@ def read_new(
     if encoding.shape and samples.x.shape[1:] != encoding.shape:
         expected, found = (" x ".join(map(str, shape)) for shape in (encoding.shape, samples.x.shape[1:]))
         raise DataError(f"{path} holds samples of {found} numbers but the model was fitted on {expected}")
-    return samples, encoded(samples, encoding, settings, None)
+    return encoded(samples, encoding, settings, None)
 
 
 def without_label(path: Path, source: Origin, settings: RunSettings) -> list[int]:

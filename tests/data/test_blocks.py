@@ -1,5 +1,8 @@
 """Blocks: the same samples as a reading of the whole, a part at a time and from any block on."""
 
+import gzip
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +10,7 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data import blocks as blocks_module
+from graylearn.data import text_blocks
 from graylearn.data.blocks import count_rows, open_blocks
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError
@@ -18,9 +22,10 @@ def few_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks_module, "ROWS", 4)
     monkeypatch.setattr(blocks_module, "IMAGES", 4)
     monkeypatch.setattr(blocks_module, "BYTES", 1)
+    monkeypatch.setattr(text_blocks, "CHUNK", 64)
 
 
-def check(blocks, whole, start):
+def check(blocks, whole, start=None):
     """All blocks give what a reading of the whole gives, and so do those from `start` on."""
     assert blocks.label_counts() == dict(zip(whole.classes, whole.class_counts.tolist(), strict=True))
     found = list(blocks.read(whole.classes))
@@ -31,6 +36,7 @@ def check(blocks, whole, start):
         pd.testing.assert_frame_equal(joint.x, whole.x, check_column_type=False)
     else:
         np.testing.assert_array_equal(joint.x, whole.x)
+    start = found[1].end if start is None else start
     assert found[1].end == start
     later = list(blocks.read(whole.classes, start))
     assert [block.rows.tolist() for block in later] == [block.rows.tolist() for block in found[2:]]
@@ -61,6 +67,54 @@ def test_datasets_and_streams_of_hugging_face():
     whole = datasets.Dataset.from_dict({"a": list(range(11)), "label": ["x", "y"] * 5 + ["x"]})
     for source in (whole, whole.to_iterable_dataset()):
         check(open_blocks(source, ReadOptions()), gl.read(whole), 8)
+
+
+def test_delimited_text(tmp_path):
+    texts = ["plain", 'with ""quotes""', "two\nlines", "a;b", "émile"]
+    rows = [
+        f'{n};"{texts[n % 5]}";{n if n < 20 else n + 0.5};{"" if n == 3 else n % 3};{"x" if n % 2 else "y"}'
+        for n in range(30)
+    ]
+    for encoding, end, name in (("utf-8-sig", "\n", "a.csv"), ("latin-1", "\r\n", "b.csv")):
+        text = end.join(["n;text;later a fraction;few;label", *rows]) + end
+        (tmp_path / name).write_text(text, encoding=encoding, newline="")
+        given = {"encoding": "utf-8" if encoding == "utf-8-sig" else encoding}
+        blocks = open_blocks(tmp_path / name, ReadOptions(**given))
+        check(blocks, gl.read(tmp_path / name, **given))
+        assert blocks.origin.separator == ";"
+
+
+def test_labels_and_ids_of_text_are_alike_in_all_blocks(tmp_path):
+    rows = [f"{n:03d},{n % 2},{n / 4}" for n in range(98, 130)]
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress("\n".join(["id,label,a", *rows]).encode()))
+    check(open_blocks(tmp_path / "rows.csv.gz", ReadOptions()), gl.read(tmp_path / "rows.csv.gz"))
+    whole = gl.read(tmp_path / "rows.csv.gz")
+    assert (whole.ids[0], whole.ids[-1], whole.classes) == ("098", "129", (0, 1))
+
+
+def test_json_lines(tmp_path):
+    rows = [{"a": n, "label": "xy"[n % 2]} | ({"late": n / 2} if n > 20 else {}) for n in range(30)]
+    lines = [json.dumps(row) for row in rows]
+    lines.insert(4, "")
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    check(open_blocks(tmp_path / "rows.jsonl", ReadOptions()), gl.read(tmp_path / "rows.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("broken.csv", "a,label\n" + "1,x\n" * 40 + "1,2,x\n", "line 42: 3 fields"),
+        ("open.csv", "a,label\n" + "1,x\n" * 40 + '1,"x\n' + "1,x\n" * 40, "line 42: a quote opens"),
+        ("strange.csv", b"a,label\n" + b"1,x\n" * 40 + b"1,\xe9\n", "0xe9 is not utf-8"),
+        ("broken.jsonl", '{"a": 1, "label": 2}\n' * 40 + "{\n", "line 41: not a JSON object"),
+        ("list.json", '[{"a": 1, "label": 2}]', "one list"),
+    ],
+)
+def test_what_is_wrong_with_text_is_told(tmp_path, monkeypatch, name, text, what):
+    monkeypatch.setattr(text_blocks, "LONGEST", 100)
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError, match=what):
+        open_blocks(tmp_path / name, ReadOptions())
 
 
 def test_a_file_without_rows(tmp_path):

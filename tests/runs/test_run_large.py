@@ -133,9 +133,9 @@ def test_parts_shrink_with_classes_and_columns():
 
 
 def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
-    (tmp_path / "few.csv").write_text("a,label\n1,x\n2,y\n")
+    pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}).to_feather(tmp_path / "few.feather")
     with pytest.raises(DataError, match="which is read as a whole"):
-        large.open_blocks(tmp_path / "few.csv", ReadOptions())
+        large.open_blocks(tmp_path / "few.feather", ReadOptions())
     with pytest.raises(SettingsError, match="a fit reads its data whole"):
         RunSettings(data="x", part_size=1000)
 

@@ -6,9 +6,10 @@ import pytest
 from PIL import Image
 from run_helpers import blobs
 
+from graylearn.data import blocks, text_blocks
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.predict import check_out, predict, write_predictions
+from graylearn.runs.predict import check_out, predict, predict_blocks, write_predictions
 
 QUIET = RunProgress(quiet=True)
 
@@ -103,7 +104,7 @@ def test_some_text_among_numbers_is_told(fitted, tmp_path, capsys):
     frame.to_csv(tmp_path / "new.csv", index=False)
     assert len(predict(fitted, tmp_path / "new.csv", progress=RunProgress())) == 90
     told = capsys.readouterr().err
-    assert "column 'one' holds 2 values that are no number, such as 'many': taken as missing" in told
+    assert "column 'one' holds values that are no number and taken as missing in 2 rows (many, few)" in told
 
 
 def test_new_data_may_be_written_otherwise(fitted, tmp_path):
@@ -169,11 +170,11 @@ def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
         {"id": [1, 2], "class": pd.array([1234567.5, None]), "probability": [0.123456789, 1]}
     )
     expected = "id,class,probability\n1,1234567.5,0.123457\n2,,1\n"
-    write_predictions(answers, tmp_path / "p.csv")
+    write_predictions([answers], tmp_path / "p.csv")
     assert (tmp_path / "p.csv").read_text() == expected
-    write_predictions(answers, None)
+    write_predictions([answers], None)
     assert capsys.readouterr().out == expected
-    write_predictions(answers, tmp_path / "p.parquet")
+    write_predictions([answers], tmp_path / "p.parquet")
     assert pd.read_parquet(tmp_path / "p.parquet")["class"].tolist()[0] == 1234567.5
 
 
@@ -186,7 +187,7 @@ def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
         ("p.tsv", lambda path: pd.read_csv(path, sep="\t")),
         ("p.parquet", pd.read_parquet),
     ):
-        write_predictions(found, tmp_path / name)
+        write_predictions([found], tmp_path / name)
         back = read(tmp_path / name)
         assert back["class"].tolist() == found["class"].tolist()
         assert back["probability"].tolist() == pytest.approx(found["probability"].tolist(), rel=1e-5)
@@ -194,6 +195,32 @@ def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
         check_out(tmp_path / "p.xlsx", tmp_path / "new.csv")
     with pytest.raises(SettingsError, match="never written over"):
         check_out(tmp_path / "new.csv", tmp_path / "new.csv")
+
+
+@pytest.mark.parametrize("name", ["new.parquet", "new.csv", "new.jsonl"])
+def test_large_data_are_answered_a_block_at_a_time(fitted, tmp_path, monkeypatch, capsys, name):
+    frame, _ = frame_of(1)
+    frame = frame.assign(colour=["mauve", *frame["colour"][1:-1], "mauve"])
+    if name.endswith("parquet"):
+        (tmp_path / name).mkdir()
+        frame[:50].to_parquet(tmp_path / name / "1.parquet")
+        frame[50:].to_parquet(tmp_path / name / "2.parquet")
+    elif name.endswith("csv"):
+        frame.to_csv(tmp_path / name, index=False)
+    else:
+        frame.to_json(tmp_path / name, orient="records", lines=True)
+    expected = predict(fitted, tmp_path / name, reject_at=0.9, progress=QUIET)
+    for module, limit, value in (
+        (blocks, "MANY", 1), (blocks, "LONG", 1), (blocks, "ROWS", 40), (text_blocks, "CHUNK", 2000)
+    ):  # fmt: skip
+        monkeypatch.setattr(module, limit, value)
+    found = list(predict_blocks(fitted, tmp_path / name, reject_at=0.9, progress=RunProgress()))
+    assert len(found) > 1
+    pd.testing.assert_frame_equal(pd.concat(found, ignore_index=True), expected, rtol=1e-4)
+    assert "never seen in training in 2 rows (mauve)" in capsys.readouterr().err
+    for out, read in (("p.parquet", pd.read_parquet), ("p.csv", pd.read_csv)):
+        write_predictions(iter(found), tmp_path / out)
+        assert read(tmp_path / out)["id"].tolist() == expected["id"].tolist()
 
 
 def test_a_column_that_names_the_rows_is_left_out_told_and_not_needed_of_new_rows(tmp_path):

@@ -26,7 +26,7 @@ _CHUNK = 1 << 24
 def unpacked(path: Path) -> bytes:
     """The content of a compressed file, as far as it is no larger than it may be."""
     limit, content = most_unpacked(path), io.BytesIO()
-    with _opened(path) as stream:
+    with opened(path) as stream:
         while chunk := stream.read(_CHUNK):
             if content.tell() + len(chunk) > limit:
                 raise DataError(f"{path} cannot be read: {too_large(limit)}")
@@ -49,7 +49,8 @@ def packed(content: bytes, path: Path, partial: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def opened(path: Path) -> Iterator[Any]:
+    """A stream of what a compressed file holds."""
     compression = COMPRESSIONS[path.suffix.lower()]
     if compression == "xz":
         with lzma.open(path) as stream:

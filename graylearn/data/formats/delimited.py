@@ -10,7 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -46,19 +48,20 @@ from graylearn.errors import DataError, SettingsError
 MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
 """What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
 
-_TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
+TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
+"""Endings that promise tabs, and that promise nothing."""
 
 
 class Delimited(Format):
     """One row a line; ids are the lines that rows begin on, from 1."""
 
     name = "delimited"
-    suffixes = (".csv", *_TABBED, *_ANY_SEPARATOR)
+    suffixes = (".csv", *TABBED, *_ANY_SEPARATOR)
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows; see `ReadOptions` for what may be told: separator, decimal, header, encoding."""
         separator = options.separator
-        if separator is None and suffix_of(path) in _TABBED:
+        if separator is None and suffix_of(path) in TABBED:
             separator = "\t"
         return read_delimited(
             read_text_bytes(path),
@@ -73,7 +76,7 @@ class Delimited(Format):
         """Separators are written as they were read, and some names promise tabs, or none."""
         if not self.takes(out) or suffix_of(out) in _ANY_SEPARATOR:
             return self.takes(out)
-        return (suffix_of(out) in _TABBED) == (suffix_of(path) in _TABBED)
+        return (suffix_of(out) in TABBED) == (suffix_of(path) in TABBED)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Lines as they are, but for dropped ones and the label cells of relabelled ones."""
@@ -125,29 +128,17 @@ def read_delimited(
     where whole columns are written so. `header` None says the first line is a header unless it holds a
     decimal number or nothing but numbers; columns without a header are called "0", "1", and so on.
     """
-    if separator is not None and len(separator) != 1:
-        raise SettingsError(f"separator is {separator!r}; it must be a single character")
-    raw = as_utf8(raw, name, encoding)
-    start, told = separator_line(raw[:64].decode("utf-8", "replace"))
-    content = raw[len(start.encode()) :].lstrip(b"\r\n")
-    if not content.strip():
-        raise DataError(f"{name} is empty")
-    lines_before = raw[: len(raw) - len(content)].count(b"\n")
-    raw = content
-    if separator is None:
-        separator = told or guessed_separator(raw.split(b"\n", 1)[0].decode("utf-8"))
-    with any_field_size():
-        first = next(rows_of(raw, separator))[1]
-    has_header = _looks_like_header(first) if header is None else header
-    names = [each.strip() for each in first] if has_header else [str(index) for index in range(len(first))]
-    check_unique_names(names, name)
+    whole = as_utf8(raw, name, encoding)
+    raw, separator, names, has_header = head_of(whole, name, separator, header)
+    lines_before = whole[: len(whole) - len(raw)].count(b"\n")
     _check_quotes_close(raw, separator, name, lines_before)
 
     def parsed(decimal: str, column: str | None = None) -> pa.Table:
-        return _parse(raw, separator, decimal, names, has_header, name, lines_before, column)
+        alone = () if column is None else ({column: pa.string()}, [column])
+        return parse(raw, separator, decimal, names, has_header, name, lines_before, *alone)
 
     arrow = parsed(decimal or ".")
-    if decimal is None and _writes_decimal_commas(arrow, separator):
+    if decimal is None and writes_decimal_commas(arrow, separator):
         decimal = ","
         arrow = parsed(decimal)
     if not arrow.num_rows:
@@ -155,12 +146,41 @@ def read_delimited(
     return RawTable(
         table_from_arrow(arrow, name).frame,
         name,
-        lines_before + _line_numbers(raw, separator, arrow.num_rows, has_header),
+        lines_before + line_numbers(raw, separator, arrow.num_rows, has_header),
         "line",
         MISSING_WORDS,
         lambda column: parsed(".", column)[column],
         {"separator": separator, "decimal": decimal or ".", "encoding": encoding},
     )
+
+
+class Head(NamedTuple):
+    """What the beginning of a file tells."""
+
+    content: bytes
+    """The text from its first row on, the header included."""
+    separator: str
+    names: list[str]
+    """Of the columns."""
+    has_header: bool
+
+
+def head_of(raw: bytes, name: str, separator: str | None, header: bool | None) -> Head:
+    """What UTF-8 text begins with; as in `read_delimited`."""
+    if separator is not None and len(separator) != 1:
+        raise SettingsError(f"separator is {separator!r}; it must be a single character")
+    start, told = separator_line(raw[:64].decode("utf-8", "replace"))
+    content = raw[len(start.encode()) :].lstrip(b"\r\n")
+    if not content.strip():
+        raise DataError(f"{name} is empty")
+    if separator is None:
+        separator = told or guessed_separator(content.split(b"\n", 1)[0].decode("utf-8"))
+    with any_field_size():
+        first = next(rows_of(content, separator))[1]
+    has_header = _looks_like_header(first) if header is None else header
+    names = [each.strip() for each in first] if has_header else [str(index) for index in range(len(first))]
+    check_unique_names(names, name)
+    return Head(content, separator, names, has_header)
 
 
 def _looks_like_header(cells: list[str]) -> bool:
@@ -193,7 +213,7 @@ def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int
             # Any other error is a stray quote inside a cell, which pyarrow takes as it is.
 
 
-def _parse(
+def parse(
     raw: bytes,
     separator: str,
     decimal: str,
@@ -201,9 +221,10 @@ def _parse(
     has_header: bool,
     name: str,
     lines_before: int,
-    column: str | None = None,
+    types: Mapping[str, pa.DataType] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    """All columns in the types that their values suggest, or one `column` as text."""
+    """All columns, or some, in the types that are told or that their values suggest."""
     block_size = 1 << 20
     quoted = b'"' in raw
     while True:
@@ -220,8 +241,8 @@ def _parse(
                     # points, the encoder finds that out and tells it
                     null_values=[*MISSING_WORDS, *("-" if decimal == "," else "")],
                     decimal_point=decimal,
-                    include_columns=None if column is None else [column],
-                    column_types=None if column is None else {column: pa.string()},
+                    include_columns=None if columns is None else list(columns),
+                    column_types=None if types is None else dict(types),
                 ),
             )
         except pa.ArrowInvalid as error:
@@ -232,7 +253,7 @@ def _parse(
             raise DataError(f"{name} cannot be read as delimited text: {error}") from error
 
 
-def _writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
+def writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
     """Whether a file is one that writes 1,5: semicolons part its cells, and whole columns say so."""
     if separator != ";" or any(pa.types.is_floating(field.type) for field in arrow.schema):
         return False
@@ -258,7 +279,7 @@ def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_befo
                 )
 
 
-def _line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) -> np.ndarray:
+def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) -> np.ndarray:
     """The line each row begins on; counting newlines settles it unless cells hold some or lines are blank."""
     num_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
     if num_lines == num_rows + has_header:

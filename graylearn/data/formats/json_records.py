@@ -37,17 +37,14 @@ class Json(Format):
         name = str(path)
         raw = read_text_bytes(path)
         body = raw.removeprefix(codec_of(raw, "utf-8")[1])
-        if _is_list(body):
+        if is_list(body):
             records = _checked(_list_of(body, name), name, "item", itertools.count())
+            if not records:
+                raise DataError(f"{name} is empty")
             return table_from_pandas(_frame(records, name), name)
-        records, lines = [], []
-        for number, line in _lines(body):
-            try:
-                records.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{name}, line {number}: not a JSON object ({first_line(error)})") from error
-            lines.append(number)
-        _checked(records, name, "line", lines)
+        records, lines = records_of_lines(body, name)
+        if not records:
+            raise DataError(f"{name} is empty")
         if (
             len(records) == 1
             and records[0]
@@ -64,9 +61,9 @@ class Json(Format):
         raw = read_text_bytes(path)
         mark = codec_of(raw, "utf-8")[1]
         body = raw.removeprefix(mark)
-        is_list = _is_list(body)
-        lines = [] if is_list else [line for _, line in _lines(body)]
-        records: list[dict[str, Any]] = json.loads(body) if is_list else [json.loads(line) for line in lines]
+        whole = is_list(body)
+        lines = [] if whole else [line for _, line in _lines(body)]
+        records: list[dict[str, Any]] = json.loads(body) if whole else [json.loads(line) for line in lines]
         label, images = origin.columns.label, origin.columns.path
         kept: list[Any] = []
         for index in change.kept:
@@ -75,8 +72,8 @@ class Json(Format):
                 record[label] = records[other][label]
             if images is not None:
                 record[images] = moved_path(str(record[images]), path, out)
-            kept.append(lines[index] if not is_list and record == records[index] else record)
-        if is_list:
+            kept.append(lines[index] if not whole and record == records[index] else record)
+        if whole:
             write_bytes(out, mark + json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
             return
         encoded = [
@@ -84,6 +81,20 @@ class Json(Format):
             for each in kept
         ]
         write_bytes(out, mark + b"\n".join(encoded) + b"\n")
+
+
+def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict[str, Any]], list[int]]:
+    """(the objects, their lines from 1) of JSON lines, with so many lines `before` them in the file."""
+    records, lines = [], []
+    for number, line in _lines(body):
+        try:
+            records.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"{name}, line {before + number}: not a JSON object ({first_line(error)})"
+            ) from error
+        lines.append(before + number)
+    return _checked(records, name, "line", lines), lines
 
 
 def _frame(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
@@ -94,7 +105,8 @@ def _frame(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
         raise DataError(f"{name} holds {half}, half of a character; write its texts anew in UTF-8") from error
 
 
-def _is_list(body: bytes) -> bool:
+def is_list(body: bytes) -> bool:
+    """Whether it begins like one list of objects."""
     return body.lstrip().startswith(b"[")
 
 
@@ -111,9 +123,7 @@ def _list_of(body: bytes, name: str) -> Any:
 
 
 def _checked(records: list[Any], name: str, unit: str, numbers: Iterable[int]) -> list[dict[str, Any]]:
-    """The records, once there are some and each is an object."""
-    if not records:
-        raise DataError(f"{name} is empty")
+    """The records, once each is an object."""
     for number, record in zip(numbers, records, strict=False):
         if not isinstance(record, dict):
             raise DataError(

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.formats import FORMATS, Origin, format_of
-from graylearn.data.formats._base import first_line
 from graylearn.data.formats.images import listed
-from graylearn.data.formats.parquet import parts_of
+from graylearn.data.formats.parquet import blocks_of, parts_of
 from graylearn.data.hugging_face import is_hugging_face
 from graylearn.data.images.files import decode
 from graylearn.data.options import Columns, ReadOptions
@@ -107,7 +106,8 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
     elif form.name == "json":
         tables = json_tables(path)
     elif form.name == "parquet":
-        tables = _numbered(_parquet_tables(parts_of(path)), str(path))
+        files = parts_of(path)
+        tables = _numbered(lambda columns: blocks_of(files, columns, ROWS, BYTES), str(path))
     else:
         raise DataError(
             f"{path} is {form.name}, which is read as a whole: data larger than the memory are read from "
@@ -217,24 +217,6 @@ def _numbered(tables: Arrows, name: str) -> Tables:
             table = table_from_arrow(arrow.select(names).replace_schema_metadata(None), name)
             yield replace(table, ids=np.arange(start, start + len(table.frame)))
             start += len(table.frame)
-
-    return read
-
-
-def _parquet_tables(files: Sequence[Path]) -> Arrows:
-    def read(columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        for path in files:
-            try:
-                # a buffer of its own for each column: a row group may be larger than the memory
-                with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-                    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-                    size = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
-                    rows = max(100, min(ROWS, BYTES // max(1, size)))
-                    for batch in file.iter_batches(rows, columns=columns, use_threads=False):
-                        batch.validate(full=True)
-                        yield pa.Table.from_batches([batch])
-            except (OSError, pa.ArrowException) as error:
-                raise DataError(f"{path} is damaged or not a Parquet file ({first_line(error)})") from error
 
     return read
 

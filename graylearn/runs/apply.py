@@ -127,7 +127,10 @@ def read_recorded(folder: RunFolder) -> Recorded:
         }  # runs of 0.1.0 have no level
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
         held_out = set(samples.filter(samples["held_out"])["id"].to_pylist())
-        ids, labels = samples["id"].to_pylist(), samples["label"].to_pylist()
+        ids = samples["id"].to_pylist()
+        coded = samples["label"].combine_chunks().dictionary_encode()
+        texts = coded.dictionary.to_pylist()  # each once, for millions of samples share them
+        labels = [texts[number] for number in coded.indices.to_numpy()]
         return Recorded(ids, labels, hashes, suspects, held_out, sure)
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
@@ -139,13 +142,15 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
     A spreadsheet may have added blanks to a name, or decimals to a number: that is the same sample where no
     other could be meant.
     """
-    known = set(recorded.ids)
-    alike: dict[str, list[str]] = {}
-    for name in recorded.ids:
-        alike.setdefault(_bare(name), []).append(name)
+    wanted = {decision.id for decision in decisions}
+    known = wanted.intersection(recorded.ids)
+    alike: dict[str, list[str]] = {_bare(name): [] for name in wanted - known}
+    for name in recorded.ids if alike else ():
+        if (bare := _bare(name)) in alike:
+            alike[bare].append(name)
     found: dict[str, Decision] = {}
     for decision in decisions:
-        meant = [decision.id] if decision.id in known else alike.get(_bare(decision.id), [])
+        meant = [decision.id] if decision.id in known else alike[_bare(decision.id)]
         if len(meant) != 1:
             raise DataError(
                 f"the decisions name the sample {decision.id!r}, which the run does not have: "
@@ -159,7 +164,9 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
 
 def _check_same_run(decisions: list[Decision], recorded: Recorded, fingerprint: str | None) -> None:
     """Refuse decisions that were made about other samples, which may have the same names: lines do."""
-    labels = dict(zip(recorded.ids, recorded.labels, strict=True))
+    wanted = {decision.id for decision in decisions}
+    pairs = zip(recorded.ids, recorded.labels, strict=True)
+    labels = {name: label for name, label in pairs if name in wanted}
     for decision in decisions:
         if fingerprint is not None and decision.run is not None and decision.run.strip() != fingerprint:
             raise DataError(
@@ -183,7 +190,8 @@ def plan(
     recorded: Recorded, decisions: list[Decision], suspects: Suspects, *, only_sure: bool = False
 ) -> Change:
     """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
-    index_of = {name: index for index, name in enumerate(recorded.ids)}
+    asked = {decision.id for decision in decisions} | set(recorded.suspects)
+    index_of = {name: index for index, name in enumerate(recorded.ids) if name in asked}
     bearer: dict[str, int] = {}
     for index, label in enumerate(recorded.labels):
         bearer.setdefault(label, index)

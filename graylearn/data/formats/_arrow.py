@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from graylearn.data.formats._base import Change, Origin, first_line, moved_path, read_bytes
+from graylearn.data.formats._base import Origin, first_line, moved_path, read_bytes
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
 
@@ -27,10 +27,11 @@ def read_arrow(path: Path, kind: str, read: Callable[[pa.BufferReader], pa.Table
         raise DataError(f"{path} is damaged or not a {kind} file ({first_line(error)})") from error
 
 
-def changed(table: pa.Table, path: Path, out: Path, origin: Origin, change: Change) -> pa.Table:
-    """The table with its labels and rows changed, and its image paths as `out` has to write them."""
+def changed(
+    table: pa.Table, path: Path, out: Path, origin: Origin, labels: pa.ChunkedArray, kept: Sequence[int]
+) -> pa.Table:
+    """The rows that are `kept`, with new `labels`, and image paths as `out` has to write them."""
     label = table.column_names.index(origin.columns.label)
-    labels = table.column(label).take(pa.array(change.label_of))
     table = table.set_column(label, table.schema.field(label), labels)
     if origin.columns.path is not None:
         index = table.column_names.index(origin.columns.path)
@@ -40,4 +41,4 @@ def changed(table: pa.Table, path: Path, out: Path, origin: Origin, change: Chan
             for image in table.column(index).to_pylist()
         ]
         table = table.set_column(index, field, pa.array(moved, pa.string()).cast(field.type))
-    return table.take(pa.array(change.kept, pa.int64()))
+    return table.take(pa.array(kept, pa.int64()))

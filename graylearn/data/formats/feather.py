@@ -27,7 +27,8 @@ class Feather(Format):
         """The same schema, with fewer rows and other labels."""
         table = pa.feather.read_table(pa.BufferReader(read_bytes(path)))
         written = pa.BufferOutputStream()
-        pa.feather.write_feather(changed(table, path, out, origin, change), written)
+        labels = table.column(origin.columns.label).take(pa.array(change.label_of))
+        pa.feather.write_feather(changed(table, path, out, origin, labels, change.kept), written)
         write_bytes(out, written.getvalue().to_pybytes())
 
 

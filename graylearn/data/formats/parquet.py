@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from numpy.typing import NDArray
 
+from graylearn.data.atomic import replacing
 from graylearn.data.formats._arrow import changed, read_arrow
 from graylearn.data.formats._base import (
     Change,
@@ -22,10 +25,14 @@ from graylearn.data.formats._base import (
     suffix_of,
     write_bytes,
 )
+from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
 from graylearn.paths import matching
+
+ROWS, BYTES = 20_000, 16 << 20
+"""Rows and about bytes of one block at most."""
 
 
 class Parquet(Format):
@@ -45,16 +52,37 @@ class Parquet(Format):
         return table_from_arrow(_read_folder(path), str(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """The same schema and compression, with fewer rows and other labels; a folder becomes one file."""
-        first = pa.parquet.ParquetFile(pa.BufferReader(read_bytes(parts_of(path)[0])))
-        table = first.read() if path.is_file() else _read_folder(path)
-        codec = "snappy"
-        if first.metadata.num_row_groups and first.metadata.num_columns:
-            codec = first.metadata.row_group(0).column(0).compression.lower()
-        written = pa.BufferOutputStream()
-        table = changed(table, path, out, origin, change)
-        pa.parquet.write_table(table, written, compression="none" if codec == "uncompressed" else codec)
-        write_bytes(out, written.getvalue().to_pybytes())
+        """The same schema and compression, with fewer rows and other labels; a folder becomes one file.
+
+        Block by block, unless a file is compressed as a whole.
+        """
+        files = parts_of(path)
+        schema = _schema_of(files, path)
+        with _opened(files[0]) as first:
+            codec = "snappy"
+            if first.metadata.num_row_groups and first.metadata.num_columns:
+                codec = first.metadata.row_group(0).column(0).compression.lower()
+        codec = "none" if codec == "uncompressed" else codec
+        label, label_of = origin.columns.label, np.asarray(change.label_of)
+        bearers = np.unique(label_of[label_of != np.arange(len(label_of))])
+        pool = _at(files, schema.field(label), bearers)
+        keep, start = np.asarray(change.keep), 0
+        with ExitStack() as stack:
+            packs = out.suffix.lower() in COMPRESSIONS
+            sink: Any = pa.BufferOutputStream() if packs else stack.enter_context(replacing(out))
+            with pa.parquet.ParquetWriter(sink, schema, compression=codec) as writer:
+                for block in blocks_of(files):
+                    table = block.select(schema.names).cast(schema)
+                    own, end = np.arange(start, start + len(table)), start + len(table)
+                    of = label_of[start:end]
+                    local = np.where(of == own, own - start, len(table) + np.searchsorted(bearers, of))
+                    every = pa.chunked_array([*table[label].chunks, *pool.chunks], schema.field(label).type)
+                    labels = every.unify_dictionaries().combine_chunks().take(pa.array(local))
+                    kept = np.flatnonzero(keep[start:end]).tolist()
+                    writer.write_table(changed(table, path, out, origin, labels, kept))
+                    start = end
+            if packs:
+                write_bytes(out, sink.getvalue().to_pybytes())
 
     def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
         """Size and hash of the file, or of all files of a folder together."""
@@ -80,26 +108,69 @@ def parts_of(path: Path) -> list[Path]:
     return sorted(each for each in ours if each.is_file() and each.name[0] not in "._")
 
 
-def _read_folder(folder: Path) -> pa.Table:
-    tables: list[pa.Table] = []
-    for part in parts_of(folder):
+def blocks_of(
+    files: Sequence[Path], columns: Sequence[str] | None = None, rows: int = ROWS, size: int = BYTES
+) -> Iterator[pa.Table]:
+    """The rows of the files in order, at most so many, and about so many bytes, at a time."""
+    for path in files:
         try:
-            tables.append(pa.parquet.ParquetFile(pa.BufferReader(read_bytes(part))).read())
-            tables[-1].validate(full=True)
-        except DataError:
-            raise
-        except Exception as error:
+            with _opened(path) as file:
+                groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+                each = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
+                most = max(100, min(rows, size // max(1, each)))
+                for batch in file.iter_batches(most, columns=columns, use_threads=False):
+                    batch.validate(full=True)
+                    yield pa.Table.from_batches([batch])
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"{path} is damaged or not a Parquet file ({first_line(error)})") from error
+
+
+def _opened(path: Path) -> pa.parquet.ParquetFile:
+    if path.suffix.lower() in COMPRESSIONS:
+        return pa.parquet.ParquetFile(pa.BufferReader(read_bytes(path)))
+    # a buffer of its own for each column: a row group may be larger than the memory
+    return pa.parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+
+
+def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.ChunkedArray:
+    """The values of a column at some rows, which rise."""
+    found: list[pa.Array] = []
+    start = 0
+    for block in blocks_of(files, [column.name]) if len(rows) else ():
+        inside = rows[(rows >= start) & (rows < start + len(block))] - start
+        found += block[column.name].cast(column.type).take(pa.array(inside)).chunks
+        start += len(block)
+    return pa.chunked_array(found, column.type)
+
+
+def _read_folder(folder: Path) -> pa.Table:
+    files = parts_of(folder)
+    schema = _schema_of(files, folder)
+    blocks = [block.select(schema.names).cast(schema) for block in blocks_of(files)]
+    return pa.concat_tables(blocks) if blocks else schema.empty_table()
+
+
+def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:
+    """That of a file, or the one that those of a folder have in common."""
+    schemas: list[pa.Schema] = []
+    for part in files:
+        try:
+            with _opened(part) as file:
+                schemas.append(file.schema_arrow)
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise DataError(f"{part} is damaged or not a Parquet file ({first_line(error)})") from error
-        if set(tables[-1].column_names) != set(tables[0].column_names):
+        if set(schemas[-1].names) != set(schemas[0].names):
             raise DataError(
-                f"{part} has the columns {', '.join(tables[-1].column_names)} but the first file of {folder} "
-                f"{', '.join(tables[0].column_names)}; the files of one table have the same"
+                f"{part} has the columns {', '.join(schemas[-1].names)} but the first file of {path} "
+                f"{', '.join(schemas[0].names)}; the files of one table have the same"
             )
+    if path.is_file():
+        return schemas[0]
     try:
         # the index that pandas kept with each part counts from 0 again: rows are counted through instead
-        return pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(None)
+        return pa.unify_schemas(schemas, promote_options="permissive").remove_metadata()
     except pa.ArrowException as error:
-        raise DataError(f"the files of {folder} hold different types ({first_line(error)})") from error
+        raise DataError(f"the files of {path} hold different types ({first_line(error)})") from error
 
 
 FORMAT = Parquet()

@@ -16,16 +16,12 @@ from graylearn.audit.inputs import as_features, as_ids, as_labels
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.result import Audit
+from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import OverlapSetting
 from graylearn.training import devices
 from graylearn.training.history import History
-
-NETWORK_FOLDS, MODEL_FOLDS = 2, 5
-"""Folds unless told: of our networks, which are repeated; of a model of the user's."""
-REPEATS, MANY = 3, 1 << 26
-"""Rounds of held-out networks up to so many class probabilities (N x K); beyond, one round."""
 
 audit_predictions = Audit.from_predictions
 audit_history = Audit.from_history
@@ -146,7 +142,7 @@ def _networks_say(
         label,
         num_classes,
         folds=folds,
-        repeats=repeats or (REPEATS if len(label) * num_classes <= MANY else 1),
+        repeats=repeats or rounds_for(len(label) * num_classes),
         epochs=epochs_by_size(len(label)) if epochs is None else epochs,
         seed=seed,
         device=device,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.audit.blocks import BLOCK, precision_for
+from graylearn.audit.progress import tell
 from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
@@ -123,6 +124,7 @@ def held_out_probabilities(
                     logits = learner.forward(x[rows]).logits
                     loss = gray_loss(logits, y[rows].flatten(), reduction="none")
                     learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
+                    tell("asking networks", epoch * n + start, epochs * n)
                     seeding.give_way()
                 if epoch % 2 == 1 or epoch == epochs - 1:
                     taken += 1

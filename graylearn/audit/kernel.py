@@ -16,6 +16,7 @@ from scipy.linalg import eigh
 from torch import Tensor
 
 from graylearn.audit.blocks import precision_for, row_blocks, sampled_blocks
+from graylearn.audit.progress import tell
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,6 +96,7 @@ def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> Floats:
     gram = torch.zeros(d, d, dtype=torch.float64)
     moment = torch.zeros(d, num_classes, dtype=kind, device=device)
     for rows in row_blocks(n, max(d, num_classes)):
+        tell("fitting a kernel regression", rows.start, n)
         read = columns(rows)
         gram += (read.T @ read).double().cpu()
         moment += read.T @ target(rows)
@@ -131,6 +133,7 @@ def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> Floats:
     sharpness = SHARPNESS[int(np.argmax(likelihood))]
     found = np.empty((n, num_classes), dtype=precision_for(n * num_classes))
     for rows in row_blocks(n, max(d, num_classes)):
+        tell("leaving samples out of a kernel regression", rows.start, n)
         (predicted,) = outside(rows, best)
         found[rows] = (sharpness * predicted.double()).softmax(1).cpu().numpy()
     return found

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.audit.blocks import precision_for
+from graylearn.audit.progress import tell
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -75,6 +76,7 @@ def _among_all(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
         own = torch.arange(len(block), device=unit.device)
         block[own, own + start] = -2.0
         cosine[start : start + step], index[start : start + step] = block.topk(k, dim=1)
+        tell("comparing neighbours", start, n)
     return index, cosine
 
 
@@ -89,7 +91,8 @@ def _among_lists(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
     nearest = (centres @ centres.T).fill_diagonal_(2.0).topk(probes, dim=1).indices.tolist()
     index = torch.empty((n, k), dtype=torch.int64, device=unit.device)
     cosine = torch.empty((n, k), device=unit.device)
-    for own, listed in zip(members, nearest, strict=True):
+    for number, (own, listed) in enumerate(zip(members, nearest, strict=True)):
+        tell("comparing neighbours", number, len(members))
         if not len(own):
             continue
         asked = torch.cat([members[each] for each in listed])  # its own list comes first

@@ -11,6 +11,7 @@ from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
+from graylearn.audit.progress import tell
 from graylearn.audit.shares import ranges_of
 from graylearn.options import MIN_CLASS
 
@@ -47,7 +48,8 @@ def judge(evidence: Evidence) -> Verdict:
     notes = _notes(evidence)
     details = {f"weight_{name}": weight for name, weight in evidence.weights.items()}
     if evidence.can_be_judged:
-        for name, find in DETECTORS.items():
+        for number, (name, find) in enumerate(DETECTORS.items()):
+            tell("judging", number, len(DETECTORS))
             evidence = evidence.after(name, find(evidence))
     findings = list(evidence.findings.values())
     for each in findings:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
+from graylearn.audit.cost import expected_seconds
+from graylearn.audit.progress import watched
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -29,10 +31,12 @@ from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.progress import RunProgress
+from graylearn.runs.progress import RunProgress, duration
 from graylearn.runs.settings import RunSettings
 from graylearn.training import Result, Settings
 
+LONG = 120.0
+"""Seconds from which on an audit says before it begins how long it will take."""
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
@@ -87,8 +91,12 @@ class FolderStages(Stages):
         folder = self.folder / "audit"
         if stage == "audit" and (folder / "audit.json").exists():
             return cast("Made", Audit.load(folder))
-        with self.progress.working(_TITLES[stage]):
-            made = make()
+        if stage == "audit":
+            with self.progress.watching(_TITLES[stage]) as watch, watched(watch):
+                made = make()
+        else:
+            with self.progress.working(_TITLES[stage]):
+                made = make()
         if isinstance(made, Audit):
             made.save(folder)
         return made
@@ -129,6 +137,8 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
     """
     settings, test = prepared.settings, prepared.test
     by_history = settings.mode == "history" or (settings.mode == "auto" and is_images(prepared.train.x))
+    if not by_history and (words := how_long(prepared.train)) is not None:
+        progress.say(words)
     if settings.command == "audit" and not by_history and test is None:
         alone = make_classifier(settings)
         stages = FolderStages(folder, progress)
@@ -149,6 +159,21 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
             way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
             said[way] = classifier.predict_proba(test)
     return Fitted(classifier, audit, said, labels, logs)
+
+
+def how_long(samples: Samples) -> str | None:
+    """What to say before an audit that takes long; None of a short one, and where it cannot be told."""
+    if samples.kind not in ("array", "table") or is_images(samples.x):
+        return None
+    size = len(samples), int(np.prod(samples.x.shape[1:])), samples.num_classes
+    expected, cheaper = expected_seconds(*size), expected_seconds(*size, mode="history")
+    if expected < LONG:
+        return None
+    return (
+        f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take about "
+        f"{duration(expected)} on one core, less on several or with --device cuda, and about "
+        f"{duration(cheaper)} with --mode history"
+    )
 
 
 def _fitted(

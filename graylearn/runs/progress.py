@@ -128,7 +128,7 @@ class RunProgress:
                 told = now
                 left = (now - began) * (total - done) / (done - before)
                 tell = self._keep if shows else self.say
-                tell(f"{title}: {done:,} of {total:,}, about {_duration(left)} left")
+                tell(f"{title}: {done:,} of {total:,}, about {duration(left)} left")
 
         with bars:
             task = bars.add_task(title, total=total)
@@ -136,6 +136,46 @@ class RunProgress:
         seconds = time.perf_counter() - began
         tell = self.say if seconds >= _WORTH_TELLING else self._keep
         tell(f"{title}: {done:,} ({seconds:.1f} s)")
+
+    @contextmanager
+    def watching(self, title: str) -> Iterator[Callable[[str, int, int], None]]:
+        """`working` on something that has stages; gives a function that is told how far each of them is."""
+        began = told = stage_began = time.perf_counter()
+        current = ""
+        shows = not self._busy and self.console.is_terminal and not self.console.quiet
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30))
+        bars = Progress(
+            *columns,
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            disable=not shows,
+        )
+
+        def watch(stage: str, done: int, total: int) -> None:
+            nonlocal told, stage_began, current
+            now = time.perf_counter()
+            if stage != current:
+                current, stage_began = stage, now
+                bars.reset(task, description=f"{title}: {stage}", total=total)
+            bars.update(task, completed=done, total=total)
+            if now - told >= _EVERY and 0 < done < total:
+                told = now
+                left = duration((now - stage_began) * (total - done) / done)
+                tell = self._keep if shows else self.say
+                tell(f"{title}, {stage}: {done / total:.0%}, about {left} left")
+
+        was_busy, self._busy = self._busy, self._busy or shows
+        try:
+            with bars:
+                task = bars.add_task(title, total=None)
+                yield watch
+        finally:
+            self._busy = was_busy
+        seconds = time.perf_counter() - began
+        tell = self.say if seconds >= _WORTH_TELLING else self._keep
+        tell(f"{title} ({seconds:.1f} s)")
 
     @contextmanager
     def training(self, title: str) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
@@ -152,6 +192,8 @@ class RunProgress:
         )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """For people."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.0f} h"

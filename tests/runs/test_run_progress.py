@@ -1,0 +1,66 @@
+"""What is told of an audit: before it begins, how long it will take, and then how far it is."""
+
+import numpy as np
+import pytest
+
+import graylearn as gl
+from graylearn.audit.cost import expected_seconds
+from graylearn.audit.progress import watched
+from graylearn.data.samples import Samples
+from graylearn.runs import RunProgress
+from graylearn.runs import progress as progress_module
+from graylearn.runs.fit import how_long
+
+
+def test_an_audit_tells_its_stages_to_who_watches():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 90)
+    x = 4 * np.eye(3, 5)[y] + random.normal(size=(90, 5))
+    told = []
+    with watched(lambda *news: told.append(news)):
+        watched_audit = gl.audit(x, y, epochs=2)
+    stages = list(dict.fromkeys(stage for stage, _, _ in told))
+    assert stages[:2] == ["asking networks", "comparing neighbours"]
+    assert stages[-1] == "judging"
+    assert all(0 <= done < total for _, done, total in told)
+    for stage in stages:
+        done = [each for name, each, _ in told if name == stage]
+        assert done == sorted(done)
+    heard = len(told)
+    alone = gl.audit(x, y, epochs=2)
+    assert len(told) == heard  # nobody watches any more
+    np.testing.assert_array_equal(watched_audit.score, alone.score)
+
+
+def test_how_far_a_stage_is_stands_in_the_log(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress_module, "_EVERY", 0.0)
+    progress = RunProgress()
+    progress.also_to(tmp_path / "run.log")
+    with progress.watching("audit") as watch:
+        watch("asking networks", 0, 8)
+        watch("asking networks", 2, 8)
+        watch("judging", 1, 2)
+    log = (tmp_path / "run.log").read_text()
+    assert "audit, asking networks: 25%, about " in log
+    assert "audit, judging: 50%, about " in log
+    assert "asking networks: 0%" not in log
+    assert "audit, judging: 50%" in capsys.readouterr().err
+
+
+def test_a_long_audit_says_so_at_its_start():
+    def samples(n, columns, classes):
+        x = np.broadcast_to(np.float32(0), (n, columns))
+        y = np.arange(n) % classes
+        return Samples(x, y, tuple(range(classes)), np.arange(n), "array")
+
+    assert how_long(samples(1000, 20, 3)) is None
+    words = how_long(samples(1_000_000, 128, 10))
+    assert words is not None
+    assert "1,000,000 samples (128 columns, 10 classes) will take about" in words
+    assert "--mode history" in words
+
+
+@pytest.mark.parametrize("larger", [(20_000, 10, 5), (10_000, 40, 5), (10_000, 10, 500)])
+def test_more_of_anything_takes_longer(larger):
+    assert expected_seconds(*larger) > expected_seconds(10_000, 10, 5)
+    assert expected_seconds(*larger, mode="history") < expected_seconds(*larger)

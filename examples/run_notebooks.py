@@ -22,7 +22,8 @@ def run(path: Path, *, write: bool = False) -> nbformat.NotebookNode:
             cell.outputs = []
     client = NotebookClient(
         book,
-        timeout=300,
+        timeout=1800,  # against a hang, not against a slow machine
+        startup_timeout=600,
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent)}},
         record_timing=False,

@@ -27,7 +27,7 @@ OPTIONAL = ("triton", "polars", "datasets", "transformers", "sentence_transforme
 
 def fresh(code, *words):
     """Run code in a fresh interpreter; gives what it prints."""
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

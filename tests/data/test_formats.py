@@ -26,11 +26,6 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.fixture(params=list(FORMATS))
 def example(request, tmp_path):
     """(format, its example: six samples of the classes cat and dog, by turns)."""

@@ -13,12 +13,6 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """Decoded images go with the test."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def finished(tmp_path):
     """Make a finished run of `data`, whose suspects and suggestions are given by hand."""

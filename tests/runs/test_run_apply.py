@@ -212,7 +212,7 @@ except SystemExit as end:
 
     def said(*words):
         command = [sys.executable, "-c", code, *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True)
         return done.returncode, done.stderr
 
     code_of, error = said("apply", run, "--suspects", "drop", "--out", out)

@@ -134,8 +134,7 @@ def test_ids_that_occur_twice_can_be_passed_over(tmp_path):
     assert found["id"].tolist() == list(range(2, 92))
 
 
-def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys):
     for place in range(12):
         path = tmp_path / "photos" / f"{place % 2}" / f"{place}.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ class Server:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait()
         self.process.stdout.close()
         self.process.stderr.close()
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from unittest import mock
@@ -13,13 +14,14 @@ from unittest import mock
 import numpy as np
 
 from graylearn.cli import main
+from graylearn.runs import progress
 
 GRAYLEARN = str(Path(sys.executable).parent / "graylearn")
 
 
-def environment(folder, **changes):
+def environment(**changes):
     kept = {name: value for name, value in os.environ.items() if name not in ("GRAYLEARN_DATA", "COLUMNS")}
-    return kept | {"XDG_CACHE_HOME": str(folder / "cache"), "OMP_NUM_THREADS": "1"} | changes
+    return kept | {"OMP_NUM_THREADS": "1"} | changes
 
 
 def run(*words, folder, preexec_fn=None, **changes):
@@ -27,28 +29,55 @@ def run(*words, folder, preexec_fn=None, **changes):
     return subprocess.run(
         [GRAYLEARN, *words],
         cwd=folder,
-        env=environment(folder, **changes),
+        env=environment(**changes),
         capture_output=True,
-        timeout=200,
         preexec_fn=preexec_fn,
     )
 
 
-def start(*words, folder):
-    """A command that goes on while the test does."""
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [GRAYLEARN, *words], cwd=folder, env=environment(folder), stdout=pipe, stderr=pipe
-    )
+HELD = """
+import sys, time
+from pathlib import Path
+from graylearn.training import loop
+
+plain, gate = loop.save_checkpoint, Path(sys.argv.pop(1))
+
+def save_and_wait(*given, **named):
+    plain(*given, **named)
+    gate.with_suffix(".reached").touch()
+    while not gate.with_suffix(".open").exists():
+        time.sleep(0.01)
+
+loop.save_checkpoint = save_and_wait
+from graylearn.cli import main
+main()
+"""
+
+
+@contextlib.contextmanager
+def held(*words, folder, gate):
+    """A command that waits after its first checkpoint: gives it there, and lets it go on."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HELD, gate, *words],
+        cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        while not gate.with_suffix(".reached").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        yield process
+    finally:
+        gate.with_suffix(".open").touch()
 
 
 def several(*commands, folder):
     """[(exit code, stdout, stderr), ...] of commands given as lists of words, run in this process."""
     told = []
-    changed = mock.patch.dict(os.environ, environment(folder, COLUMNS="120"), clear=True)
+    changed = mock.patch.dict(os.environ, environment(COLUMNS="120"), clear=True)
     terminated = signal.getsignal(signal.SIGTERM)
     nothing = mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    with contextlib.chdir(folder), changed, nothing, warnings.catch_warnings():
+    no_clock = mock.patch.object(progress, "_WORTH_TELLING", float("inf"))  # nothing is told for being slow
+    with contextlib.chdir(folder), changed, nothing, no_clock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries, as in a process of its own
         for words in commands:
             out, err, code = io.StringIO(), io.StringIO(), 0

@@ -7,18 +7,17 @@ import pty
 import resource
 import signal
 import subprocess
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
-from cli_helpers import GRAYLEARN, LABELS, blobs, environment, is_one_sentence, run, several, start, write_csv
+from cli_helpers import GRAYLEARN, LABELS, blobs, environment, held, is_one_sentence, run, several, write_csv
 from PIL import Image
 
 from graylearn import runs
 from graylearn.runs import RunProgress, RunSettings
 
-LONG = ("--epochs", "60", "--mode", "history", "--no-refine")
+LONG = ("--epochs", "8", "--mode", "history", "--no-refine")
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +97,9 @@ def test_a_reader_that_has_seen_enough(made):
     shell = subprocess.run(
         ["bash", "-c", f"({command}) | head -1"],
         cwd=folder,
-        env=environment(folder),
+        env=environment(),
         capture_output=True,
         text=True,
-        timeout=200,
     )
     assert shell.stdout == "id,class,probability,class_2,probability_2,ood_score\n"
     assert shell.stderr == "code 0\n"
@@ -172,7 +170,7 @@ def long_run(tmp_path_factory):
     """A folder with a table and what an uninterrupted long run finds in it."""
     folder = tmp_path_factory.mktemp("long")
     write_csv(folder / "data.csv")
-    settings = RunSettings(data=str(folder / "data.csv"), epochs=60, mode="history", refine=False)
+    settings = RunSettings(data=str(folder / "data.csv"), epochs=8, mode="history", refine=False)
     runs.run(settings, folder / "whole", progress=RunProgress(quiet=True))
     return folder
 
@@ -181,12 +179,9 @@ def long_run(tmp_path_factory):
 def test_a_run_that_is_cut_goes_on(long_run, how, code):
     out = long_run / how.name
     command = ("fit", "data.csv", "--out", str(out), *LONG)
-    process = start(*command, folder=long_run)
-    while not (out / "stages" / "first-0" / "checkpoint.json").exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.005)
-    process.send_signal(how)
-    _, said = process.communicate(timeout=100)
+    with held(*command, folder=long_run, gate=long_run / f"gate-{how.name}") as process:
+        process.send_signal(how)
+    _, said = process.communicate()
     assert process.returncode == code, said.decode()
     assert b"Traceback" not in said
     if how is not signal.SIGKILL:
@@ -221,7 +216,7 @@ def test_a_terminal_sees_bars(made):
     process = subprocess.Popen(
         [GRAYLEARN, "fit", "data.csv", "--out", "tty", "--epochs", "20"],
         cwd=folder,
-        env=environment(folder, TERM="xterm-256color", COLUMNS="100"),
+        env=environment(TERM="xterm-256color", COLUMNS="100"),
         stdout=subprocess.DEVNULL,
         stderr=child,
     )
@@ -231,7 +226,7 @@ def test_a_terminal_sees_bars(made):
         while part := os.read(parent, 65536):
             seen += part
     os.close(parent)
-    assert process.wait(timeout=100) == 0, seen
+    assert process.wait() == 0, seen
     assert b"\x1b[" in seen
     assert b"audit of the training set" in seen
     assert b"Traceback" not in seen

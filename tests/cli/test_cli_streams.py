@@ -1,6 +1,7 @@
 """Standard input and output: `-` where data or a file is asked for."""
 
 import io
+import signal
 import sys
 
 import pandas as pd
@@ -14,11 +15,13 @@ def ran(monkeypatch, capfdbinary, *words, given=b""):
     """(exit code, what was written to standard output) of a command in this process."""
     monkeypatch.setattr(sys, "argv", ["graylearn", *map(str, words)])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    code = 0
+    code, terminated = 0, signal.getsignal(signal.SIGTERM)
     try:
         main()
     except SystemExit as end:
         code = end.code or 0
+    finally:
+        signal.signal(signal.SIGTERM, terminated)
     sys.stdout.flush()
     return code, capfdbinary.readouterr().out
 

@@ -35,6 +35,7 @@ class Behaviour:
     shift: int = 0  # lie about where a range starts
     hold: threading.Event | None = None
     requests: list = field(default_factory=list)
+    asked: threading.Event = field(default_factory=threading.Event)
 
 
 def names(folder):
@@ -52,8 +53,9 @@ def server(monkeypatch):
 
         def do_GET(self):
             behaviour.requests.append(dict(self.headers))
+            behaviour.asked.set()
             if behaviour.hold is not None:
-                behaviour.hold.wait(10)
+                behaviour.hold.wait()
             if behaviour.answers and (code := behaviour.answers.pop(0)) != 200:
                 self.send_response(code)
                 self.send_header("Retry-After", "0")
@@ -93,12 +95,14 @@ def server(monkeypatch):
         thread.start()
         behaviour.address = f"http://127.0.0.1:{running.server_address[1]}"
         yield behaviour
+        if behaviour.hold is not None:
+            behaviour.hold.set()
         running.shutdown()
         thread.join()
 
 
 def fetch(server, folder, **changes):
-    options = {"sha256": SHA256, "size": len(CONTENT), "backoff": 0.01, "timeout": 5} | changes
+    options = {"sha256": SHA256, "size": len(CONTENT), "backoff": 0.01, "timeout": 600} | changes
     return download_file(f"{server.address}/file.bin", folder / "file.bin", **options)
 
 
@@ -144,14 +148,13 @@ def test_a_killed_run_is_continued(server, tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", code, f"{server.address}/file.bin", tmp_path / "file.bin"]
     )
-    for _ in range(2000):
-        if server.requests:
-            break
-        time.sleep(0.01)
-    with pytest.raises(DataError, match="another run is downloading this file"):
-        fetch(server, tmp_path)
-    child.kill()
-    child.wait()
+    try:
+        server.asked.wait()
+        with pytest.raises(DataError, match="another run is downloading this file"):
+            fetch(server, tmp_path)
+    finally:
+        child.kill()
+        child.wait()
     server.hold.set()
     assert (tmp_path / "file.bin.part").exists()
     assert fetch(server, tmp_path).read_bytes() == CONTENT

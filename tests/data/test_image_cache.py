@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -269,25 +268,25 @@ def test_damaged_entry_is_made_anew(folder, tmp_path, damage):
     assert again.images[:, 0, 0, 0].tolist() == [level * 20 for level in range(10)]
 
 
-def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path):
+@pytest.mark.parametrize(
+    "where", [("open", "meta.json"), ("os.rename", ".partial-")], ids=["before", "after"]
+)
+def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
     images, cache = tmp_path / "images", tmp_path / "cache"
     images.mkdir()
-    data = encoded(NOISE.resize((900, 900)), "JPEG")
-    for number in range(400):
-        (images / f"{number}.jpg").write_bytes(data + bytes([number % 256]))
+    for number in range(5):
+        (images / f"{number}.jpg").write_bytes(encoded(NOISE, "JPEG") + bytes([number]))
     script = (
-        "import sys; from pathlib import Path; from graylearn.data.images.cache import cache_images\n"
+        "import os, signal, sys; from pathlib import Path\n"
+        "from graylearn.data.images.cache import cache_images\n"
         "files = sorted(Path(sys.argv[1]).iterdir(), key=lambda path: int(path.stem))\n"
+        "def end(event, given):\n"
+        "    if event == sys.argv[3] and sys.argv[4] in str(given[0]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.addaudithook(end)\n"
         "cache_images(files, size=64, folder=sys.argv[2], workers=1)"
     )
-    process = subprocess.Popen([sys.executable, "-c", script, str(images), str(cache)])
-    deadline = time.monotonic() + 120
-    while not list(cache.glob(".partial-*/pixels.bin")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    done = subprocess.run([sys.executable, "-c", script, images, cache, *where])
+    assert done.returncode == -signal.SIGKILL
     assert list(cache.glob(".partial-*")), "killed in the middle"
     assert not list(cache.glob("images-*"))
     files = sorted(images.iterdir(), key=lambda path: int(path.stem))[:3]

@@ -1,6 +1,7 @@
 """Sweeps: what is done is not done twice, whatever ended the last one, and where it runs changes nothing."""
 
 import dataclasses
+import itertools
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from reproduction import sweep, tables, units
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment, Grid, Schedule, Source
 from reproduction.options import Options
+from reproduction.queue import Queue
 from reproduction.store import Store
 from reproduction.units import Failure
 
@@ -33,26 +35,19 @@ SMALL = Experiment(
     ),
     quick=(),
 )  # fmt: skip
-IN_A_CHILD = """
-import sys
+KILLED = """
+import os, signal, sys
 from pathlib import Path
 from reproduction import sweep
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import Options
-sweep.sweep(EXPERIMENTS["ablation"], Options(quick=True, datasets=("iris", "wine"), store=Path(sys.argv[1])))
-"""
 
-AT_ONCE = """
-import sys, time
-from pathlib import Path
-from reproduction import sweep, tables
-from reproduction.experiments import EXPERIMENTS
-from reproduction.options import Options
-store = Path(sys.argv[1])
-store.with_name(sys.argv[2]).touch()
-while not (store.with_name("0").exists() and store.with_name("1").exists()):
-    time.sleep(0.001)
-sweep.sweep(EXPERIMENTS["ablation"], Options(quick=True, datasets=("iris", "wine"), store=store))
+def report(row, number, total):
+    if number == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+options = Options(quick=True, datasets=("iris", "wine"), store=Path(sys.argv[1]))
+sweep.sweep(EXPERIMENTS["ablation"], options, report)
 """
 
 
@@ -126,21 +121,13 @@ def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(tmp_path, monk
 
 def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     path = tmp_path / "ablation.jsonl"
-    child = subprocess.Popen(
-        [sys.executable, "-c", IN_A_CHILD, str(path)], env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and (not path.exists() or path.read_bytes().count(b"\n") < 4):
-        time.sleep(0.02)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
-    survived = path.read_bytes()
-    whole = survived[: survived.rfind(b"\n") + 1]
+    done = subprocess.run([sys.executable, "-c", KILLED, path], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == -signal.SIGKILL
+    whole = path.read_bytes()
+    assert whole.count(b"\n") == 4
     path.write_bytes(whole + b'{"experiment": "ablation", "key": "4f')  # killed in the middle of a line
     outcome = run(EXPERIMENTS["ablation"], path, quick=True, datasets=("iris", "wine"))
-    done = whole.count(b"\n")
-    assert 4 <= done < len(outcome.cells)
-    assert outcome.ran == len(outcome.cells) - done
+    assert outcome.ran == len(outcome.cells) - 4 > 0
     assert path.read_bytes().startswith(whole)
     assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
 
@@ -226,33 +213,39 @@ def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
 
 
 @pytest.mark.parametrize("backend", ["processes", "dask"])
-def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_path, backend):
+def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_path, monkeypatch, backend):
     seeds = tuple(range(0, 150, 5))  # each a unit of its own
     many = Experiment("small", "s", "n", (Grid("table", (Source("iris"),), ("standard",), seeds=seeds),), ())
-    store = Store(tmp_path / "s.jsonl")
+    store, looks, look = Store(tmp_path / "s.jsonl"), [], Queue._look
 
-    def report(row, number, total):
-        if number == 1:
+    def others_first(queue):
+        looks.append(1)
+        if len(looks) == 5:  # four units are given out
             for cell in many.cells()[10:]:
-                store.append({**row, "key": cell.key, "cell": cell.to_dict()})
+                store.append({"experiment": "small", "key": cell.key, "cell": cell.to_dict(), "measured": {}})
+        look(queue)
 
-    outcome = sweep.sweep(many, Options(store=store.path, workers=2, backend=backend), report)
-    assert outcome.ran + outcome.elsewhere == len(outcome.rows()) == 30
-    assert outcome.elsewhere > 10
+    monkeypatch.setattr(Queue, "_look", others_first)
+    outcome = sweep.sweep(many, Options(store=store.path, workers=2, backend=backend))
+    assert (outcome.ran, outcome.elsewhere, len(outcome.rows())) == (10, 20, 30)
 
 
 def test_two_sweeps_that_begin_together_share_the_work(tmp_path):
-    path = tmp_path / "ablation.jsonl"
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", AT_ONCE, str(path), name], env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-        for name in "01"
-    ]
-    assert [child.wait() for child in children] == [0, 0]
-    rows = Store(path).rows()
-    assert len(rows) == 28
-    assert len(path.read_bytes().splitlines()) <= 46  # 56 if each ran everything
+    """In step all the way, each unit as long as any other: the worst that can be."""
+    store = Store(tmp_path / "ablation.jsonl")
+    cells = EXPERIMENTS["ablation"].cells(Options(quick=True, datasets=("iris", "wine")))
+    queues = [Queue(store, "ablation", cells, 0) for _ in range(2)]
+    for seed, queue in enumerate(queues):
+        queue._draw.seed(seed)
+    for drawn in itertools.zip_longest(*queues, fillvalue=()):
+        for queue, unit in zip(queues, drawn, strict=True):
+            for cell in unit:
+                queue.append(
+                    {"experiment": "ablation", "key": cell.key, "cell": cell.to_dict(), "measured": {}}
+                )
+    assert {row["key"] for row in store.rows()} == {cell.key for cell in cells}
+    assert len(cells) == 28
+    assert len(store.path.read_bytes().splitlines()) <= 46  # 56 if each ran everything
 
 
 def test_what_was_trained_when_the_time_was_up_is_stored(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 
 from graylearn.estimator import pipeline
 from graylearn.losses.reference import gray_gradient
@@ -29,6 +30,19 @@ from reproduction.options import Options
 from reproduction.progress import followed
 from reproduction.traces import Traces
 
+HELD = """
+import os, sys, time
+
+def wait(event, given, seen=[]):
+    if event == "os.rename" and str(given[1]).endswith("checkpoint.json"):
+        seen.append(1)
+        if len(seen) == 2:  # the first checkpoint is there
+            open(os.path.join(os.path.dirname(__file__), f"{os.getpid()}.reached"), "w").close()
+            time.sleep(1e6)  # until it is killed
+
+sys.addaudithook(wait)
+"""
+"""What every process of the sweep runs first, as its sitecustomize."""
 IN_A_CHILD = """
 import sys
 from pathlib import Path
@@ -37,7 +51,7 @@ from reproduction.options import Options
 from reproduction.sweep import sweep
 if __name__ == "__main__":
     options = Options(
-        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=40,
+        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4,
         workers=2, store=Path(sys.argv[1]),
     )
     sweep(EXPERIMENTS["table1"], options)
@@ -66,27 +80,31 @@ def one_thread():
 def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_path, monkeypatch):
     script, store = tmp_path / "child.py", tmp_path / "table1.jsonl"
     script.write_text(IN_A_CHILD)
+    (tmp_path / "sitecustomize.py").write_text(HELD)
     options = Options(
-        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=40
+        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4
     )
     table1 = EXPERIMENTS["table1"]
     whole = sweep.sweep(table1, replace(options, store=tmp_path / "whole.jsonl"))
     assert not whole.store.path.with_suffix(".checkpoints").exists()
     folder = store.with_suffix(".checkpoints")
     root = Path(sweep.__file__).parents[1]
-    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")])
     child = subprocess.Popen(
         [sys.executable, str(script), str(store)],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
         start_new_session=True,
     )
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline and len(list(folder.glob("*/checkpoint.json"))) < 2:
-        time.sleep(0.005)
+    while len(list(tmp_path.glob("*.reached"))) < 2:
+        assert child.poll() is None
+        time.sleep(0.01)
     os.killpg(child.pid, signal.SIGKILL)  # the sweep and both workers
     child.wait()
     begun = list(folder.glob("*/checkpoint.json"))
     assert len(begun) == 2
+    for path in begun:
+        with FileLock(path.with_name(".training.lock")):  # its worker has come to its end
+            pass
     first = []
     train = pipeline.train
 

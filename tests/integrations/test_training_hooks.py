@@ -12,6 +12,7 @@ import pytest
 import torch
 from scipy.special import softmax
 from torch import nn
+from torch.distributed import TCPStore
 
 import graylearn as gl
 from graylearn.errors import DataError
@@ -125,12 +126,14 @@ def two_processes(tmp_path_factory, examples):
     folder = tmp_path_factory.mktemp("two")
     root = examples.parent
     path = os.pathsep.join([str(examples), str(root)])
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as torchrun holds one
+    common = {"MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    common |= {"TORCHELASTIC_RESTART_COUNT": "0", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, Path(__file__).parent / "two_processes.py", folder],
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        env={**os.environ, "PYTHONPATH": path, **common},
         capture_output=True,
         text=True,
-        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]

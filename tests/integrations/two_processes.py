@@ -1,12 +1,11 @@
 """What two processes record together: run by test_training_hooks, which reads what each of them prints.
 
 The parent imports the frameworks once and forks before anything has run; each child then finds itself where
-torchrun would have put it.
+torchrun would have put it; the store where they meet is the test's, its port in MASTER_PORT.
 """
 
 import json
 import os
-import socket
 import sys
 import traceback
 from pathlib import Path
@@ -42,9 +41,9 @@ def found(audit, wrong):
     return [len(audit), right / wrong.sum(), right / max(1, audit.suspected.sum())]
 
 
-def child(rank, port):
+def child(rank):
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "NODE_RANK": "0"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "NODE_RANK": "0"}
     torch.set_num_threads(1)
     said = {"accelerate": found(*accelerate_loop.main()), "plain": plain_gathering()}
     said["hugging_face"] = None if (audit := hugging_face_text.main(epochs=1))[0] is None else found(*audit)
@@ -54,15 +53,12 @@ def child(rank, port):
 
 
 if __name__ == "__main__":
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     children = []
     for rank in range(2):
         pid = os.fork()
         if not pid:
             try:
-                child(rank, port)
+                child(rank)
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()

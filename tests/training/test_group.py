@@ -2,21 +2,20 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.distributed import TCPStore
 
 import graylearn as gl
 from graylearn.errors import SettingsError
 from graylearn.methods import make_method
 from graylearn.training.group import check_method
-
-pytestmark = pytest.mark.timeout(900)  # processes that start beside a whole suite
 
 ROWS, CLASSES = 53, 3  # batches of 2 x 8, and a last one of 5
 
@@ -77,13 +76,13 @@ dist.destroy_process_group()
 )
 
 
-def start(code, *words, size=2):
-    """Processes of one group, as torchrun would start them."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size)}
-    return [
+@contextmanager
+def started(code, *words, size=2):
+    """Processes of one group as torchrun starts them: they meet at a store of ours, whose port is taken."""
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "WORLD_SIZE": str(size)}
+    common |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
+    yield [
         subprocess.Popen(
             [sys.executable, *code, *map(str, words)],
             env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"},
@@ -99,15 +98,16 @@ def start(code, *words, size=2):
 def trained(tmp_path_factory):
     """What two processes made, one of which died after two epochs of the first training."""
     folder = tmp_path_factory.mktemp("group")
-    first, second = start(["-c", WORKER], folder, folder, "dies")
-    assert second.wait(600) == 9
-    first.send_signal(signal.SIGKILL)  # as torchrun ends those that are left
-    for process in (first, second):
-        process.communicate()
+    with started(["-c", WORKER], folder, folder, "dies") as (first, second):
+        assert second.wait() == 9
+        first.send_signal(signal.SIGKILL)  # as torchrun ends those that are left
+        for process in (first, second):
+            process.communicate()
     assert not list(folder.glob("*.npz"))
-    for process in start(["-c", WORKER], folder, folder, "lives"):
-        said, _ = process.communicate(timeout=600)
-        assert process.returncode == 0, said
+    with started(["-c", WORKER], folder, folder, "lives") as processes:
+        for process in processes:
+            said, _ = process.communicate()
+            assert process.returncode == 0, said
     return folder
 
 
@@ -157,7 +157,8 @@ def test_the_command_line_is_led_by_the_first_process(tmp_path):
         "cpu",
         "--quiet",
     ]
-    said = [process.communicate(timeout=600)[0] for process in start(["-m", "graylearn"], *words)]
+    with started(["-m", "graylearn"], *words) as processes:
+        said = [process.communicate()[0] for process in processes]
     assert "few.csv: 120 samples" in said[0]
     assert said[1].strip() == ""
     assert (tmp_path / "run" / "report.html").exists()

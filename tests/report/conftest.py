@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from find_browser import ADVICE, NO_BROWSER, find_browser
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
-from report_pages import SIZE, Watched, load, new_context
+from report_pages import PATIENCE, SIZE, Watched, load, new_context
 from report_tables import make_table
 
 from graylearn.report import ReportData, write_report
 
-expect.set_options(timeout=30_000)  # a busy machine is slow, and no fault of the page
+expect.set_options(timeout=1000 * PATIENCE)
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -48,7 +48,9 @@ def playwright(program: str) -> Iterator[Playwright]:
 
 @pytest.fixture(scope="session")
 def browser(playwright: Playwright, program: str) -> Iterator[Browser]:
-    started = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+    started = playwright.chromium.launch(
+        executable_path=program, args=list(ARGUMENTS), timeout=1000 * PATIENCE
+    )
     yield started
     started.close()
 
@@ -80,7 +82,7 @@ def open_file(stage: tuple[Page, Watched]) -> Iterator[Callable[[Path], Page]]:
     page.goto("about:blank")  # nothing of this report goes on during the next test
     page.mouse.move(0, 0)
     page.set_viewport_size(SIZE)
-    page.emulate_media(media="screen", color_scheme="light", reduced_motion="no-preference")
+    page.emulate_media(media="screen", color_scheme="light", reduced_motion="reduce")
     watched.assert_clean()
 
 

@@ -7,12 +7,15 @@
       audit/                   the audit, with its table for people; see Audit.save
       model-card.md            what was learned from, found and measured, for people; loading does not read it
 
-model.json is removed first and written last, so that a folder that has it is whole.
+A classifier is written to the folder .graylearn-new in it, model.json last: from then on that is what is
+loaded. Then its files are copied to their places and .graylearn-new goes; where a kill came before, the next
+save does that. So at every moment the folder holds a whole classifier, the old one or the new one.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -48,6 +51,9 @@ Kind = TypeVar("Kind", bound=ClassifierState)
 _FORMAT, _VERSION = "graylearn.GrayClassifier", 1
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
 _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
+_TABLE = f"{_AUDIT}/table.csv"
+_NEW = ".graylearn-new"
+"""Where a classifier is written before it takes the place of another."""
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
@@ -67,8 +73,15 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
     )
     with alone(folder / ".saving.lock", taken):
         try:
-            _write(classifier, folder)
+            _put_in_place(folder)  # what a process that was killed left
+            if (folder / _MANIFEST).exists():
+                _read_manifest(folder)  # refuses to write over what is not ours
+            _write(classifier, folder / _NEW)
+            _put_in_place(folder)
+            write_card(classifier, folder)
         except OSError as error:
+            if not (folder / _NEW / _MANIFEST).exists():
+                shutil.rmtree(folder / _NEW, ignore_errors=True)
             if error.errno not in FULL:
                 raise
             raise CheckpointError(
@@ -77,10 +90,7 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
 
 
 def _write(classifier: ClassifierState, folder: Path) -> None:
-    had_audit = False
-    if (folder / _MANIFEST).exists():
-        had_audit = bool(_read_manifest(folder).get("audited"))  # refuses to write over what is not ours
-        (folder / _MANIFEST).unlink()
+    folder.mkdir(exist_ok=True)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
     tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
     # clones, because tied weights share memory and channels_last ones are not contiguous
@@ -91,16 +101,33 @@ def _write(classifier: ClassifierState, folder: Path) -> None:
         classifier.history_.save(partial)
     if classifier.audit_ is not None:
         classifier.audit_.save(folder / _AUDIT)
-    elif had_audit:
-        for name in (*_AUDITED, f"{_AUDIT}/table.csv"):
-            (folder / name).unlink(missing_ok=True)
-        with suppress(OSError):  # there is more in it, which is not ours
-            (folder / _AUDIT).rmdir()
-    write_card(classifier, folder)
     with replacing(folder / _MANIFEST) as partial:
         content = _content(classifier, folder)
         manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}
         partial.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def _put_in_place(folder: Path) -> None:
+    """Copy what was written whole to _NEW over what the folder holds; then, or where it is not, remove it."""
+    new = folder / _NEW
+    if (new / _MANIFEST).exists():
+        audited = _read_manifest(new)["audited"]
+        if not audited and (folder / _MANIFEST).exists() and _read_manifest(folder)["audited"]:
+            for name in (*_AUDITED, _TABLE):
+                (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # there is more in it, which is not ours
+                (folder / _AUDIT).rmdir()
+        for name in (_WEIGHTS, _HISTORY, *((*_AUDITED, _TABLE) if audited else ()), _MANIFEST):
+            with replacing(folder / name) as partial:
+                shutil.copyfile(new / name, partial)
+        (new / _MANIFEST).unlink()  # first: what is left is no classifier
+    if new.exists():
+        shutil.rmtree(new)
+
+
+def _current(folder: Path) -> Path:
+    """Where the files of the classifier are that counts."""
+    return folder / _NEW if (folder / _NEW / _MANIFEST).exists() else folder
 
 
 def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
@@ -132,8 +159,18 @@ def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
 
 def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
     """Read what `save_classifier` wrote. `given` are parameters instead of the saved ones."""
-    folder = Path(path)
+    folder = _current(Path(path))
     manifest = _read_manifest(folder)
+    try:
+        return _loaded(kind, folder, manifest, given)
+    except CheckpointError:
+        now = _current(Path(path))
+        if now == folder and _read_manifest(now) == manifest:
+            raise
+        return load_classifier(kind, path, given)  # another process saved while this one read
+
+
+def _loaded(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Kind:
     try:
         return _restored(kind, folder, manifest, given)
     except CheckpointError:
@@ -165,7 +202,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
         warnings.warn(
             f"{', '.join(unsaved)} could not be saved and took the default: pass it to load to fit again",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     parameters = parameters_json.from_json(manifest["parameters"]) | given
     classifier: Kind = cast("Any", kind)(**parameters)

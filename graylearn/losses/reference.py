@@ -15,13 +15,18 @@ Confidence = str | Tensor
 """How C is found: "max", "label", "relative", or one value a row."""
 
 
-def log_one_minus(log_probs: Tensor, index: Tensor) -> Tensor:
+def log_one_minus(logits: Tensor, index: Tensor) -> Tensor:
     """log(1 - Q_index) of the named class, from the others: right also where Q_index rounds to one.
 
-    The floor keeps the gradient finite where every other class is masked with -inf.
+    The others are shifted by the largest among them: by that of all, those far below it would round to one
+    another. The floor keeps the gradient finite where every other class is masked with -inf.
     """
-    floor = torch.finfo(log_probs.dtype).min
-    return log_probs.clamp_min(floor).scatter(1, index, float("-inf")).logsumexp(1, keepdim=True)
+    floor = torch.finfo(logits.dtype).min
+    others = logits.clamp_min(floor).scatter(1, index, float("-inf"))
+    first = logits.detach().amax(1, keepdim=True)
+    second = others.detach().amax(1, keepdim=True).clamp_min(floor)
+    lead = (first - second).clamp_max(-floor)
+    return (others - second).logsumexp(1, keepdim=True) - (logits - first).logsumexp(1, keepdim=True) - lead
 
 
 def mix(confidence: Tensor, doubt: Tensor, given: Tensor, rejected: Tensor) -> Tensor:
@@ -66,9 +71,7 @@ def gray_rows(logits: Tensor, target: Tensor, confidence: Confidence, detach: bo
     log_probs = logits.log_softmax(1)
     top = log_probs.detach().argmax(1, keepdim=True)
     rest = log_probs.scatter(1, top, float("-inf")).scatter(1, index, float("-inf"))
-    of_top = torch.where(
-        top == index, torch.zeros_like(top, dtype=logits.dtype), log_one_minus(log_probs, top)
-    )
+    of_top = torch.where(top == index, torch.zeros_like(top, dtype=logits.dtype), log_one_minus(logits, top))
     rejected = -(torch.log1p(-rest.exp()).sum(1, keepdim=True) + of_top)
     given = -log_probs.gather(1, index)
     if detach and not isinstance(confidence, Tensor):

@@ -67,6 +67,19 @@ def test_rows_match_sixty_digits(impl, dtype, num_classes, spread):
         assert_right(logits, target, confidence, impl, dtype, spread)
 
 
+@pytest.mark.parametrize("lead", [1e3, 1e10, 1e30])
+@pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])
+def test_the_others_are_told_apart_however_far_one_logit_leads(impl, lead):
+    """Its Q is one; what is taken from the others is their softmax, whatever they are below it."""
+    scores = torch.tensor([[lead, 0.0, 3.0, 1.0]], requires_grad=True)
+    given = torch.tensor([0.25])
+    gray_loss(scores, torch.tensor([1]), confidence=given, impl=impl, reduction="sum").backward()
+    top, label = torch.eye(4, dtype=torch.float64)[:2]
+    others = torch.tensor([-torch.inf, 0.0, 3.0, 1.0], dtype=torch.float64).softmax(0)
+    expected = 0.25 * (top - label) + 0.75 * (top - others)
+    torch.testing.assert_close(scores.grad[0].double(), expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("spread", [0.5, 3, 1e4])
 @pytest.mark.parametrize(("impl", "dtype"), CASES)
 def test_many_classes_match_sixty_digits(impl, dtype, spread):

@@ -19,7 +19,7 @@ from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint, SettingsError
-from graylearn.options import OverlapSetting
+from graylearn.options import IdLike, OverlapSetting
 from graylearn.training import devices
 from graylearn.training.history import History
 
@@ -36,6 +36,7 @@ def audit(
     ids: Any = None,
     classes: Any = None,
     overlap: OverlapSetting = "auto",
+    id_like: IdLike = "drop",
     folds: int | None = None,
     repeats: int | None = None,
     epochs: int | None = None,
@@ -57,6 +58,8 @@ def audit(
         "possible" where classes may overlap (measured quantities): there a label that looks wrong may be
         right, and labels that are mistaken for one another are not flagged. "auto": none for images, texts
         and arrays of 32 columns or more, possible for tables.
+    id_like: columns of a frame that seem to name the rows are left out, with a warning; "keep" learns from
+        them.
     folds, repeats: unless told 2 and 3, beyond 67 million class probabilities (30,000 samples of 2,200
         classes) 2 and 1, and of a `model` 5 and 1.
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
@@ -79,6 +82,8 @@ def audit(
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
+    if id_like not in ("drop", "keep"):
+        raise SettingsError.wrong("id_like", id_like, "drop or keep")
     if model is not None:
         check_model(model)
         if mode != "held-out":
@@ -105,9 +110,9 @@ def audit(
     where = devices.choose(device)
     row_ids = as_ids(ids, X, len(label))
     if model is None:
-        features: NDArray[np.float32] | None = as_features(values, len(label))
+        features: NDArray[np.float32] | None = as_features(values, len(label), id_like)
     else:
-        features = features_if_any(values, len(label))
+        features = features_if_any(values, len(label), id_like)
     if len(label) < 2 * folds or len(np.unique(label)) < 2:
         network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
     elif model is not None:

@@ -11,10 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.audit.scaling import reduced, scaled
-from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.encoding.column_kinds import ColumnKind
+from graylearn.data.encoding.encode import TableEncoder, learned_columns
 from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.samples import Label, encode_labels
 from graylearn.errors import DataError
+from graylearn.options import IdLike
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,11 +27,12 @@ MAX_PIXELS = 1024
 .99 with 20 % OOD), on photos they do not."""
 
 
-def as_features(x: Any, n: int) -> NDArray[np.float32]:
+def as_features(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32]:
     """Whatever describes N samples, one row each, as scaled features (N, D).
 
     Numbers of any shape, sparse matrices, small images, and frames of pandas, polars or pyarrow; columns
-    that are not numbers are encoded as GrayClassifier encodes them.
+    that are not numbers are encoded as GrayClassifier encodes them. Columns of a frame that seem to name the
+    rows are left out, with a warning, unless `id_like` is "keep".
     """
     rows: Any = as_plain(x)
     if not isinstance(rows, np.ndarray | pd.DataFrame) and not is_sparse(rows):
@@ -42,11 +45,7 @@ def as_features(x: Any, n: int) -> NDArray[np.float32]:
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
         rows = _frame_of_objects(rows)
     if isinstance(rows, pd.DataFrame):
-        numeric = all(pd.api.types.is_numeric_dtype(rows[name]) for name in rows.columns)
-        if numeric or not len(rows):
-            values = rows.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            values = TableEncoder().fit(rows).transform(rows)
+        values = _numbers_of(rows, id_like)
     else:
         values = np.asarray(rows)
         if values.dtype.kind not in "biuf":
@@ -59,6 +58,21 @@ def as_features(x: Any, n: int) -> NDArray[np.float32]:
             "themselves: turn them into features first, with embed_images(X)"
         )
     return reduced(scaled(values))
+
+
+def _numbers_of(frame: pd.DataFrame, id_like: IdLike) -> NDArray[Any]:
+    """The columns of a frame to learn from, as numbers."""
+    if not len(frame):
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    if not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
+        encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame).transform(frame)
+        return encoded
+    named = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    if not named.columns.is_unique:
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    kinds: dict[str, ColumnKind] = dict.fromkeys(named.columns, "number")
+    kept = named[learned_columns(named, kinds, id_like)]
+    return kept.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from graylearn.audit.inputs import as_features
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
-from graylearn.options import MIN_CLASS
+from graylearn.options import MIN_CLASS, IdLike
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,10 +66,10 @@ def model_probabilities(
     return sum_by_sample(held, said, len(label)) / repeats
 
 
-def features_if_any(x: Any, n: int) -> NDArray[np.float32] | None:
+def features_if_any(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32] | None:
     """Scaled features (N, D) of numbers and tables; None of what only the model can read, such as texts."""
     try:
-        return as_features(x, n)
+        return as_features(x, n, id_like)
     except DataError:
         return None
 

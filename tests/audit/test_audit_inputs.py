@@ -11,7 +11,8 @@ from sklearn.datasets import load_digits
 from graylearn.audit import audit
 from graylearn.audit.inputs import as_features, as_labels
 from graylearn.data import Samples, TableEncoder
-from graylearn.errors import DataError
+from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
+from graylearn.errors import DataError, SettingsError
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,27 @@ def test_mixed_columns_are_encoded_as_the_classifier_encodes_them(mixed):
     np.testing.assert_array_equal(as_features(frame, 400), as_features(encoded, 400))
     objects = frame.astype(object).to_numpy()
     assert as_features(objects, 400).shape == as_features(frame, 400).shape
+
+
+@pytest.mark.parametrize("also", ["numbers", "words"])
+def test_columns_that_name_the_rows_are_left_out_of_every_frame(also):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": random.normal(size=60), "weight": random.normal(size=60)})
+    if also == "words":
+        frame["colour"] = np.array(["red", "blue", "red"] * 20, dtype=object)
+    named = frame.assign(row=np.arange(1000, 1060), sample_id=random.permutation(60) * 1.5)
+    with pytest.warns(IdLikeColumnWarning, match="left out; pass id_like='keep' to learn") as told:
+        found = as_features(named, 60)
+    assert [str(each.message).split("'")[1] for each in told] == ["row", "sample_id"]
+    np.testing.assert_array_equal(found, as_features(frame, 60))
+    with pytest.warns(IdLikeColumnWarning, match="pass id_like='drop' to leave it out"):
+        assert as_features(named, 60, "keep").shape[1] == found.shape[1] + 2
+    y = np.arange(60) % 2
+    with pytest.warns(IdLikeColumnWarning):
+        left_out = audit(named, y, mode="history", epochs=1)
+    np.testing.assert_array_equal(left_out.score, audit(frame, y, mode="history", epochs=1).score)
+    with pytest.raises(SettingsError, match="id_like is 'maybe', expected drop or keep"):
+        audit(frame, y, id_like="maybe")
 
 
 def test_samples_of_a_table_are_taken_with_their_labels(mixed):

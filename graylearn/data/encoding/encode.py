@@ -14,7 +14,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -48,6 +48,23 @@ _HASHED = 32  # features that the letters of a column with very many values are 
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
 _LEAVE_OUT = Hint("id_like", "drop", "to leave it out")
 _LEARN = Hint("id_like", "keep", "to learn from it")
+
+
+def learned_columns(
+    frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], id_like: Literal["keep", "drop"]
+) -> list[str]:
+    """The columns to learn from, with a warning for each that seems to name the rows.
+
+    Those are left out where `id_like` is "drop" and there are others.
+    """
+    named = {name for name, kind in kinds.items() if looks_like_id(frame[name], name, kind)}
+    drops = id_like == "drop" and len(named) < len(kinds)
+    for name in kinds:
+        if name in named:
+            problem = f"column {name!r} seems to name the rows, which tells nothing about new ones"
+            told = (f"{problem}, and is left out;", _LEARN) if drops else (f"{problem};", _LEAVE_OUT)
+            warnings.warn(IdLikeColumnWarning(*told), stacklevel=3)
+    return [name for name in kinds if not (drops and name in named)]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -92,14 +109,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not len(frame):
             raise DataError("the table has no rows to fit the encoder on")
         kinds: dict[str, ColumnKind] = {name: kind_of(frame[name], name) for name in frame.columns}
-        named = {name for name, kind in kinds.items() if looks_like_id(frame[name], name, kind)}
-        drops = self.id_like == "drop" and len(named) < len(kinds)
-        for name in kinds:
-            if name in named:
-                problem = f"column {name!r} seems to name the rows, which tells nothing about new ones"
-                told = (f"{problem}, and is left out;", _LEARN) if drops else (f"{problem};", _LEAVE_OUT)
-                warnings.warn(IdLikeColumnWarning(*told), stacklevel=2)
-        kinds = {name: kind for name, kind in kinds.items() if not (drops and name in named)}
+        kinds = {name: kinds[name] for name in learned_columns(frame, kinds, self.id_like)}
         self.kinds_ = kinds
         self._fit_numbers(frame)
         self.categories_: dict[str, dict[str, Any]] = {}

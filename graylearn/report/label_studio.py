@@ -48,32 +48,46 @@ def decisions_of(path: str | Path) -> list[Decision]:
     """
     try:
         exported = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no JSON export of Label Studio ({error})") from error
     if not isinstance(exported, list) or not all(isinstance(task, dict) for task in exported):
         raise DataError(f"{path} is no JSON export of Label Studio: expected a list of tasks")
     found = []
-    for task in exported:
-        data = task.get("data", {})
-        if "graylearn_id" not in data:
+    for number, task in enumerate(exported, 1):
+        data = task.get("data")
+        if not isinstance(data, dict) or "graylearn_id" not in data:
             raise DataError(f"{path} holds a task that graylearn did not make: it has no graylearn_id")
-        answers = [each for each in task.get("annotations", []) if not each.get("was_cancelled")]
-        chosen = [
-            str(choice)
-            for result in (answers[-1].get("result", []) if answers else [])
-            if result.get("from_name") == FROM
-            for choice in result.get("value", {}).get("choices", [])
-        ]
-        if not chosen:
-            continue
-        name, given, run = str(data["graylearn_id"]), str(data["graylearn_label"]), data.get("graylearn_run")
-        if chosen[-1] == NONE:
-            found.append(Decision(name, "drop", given=given, run=run))
-        elif chosen[-1] == given:
-            found.append(Decision(name, "keep", given=given, run=run))
-        else:
-            found.append(Decision(name, "relabel", chosen[-1], given=given, run=run))
+        try:
+            decision = _decision(data, task.get("annotations") or [])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"{path} is damaged: task {number} is not as Label Studio exports it ({error}); "
+                "export it again"
+            ) from error
+        if decision is not None:
+            found.append(decision)
     return found
+
+
+def _decision(data: dict[str, Any], annotations: list[dict[str, Any]]) -> Decision | None:
+    """What the last annotation of a task says; None where nobody chose."""
+    answers = [each for each in annotations if not each.get("was_cancelled")]
+    chosen = [
+        choice
+        for result in (answers[-1].get("result", []) if answers else [])
+        if result.get("from_name") == FROM
+        for choice in result.get("value", {}).get("choices", [])
+    ]
+    if not chosen:
+        return None
+    name, given, run = str(data["graylearn_id"]), str(data["graylearn_label"]), data.get("graylearn_run")
+    if not isinstance(chosen[-1], str) or not chosen[-1] or not isinstance(run, str | None):
+        raise TypeError(f"the choice {chosen[-1]!r} of run {run!r}")
+    if chosen[-1] == NONE:
+        return Decision(name, "drop", given=given, run=run)
+    if chosen[-1] == given:
+        return Decision(name, "keep", given=given, run=run)
+    return Decision(name, "relabel", chosen[-1], given=given, run=run)
 
 
 def _quoted(text: str) -> str:

@@ -55,9 +55,29 @@ def test_what_people_decided_comes_back(tmp_path):
     assert [each.given for each in found] == ["cat", "dog", "dog"]
 
 
+def answered(choices):
+    return {"result": [{"from_name": "label", "value": {"choices": choices}}]}
+
+
+def exported(**task):
+    return json.dumps([{"data": {"graylearn_id": 1, "graylearn_label": "cat"}, **task}])
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
-    [("{", "no JSON export"), ("{}", "expected a list of tasks"), ('[{"data": {}}]', "has no graylearn_id")],
+    [
+        ("{", "no JSON export"),
+        ("[" * 100_000, "no JSON export"),
+        ("{}", "expected a list of tasks"),
+        ('[{"data": {}}]', "has no graylearn_id"),
+        ('[{"data": "graylearn_id"}]', "has no graylearn_id"),
+        (exported(annotations=3), "task 1 is not as Label Studio exports it"),
+        (exported(annotations=["x"]), "task 1 is not as Label Studio exports it"),
+        (exported(annotations=[{"result": [7]}]), "task 1 is not as Label Studio exports it"),
+        (exported(annotations=[answered([""])]), "task 1 is not as Label Studio exports it"),
+        (exported(annotations=[answered([["dog"]])]), "task 1 is not as Label Studio exports it"),
+        (exported(annotations=[answered(["dog"])], data={"graylearn_id": 1}), "'graylearn_label'"),
+    ],
 )
 def test_other_files_are_refused(tmp_path, content, told):
     (tmp_path / "export.json").write_text(content)

@@ -36,7 +36,8 @@ SLOWEST = 20
 SHARES = {
     "read text": 60, "read compressed": 30, "read parquet": 30, "read feather": 50, "read npz": 60,
     "images": 160, "pickles": 150, "model": 8, "audit": 10, "history": 70, "checkpoint": 12, "settings": 110,
-    "decisions": 240, "loss": 20,
+    "decisions": 240, "loss": 20, "read excel": 6, "read sqlite": 40, "read duckdb": 4,
+    "read hugging face": 6, "label studio": 60,
 }  # fmt: skip
 """How the cases are shared out: more where a case costs less."""
 SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -7,7 +7,6 @@ right data, which the target looks at, or in the error that it is allowed; every
 from __future__ import annotations
 
 import functools
-import gzip
 import hashlib
 import io
 import json
@@ -25,6 +24,18 @@ import torch
 from PIL import Image
 
 import graylearn as gl
+from benchmarks.fuzz_formats import (
+    PETS,
+    PLAIN,
+    check_samples,
+    label_studio,
+    of_file,
+    read_compressed,
+    read_duckdb,
+    read_excel,
+    read_hugging_face,
+    read_sqlite,
+)
 from benchmarks.fuzz_mutate import VALUES, changed, damaged
 from graylearn.data.catalog.safe_pickle import load_plain_pickle
 from graylearn.data.images.decode import UnreadableImageError, decode_image
@@ -39,16 +50,8 @@ Make = Callable[[Path], Case]
 ALLOWED: tuple[type[Exception], ...] = (GraylearnError, UnreadableImageError)
 """How a case may end that does not end in right data: in one sentence."""
 
-PETS = pd.DataFrame(
-    {
-        "size": [1.5, 2.5, 3, 4, 5, 6],
-        "colour": ["red", "blue", None, "red", "blue", "red"],
-        "when": pd.to_datetime(["2024-01-01"] * 3 + ["2025-06-30"] * 3),
-        "label": ["cat", "dog"] * 3,
-    }
-)
 TEXTS = {
-    "plain.csv": "size,colour,label\n1.5,red,cat\n2.5,blue,dog\n3,red,cat\n4,,dog\n5,red,cat\n6,blue,dog\n",
+    "plain.csv": PLAIN,
     "decimal.csv": "id;preis;tag;label\n1;37,22;31.12.2024;x\n2;-;01.02.2024;y\n3;1.234,5;03.03.2024;x\n",
     "quoted.tsv": 'text\tlabel\n"a\n""b"""\tx\nc\ty\n"d, e"\tx\n',
     "lines.jsonl": '{"text":"a b","label":1}\n{"text":"c","label":2}\n{"text":null,"label":1}\n',
@@ -56,70 +59,26 @@ TEXTS = {
 }
 
 
-def _check_samples(samples: gl.Samples) -> None:
-    n = len(samples.y)
-    assert n > 0
-    assert len(samples.x) == n == len(samples.ids)
-    assert samples.y.min() >= -1
-    assert samples.y.max() < max(len(samples.classes), 1)
-    assert len(set(samples.classes)) == len(samples.classes)
-
-
-def _reads(path: Path, rng: Random) -> None:
-    _check_samples(
-        gl.read(
-            path,
-            label=rng.choice(["label", "label", -1, None]),
-            missing_labels=rng.choice(["stop", "skip"]),
-            labelled=rng.random() > 0.1,
-        )
-    )
-
-
-def _of_file(path: Path) -> Case:
-    whole = path.read_bytes()
-
-    def case(rng: Random) -> None:
-        path.write_bytes(damaged(whole, rng))
-        _reads(path, rng)
-
-    return case
-
-
 def read_text(folder: Path) -> Case:
     """CSV, TSV and JSON, as text."""
     cases = []
     for name, text in TEXTS.items():
         (folder / name).write_text(text)
-        cases.append(_of_file(folder / name))
+        cases.append(of_file(folder / name))
     return lambda rng: rng.choice(cases)(rng)
-
-
-def read_compressed(folder: Path) -> Case:
-    """The same, compressed: damage before or behind the compression."""
-    path = folder / "a.csv.gz"
-    whole = TEXTS["plain.csv"].encode()
-    packed = gzip.compress(whole, 1)
-
-    def case(rng: Random) -> None:
-        inside = rng.random() < 0.5
-        path.write_bytes(gzip.compress(damaged(whole, rng), 1) if inside else damaged(packed, rng))
-        _reads(path, rng)
-
-    return case
 
 
 def read_parquet(folder: Path) -> Case:
     """Parquet."""
     PETS.to_parquet(folder / "a.parquet")
-    return _of_file(folder / "a.parquet")
+    return of_file(folder / "a.parquet")
 
 
 def read_feather(folder: Path) -> Case:
     """Feather, compressed and not."""
     PETS.to_feather(folder / "a.feather")
     PETS.to_feather(folder / "b.arrow", compression="uncompressed")
-    cases = [_of_file(folder / "a.feather"), _of_file(folder / "b.arrow")]
+    cases = [of_file(folder / "a.feather"), of_file(folder / "b.arrow")]
     return lambda rng: rng.choice(cases)(rng)
 
 
@@ -128,7 +87,7 @@ def read_npz(folder: Path) -> Case:
     x, y = np.arange(24.0).reshape(6, 4), np.arange(6) % 2
     np.savez_compressed(folder / "a.npz", x=x, y=y)
     np.save(folder / "b.npy", x)
-    cases = [_of_file(folder / "a.npz"), _of_file(folder / "b.npy")]
+    cases = [of_file(folder / "a.npz"), of_file(folder / "b.npy")]
     member = (folder / "b.npy").read_bytes()
     labels = io.BytesIO()
     np.save(labels, y)
@@ -138,7 +97,7 @@ def read_npz(folder: Path) -> Case:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("x.npy", damaged(member, rng))
             archive.writestr("y.npy", labels.getvalue())
-        _check_samples(gl.read(path))
+        check_samples(gl.read(path))
 
     return lambda rng: rng.choice([*cases, packed_again])(rng)
 
@@ -340,6 +299,10 @@ TARGETS: dict[str, Make] = {
     "read parquet": read_parquet,
     "read feather": read_feather,
     "read npz": read_npz,
+    "read excel": read_excel,
+    "read sqlite": read_sqlite,
+    "read duckdb": read_duckdb,
+    "read hugging face": read_hugging_face,
     "images": images,
     "pickles": pickles,
     "model": model,
@@ -348,5 +311,6 @@ TARGETS: dict[str, Make] = {
     "checkpoint": checkpoints,
     "settings": settings,
     "decisions": decisions,
+    "label studio": label_studio,
 }
 """Every target by its name."""

@@ -59,6 +59,7 @@ def read(path: Path, rng: Random) -> None:
 def of_file(path: Path) -> Case:
     """Damage to the bytes of a file."""
     whole = path.read_bytes()
+    check_samples(gl.read(path, labelled=False))
 
     def case(rng: Random) -> None:
         path.write_bytes(damaged(whole, rng))

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from graylearn.audit.mixture import _Objective, fit_noise
+from graylearn.audit.mixture import (
+    GATE_FULL,
+    GATE_FULL_WEAK,
+    GATE_UNEVEN,
+    _Objective,
+    fit_noise,
+    uneven_sharpness,
+)
 
 
 def softmax(z):
@@ -63,6 +70,56 @@ def test_equal_noise_everywhere_needs_no_evidence():
     assert np.ptp(fit.prior) == 0
     assert fit.prior[0] == pytest.approx(0.3, abs=0.05)
     assert at_random[fit.posterior > 0.5].mean() > 0.7
+
+
+def overlapping(seed, n=600, k=8):
+    """Labels drawn from the probabilities themselves, which are far too sure where u is large."""
+    random = np.random.default_rng(seed)
+    u = random.normal(size=(n, 1))
+    true = softmax(random.normal(size=(n, k)) * 1.5)
+    label = (true.cumsum(axis=1) > random.random((n, 1))).argmax(axis=1)
+    return np.clip(softmax(np.log(true) * np.exp(0.45 * u)), 1e-6, 1.0), label, u
+
+
+def gains(fit, uneven):
+    log_likelihood = fit.log_likelihood
+    simple = max(log_likelihood["none"], log_likelihood["constant"])
+    return 2 * (log_likelihood["full"] - simple), 2 * (log_likelihood["full"] - uneven)
+
+
+def test_overlap_that_a_weak_model_is_too_sure_of_is_not_taken_for_noise():
+    p, label, u = overlapping(0)
+    never = 1e9  # only the form that says where is asked for
+    strong = fit_noise(p, label, u, gate_constant=never)
+    weak = fit_noise(p, label, u, gate_constant=never, weak=True)
+    paid, beyond = gains(strong, uneven_sharpness(np.log(p), label, u))
+    assert GATE_FULL < paid < GATE_FULL_WEAK
+    assert beyond < GATE_UNEVEN
+    assert strong.form == "full"
+    assert weak.form == "none"
+    assert not weak.posterior.any()
+
+
+def test_noise_that_overlap_does_not_explain_is_found_by_a_weak_model_too():
+    p, label, u, _, at_random = planted(1, n=200, wrong=0.0, a=-5.0, b=(4.0,), temperature=0.8)
+    fit = fit_noise(p, label, u, weak=True)
+    paid, beyond = gains(fit, fit.log_likelihood["uneven"])
+    assert GATE_FULL < paid < GATE_FULL_WEAK
+    assert beyond > GATE_UNEVEN
+    assert fit.form == "full"
+    assert at_random[fit.posterior > 0.5].mean() > 0.7
+
+
+def test_uneven_sharpness_is_as_likely_as_a_search_over_its_two_numbers_finds():
+    p, label, u = overlapping(1, n=200)
+
+    def log_likelihood(s, r):
+        q = softmax(np.log(p) * np.exp(s + r * u))
+        return np.log(q[np.arange(200), label] + 1e-300).sum()
+
+    grid = np.linspace(-1.5, 1.5, 61)
+    best = max(log_likelihood(s, r) for s in grid for r in grid)
+    assert uneven_sharpness(np.log(p), label, u) == pytest.approx(best, abs=0.3)
 
 
 def test_evidence_may_be_missing():

@@ -83,7 +83,7 @@ def find(evidence: Evidence) -> Finding:
         return nothing(n, hints=hints)
     rows = np.flatnonzero(evidence.checked)
     part = _Part(evidence, rows)
-    why_not = part.why_not(evidence.form, MEAN_GAP if evidence.overlap == "none" else CLEAR_GAP)
+    why_not = part.why_not(evidence.found(), MEAN_GAP if evidence.overlap == "none" else CLEAR_GAP)
     if why_not:
         return nothing(n, hints=(*hints, why_not) if hints else (), details=part.details)
     readings, weights = part.readings()
@@ -154,10 +154,10 @@ class _Part:
         self.beta = sharpness_for(self.probabilities, MODEL_ERROR * self.differ)
         self.details["views_differ"] = self.differ
 
-    def why_not(self, form: str, largest_gap: float) -> str:
+    def why_not(self, explained: bool, largest_gap: float) -> str:
         """Why labels are not held to be mistaken for one another; "" where they are.
 
-        form: of the labels drawn at random, which must be overruled where there are any. largest_gap: of the
+        explained: whether detectors before found something, which must then be overruled. largest_gap: of the
         mean gap between classes, which is large where there is none.
         """
         label, best = self.label, self.best
@@ -184,7 +184,7 @@ class _Part:
                 "samples that look like another class lie between the two, as they do where classes overlap"
             )
         alone = self.features is None and self.num_classes > 2
-        if gain < MIN_GAIN and (form != "none" or alone):
+        if gain < MIN_GAIN and (explained or alone):
             return "labels go wrong towards any class alike"
         return ""
 

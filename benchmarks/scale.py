@@ -7,6 +7,7 @@
     python benchmarks/scale.py fit --rows 100000                  # beside scikit-learn's MLPClassifier
     python benchmarks/scale.py memory --rows 1000000              # a fit without audit
     python benchmarks/scale.py predict embedding
+    python benchmarks/scale.py cells --data FOLDER --features FOLDER      # lists and parts on real cells
 
 One thread, and seconds of CPU, because the machine may be shared; compare within one run. Peak memory is that
 of a process of its own. Rows go to results/scale.jsonl. A library that cannot be imported is left out.
@@ -26,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import audit_cells as cells
 import numpy as np
 import torch
 from record import append, record
@@ -37,8 +39,13 @@ from sklearn.preprocessing import StandardScaler
 from graylearn import GrayClassifier
 from graylearn.audit import heldout, neighbours
 from graylearn.audit.audit import audit
+from graylearn.audit.evidence import gather
+from graylearn.audit.inputs import as_features
+from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing
+from graylearn.audit.result import Audit
 from graylearn.audit.scaling import scaled
+from graylearn.errors import GraylearnError
 
 Row = dict[str, Any]
 K = 20
@@ -155,6 +162,32 @@ def measure_parts(n: int) -> Iterator[Row]:
         }
 
 
+def measure_cells(data: Path, features: Path) -> Iterator[Row]:
+    """The real cells of audit.py: neighbours in lists against all pairs, and two parts against the whole."""
+    kept = neighbours.EXACT
+    for cell in cells.CELLS:
+        try:
+            made = cells.make(cell, "mix", 0, data, features)
+        except (FileNotFoundError, GraylearnError) as error:
+            print(f"{cell} is left out: {error}")
+            continue
+        bad, label, names = made.is_ood | made.is_flipped, made.y, tuple(range(len(made.classes)))
+        x = as_features(made.x, len(label))
+        network = heldout.held_out_probabilities(x, label, len(names))
+        row: Row = {"cell": cell, "samples": len(label)}
+        for way, neighbours.EXACT in (("all_pairs", 10**9), ("lists", 0)):
+            evidence = gather(network, label, names, x, "held-out", overlap_of("auto", made.x))
+            found = Audit.from_evidence(evidence, np.arange(len(label)))
+            row[f"ap_{way}"] = float(average_precision_score(bad, found.score))
+        neighbours.EXACT = kept
+        dealing = Dealing.of(np.bincount(label).tolist(), -(-len(label) // 2), seed=0)
+        part, score = dealing(np.arange(len(label)), label), np.zeros(len(label))
+        for number in range(dealing.parts):
+            own = np.flatnonzero(part == number)
+            score[own] = audit(made.x[own], label[own]).score
+        yield row | {"parts": dealing.parts, "ap_parts": float(average_precision_score(bad, score))}
+
+
 def measure_savings(n: int) -> Iterator[Row]:
     """What saving costs: fewer epochs, as beyond 50,000 samples, and one round of folds, not three."""
     x, y, bad = clouds(n, columns=32)
@@ -261,11 +294,14 @@ def main() -> None:
         "neighbours": measure_neighbours, "audit": measure_audit, "classes": measure_classes,
         "parts": measure_parts, "savings": measure_savings, "cleanlab": measure_cleanlab,
         "fit": measure_fit, "memory": measure_memory, "predict": measure_predict,
-        "embedding": measure_embedding,
+        "embedding": measure_embedding, "cells": measure_cells,
     }  # fmt: skip
+    alone = ("predict", "embedding", "cells")
     parser.add_argument("parts", nargs="+", choices=list(every))
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000])
     parser.add_argument("--classes", type=int, default=5000)
+    parser.add_argument("--data", type=Path, default=Path("data"), help="as in audit.py, for cells")
+    parser.add_argument("--features", type=Path, default=Path("features"), help="likewise")
     parser.add_argument("--out", type=Path, default=Path("results/scale.jsonl"))
     parser.add_argument("--here", action="store_true", help="in this process, the first of parts and rows")
     options = parser.parse_args()
@@ -274,15 +310,18 @@ def main() -> None:
     part, n = options.parts[0], options.rows[0]
     if not options.here:
         for part in options.parts:
-            for n in options.rows[:1] if part in ("predict", "embedding") else options.rows:
+            for n in options.rows[:1] if part in alone else options.rows:
                 command = [sys.executable, __file__, part, "--rows", str(n), "--here"]
                 command += ["--classes", str(options.classes), "--out", str(options.out)]
+                command += ["--data", str(options.data), "--features", str(options.features)]
                 subprocess.run(command, check=True)
         return
-    given = () if part in ("predict", "embedding") else (n, options.classes) if part == "classes" else (n,)
+    given: tuple[Any, ...] = () if part in alone else (n, options.classes) if part == "classes" else (n,)
+    if part == "cells":
+        given = (options.data, options.features)
     for row in every[part](*given):  # type: ignore[operator]
         found = {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
-        rows = {"rows": n} if given else {}
+        rows = {} if part in alone else {"rows": n}
         append(record(f"scale, {part}", **rows, **found, seed=0, threads=1), options.out)
         print(part, rows, found, flush=True)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
 Floats = NDArray[np.float64]
@@ -59,13 +60,12 @@ def transition(q: Floats, label: Ints, *, rate: float | None = None, steps: int 
     n, num_classes = q.shape
     rate = even_rate(q, label) if rate is None else rate
     prior = PSEUDO_COUNT * ((1.0 - rate) * np.eye(num_classes) + rate / num_classes)
-    given = np.zeros((n, num_classes))
-    given[np.arange(n), label] = 1.0
+    given = csr_matrix((np.ones(n), (label, np.arange(n))), shape=(num_classes, n))  # N K^2 else
     count = prior.copy()
     np.add.at(count, (q.argmax(axis=1), label), 1.0)
     matrix = count / count.sum(axis=1, keepdims=True)
     for _ in range(steps):
-        matrix = responsibility(q, matrix, label).T @ given + prior
+        matrix = (given @ responsibility(q, matrix, label)).T + prior
         matrix /= matrix.sum(axis=1, keepdims=True)
     return np.asarray(matrix)
 

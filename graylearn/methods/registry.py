@@ -18,8 +18,8 @@ from graylearn.methods.base import REGISTERED, Method
 
 _ORDER = [
     "standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl", "nlnl", "srcc", "lcvd",
-    "gce", "co-teaching", "decoupling", "mentornet-pd", "standard+nl", "gl", "gl-label", "gl-relative",
-    "gl-history",
+    "gce", "co-teaching", "decoupling", "mentornet-pd", "oe", "isomax", "prior-network", "confident",
+    "standard+nl", "gl", "gl-label", "gl-relative", "gl-history",
 ]  # fmt: skip
 """The paper's methods and their neighbours, its own last; any other follows them."""
 

@@ -4,6 +4,7 @@ from graylearn.nets.base import Net
 from graylearn.nets.densenet121 import DenseNet121
 from graylearn.nets.mlp import MLP
 from graylearn.nets.mobilenetv2 import MobileNetV2
+from graylearn.nets.prototypes import PrototypeNet
 from graylearn.nets.registry import NETS, make
 from graylearn.nets.resnet18 import ResNet18
 from graylearn.nets.senet18 import SENet18
@@ -18,6 +19,7 @@ __all__ = [
     "DenseNet121",
     "MobileNetV2",
     "Net",
+    "PrototypeNet",
     "ResNet18",
     "SENet18",
     "ShuffleNetV2",

@@ -10,6 +10,7 @@ from graylearn.methods import METHODS, Method, as_method, make_method
 NAMES = [
     *("standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl"),
     *("nlnl", "srcc", "lcvd", "gce", "co-teaching", "decoupling", "mentornet-pd"),
+    *("oe", "isomax", "prior-network", "confident"),
     *("standard+nl", "gl", "gl-label", "gl-relative", "gl-history"),
 ]
 
@@ -31,6 +32,9 @@ def test_defaults_are_those_of_the_definitions():
         "nl": {"sampled": False},
         "nlnl": {"window": 10, "threshold": 0.5, "sampled": True},
         "lcvd": {"beta": 1.0, "blended": 20},
+        "oe": {"weight": 0.5},
+        "isomax": {"scale": 10.0},
+        "prior-network": {"concentration": 100.0, "weight": 1.0},
         "gl": {"confidence": "max"},
         "gl-label": {"confidence": "label"},
         "gl-relative": {"confidence": "relative"},

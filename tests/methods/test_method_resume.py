@@ -20,6 +20,9 @@ REMEMBERING = {
     "decoupling": {},
     "mentornet-pd": {},
     "gl-history": {},
+    "oe": {},
+    "prior-network": {},
+    "confident": {"hidden": 4},
 }
 STEPS_AN_EPOCH = 7
 

@@ -1,0 +1,134 @@
+"""Methods that teach a network what belongs to no class, against their formulas written out in numpy."""
+
+import numpy as np
+import pytest
+import torch
+from hand_made import make_step, make_task, softmax
+from scipy.special import digamma, gammaln
+from scipy.stats import dirichlet
+
+from graylearn.errors import SettingsError
+from graylearn.methods import Output, make_method
+from graylearn.methods.exposure import outside_inputs
+from graylearn.methods.prior_network import dirichlet_divergence
+from graylearn.nets import MLP, PrototypeNet
+
+NUMBERS = np.random.default_rng(0)
+LOGITS, OUTSIDE = NUMBERS.normal(size=(2, 6, 4)) * 2
+TARGET = np.array([0, 1, 2, 3, 3, 0])
+ENTROPY = -np.log(softmax(LOGITS))[np.arange(6), TARGET]
+
+
+def loss_of(method, forward_logits=OUTSIDE, inputs=None):
+    """Losses of a batch whose further pass gives these logits."""
+    method.start(make_task(TARGET, 4))
+    inputs = torch.as_tensor(NUMBERS.normal(size=(6, 3)) if inputs is None else inputs)
+    forward = lambda x: Output(torch.as_tensor(forward_logits) + 0 * x.sum(), None)  # noqa: E731
+    return method.loss(make_step(LOGITS, TARGET, inputs=inputs, forward=forward)).detach().numpy()
+
+
+def divergence(logits, target):
+    """KL(Dir(exp z) | Dir(target)), term by term."""
+    found = []
+    for a, b in zip(np.exp(logits), target, strict=True):
+        value = gammaln(a.sum()) - gammaln(a).sum() - gammaln(b.sum()) + gammaln(b).sum()
+        found.append(value + ((a - b) * (digamma(a) - digamma(a.sum()))).sum())
+    return np.array(found)
+
+
+def test_outlier_exposure():
+    uniform = -np.log(softmax(OUTSIDE)).mean(axis=1)
+    np.testing.assert_allclose(loss_of(make_method("oe", weight=0.3)), ENTROPY + 0.3 * uniform)
+
+
+def test_isomax():
+    scaled = -np.log(softmax(7.0 * LOGITS))[np.arange(6), TARGET]
+    np.testing.assert_allclose(loss_of(make_method("isomax", scale=7.0)), scaled)
+
+
+def test_prior_network():
+    target = 1 + 50.0 * np.eye(4)[TARGET]
+    expected = divergence(LOGITS, target) + 0.2 * divergence(OUTSIDE, np.ones((6, 4)))
+    method = make_method("prior-network", concentration=50.0, weight=0.2)
+    np.testing.assert_allclose(loss_of(method), expected / 50)
+    alone = make_method("prior-network", concentration=50.0, weight=0.0)
+    np.testing.assert_allclose(loss_of(alone), divergence(LOGITS, target) / 50)
+
+
+def test_the_divergence_is_the_mean_log_ratio_of_densities():
+    """By drawing from the distribution itself."""
+    logits, target = np.array([0.3, 1.0, -0.2]), np.array([3.0, 1.0, 2.0])
+    drawn = np.random.default_rng(0).dirichlet(np.exp(logits), 40_000)
+    ratio = dirichlet.logpdf(drawn.T, np.exp(logits)) - dirichlet.logpdf(drawn.T, target)
+    found = dirichlet_divergence(torch.tensor(logits)[None], torch.tensor(target)[None]).item()
+    assert abs(found - ratio.mean()) < 5 * ratio.std() / 200
+
+
+def test_confident_classifier():
+    unsure = -np.log(softmax(OUTSIDE)).mean(axis=1) - np.log(4)
+    np.testing.assert_allclose(loss_of(make_method("confident", beta=0.4)), ENTROPY + 0.4 * unsure, rtol=1e-6)
+
+
+def test_the_generator_learns_to_make_what_lies_among_the_samples():
+    """Without the divergence it is a GAN: what it makes has their middle, far from where it began."""
+    method = make_method("confident", beta=0.0, rate=0.01)
+    task = make_task(TARGET.repeat(10), 4)
+    method.start(task)
+    inputs = torch.as_tensor(NUMBERS.normal([6, -6, 3], size=(60, 3)), dtype=torch.float32)
+    made = []
+
+    def forward(x):
+        made.append(x.detach())
+        return Output(torch.zeros(len(x), 4), None)
+
+    step = make_step(torch.zeros(60, 4), TARGET.repeat(10), inputs=inputs, forward=forward)
+    for _ in range(300):
+        method.loss(step)
+    middle = inputs.mean(0)
+    first, last = (torch.stack(part).mean((0, 1)) for part in (made[:3], made[-50:]))
+    assert (last - middle).norm() < 0.4 * (first - middle).norm()
+
+
+def test_training_the_generator_leaves_the_network_alone():
+    """Its gradient is taken apart; what the network gets is that of the loss."""
+    net = torch.nn.Linear(3, 4)
+    method = make_method("confident")
+    method.start(make_task(TARGET, 4))
+    inputs = torch.as_tensor(NUMBERS.normal(size=(6, 3)), dtype=torch.float32)
+    step = make_step(net(inputs), TARGET, inputs=inputs, forward=lambda x: Output(net(x), None))
+    before = method.loss(step)
+    assert net.weight.grad is None
+    before.mean().backward()
+    assert net.weight.grad.isfinite().all()
+
+
+def test_columns_are_dealt_anew_each_by_itself():
+    inputs = torch.arange(40.0).view(10, 4)
+    step = make_step(np.zeros((10, 2)), np.zeros(10, dtype=int), inputs=inputs)
+    found = outside_inputs(None, step, torch.Generator().manual_seed(0), "oe")
+    assert torch.equal(found.sort(dim=0).values, inputs)  # the same values in every column
+    assert len({tuple((column // 4).tolist()) for column in found.T}) == 4  # in another order in each
+
+
+def test_given_outliers_are_drawn():
+    known = 100 + np.arange(12.0).reshape(4, 3)
+    step = make_step(LOGITS, TARGET, inputs=np.zeros((6, 3)))
+    found = outside_inputs(known, step, torch.Generator().manual_seed(0), "oe")
+    assert found.shape == (6, 3)
+    assert {tuple(row) for row in found.tolist()} <= {tuple(row) for row in known.tolist()}
+    for wrong in (np.zeros((4, 2)), np.zeros((0, 3))):
+        with pytest.raises(SettingsError, match=r"oe: outliers have shape .* \(M, 3\)"):
+            loss_of(make_method("oe", outliers=wrong))
+
+
+def test_prototype_net_gives_distances():
+    net = PrototypeNet(MLP(4, (3,), hidden=(5,)))
+    with torch.no_grad():
+        net.prototypes.copy_(torch.randn(4, 5, generator=torch.Generator().manual_seed(0)))
+    x = torch.as_tensor(NUMBERS.normal(size=(6, 3)), dtype=torch.float32)
+    features = net.forward_features(x).detach().numpy()
+    expected = -np.linalg.norm(features[:, None] - net.prototypes.detach().numpy(), axis=2)
+    np.testing.assert_allclose(net(x).detach().numpy(), expected, rtol=1e-5)
+    net(torch.zeros(2, 3)).sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in net.parameters())
+    assert not any("head" in name for name, _ in net.named_parameters())

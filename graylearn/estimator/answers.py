@@ -13,6 +13,7 @@ from graylearn.errors import CheckpointError
 from graylearn.estimator.inputs import read_inputs
 from graylearn.estimator.networks import logits_of, outputs_of
 from graylearn.estimator.rejection import NONE_OF_THESE, limit_at, unfamiliarity
+from graylearn.estimator.scores import OURS, score_of
 from graylearn.estimator.state import ClassifierState
 
 
@@ -67,10 +68,14 @@ class Answers(ClassifierState):
         said = self.predict_proba(X)
         return np.asarray((1.0 - said <= limit) | (said == said.max(axis=1, keepdims=True)))
 
-    def ood_score(self, X: Any) -> NDArray[np.float64]:
-        """(N,) how little each sample seems to belong to any class; larger = less likely to belong."""
-        x = self._encoded(X)
-        return unfamiliarity(*outputs_of(self.network_, x, self.preparation_), self.reference_)
+    def ood_score(self, X: Any, score: str = OURS) -> NDArray[np.float64]:
+        """(N,) how little each sample seems to belong to any class; larger = less likely to belong.
+
+        score: a name in `graylearn.estimator.scores.SCORES`, to compare with others: "msp", "max-logit",
+            "energy", "entropy", "mutual-information". `reject_at` goes by the first alone.
+        """
+        asked, x = score_of(score), self._encoded(X)
+        return asked(*outputs_of(self.network_, x, self.preparation_), self.reference_)
 
     # -- in a notebook --------------------------------------------------------------------------
 

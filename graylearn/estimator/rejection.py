@@ -34,7 +34,7 @@ def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.i
 
     logits (N, K), features (N, D), label (N,): their network's, and the index of each label.
     """
-    reference: dict[str, Floats] = {"entropy": _middle_and_spread(_entropy(logits))}
+    reference: dict[str, Floats] = {"entropy": _middle_and_spread(entropy(logits))}
     if features is not None:
         reference["mean"] = features.mean(axis=0)
         reference["spread"] = features.std(axis=0) + 1e-6
@@ -61,7 +61,7 @@ def check_reference(reference: dict[str, Floats]) -> None:
 
 def unfamiliarity(logits: Floats, features: Floats | None, reference: dict[str, Floats]) -> Floats:
     """(N,) larger = less likely to belong to any class."""
-    score = _in_units(_entropy(logits), reference["entropy"])
+    score = _in_units(entropy(logits), reference["entropy"])
     if features is not None and "centres" in reference:
         score = score + _in_units(_distance(features, reference), reference["distance"])
     return score
@@ -89,7 +89,8 @@ def limit_at(share: float, known: Floats, option: str) -> float:
     return float(known[int(np.ceil(float(share) * (len(_GRID) - 1) - 1e-9))])
 
 
-def _entropy(logits: Floats) -> Floats:
+def entropy(logits: Floats) -> Floats:
+    """(N,) of the class probabilities."""
     log_p = log_softmax(logits, axis=1)
     return np.asarray(-(np.exp(log_p) * log_p).sum(axis=1))
 

@@ -76,7 +76,8 @@ def several(*commands, folder):
     changed = mock.patch.dict(os.environ, environment(COLUMNS="120"), clear=True)
     terminated = signal.getsignal(signal.SIGTERM)
     nothing = mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    no_clock = mock.patch.object(progress, "_WORTH_TELLING", float("inf"))  # nothing is told for being slow
+    # nothing is told for being slow
+    no_clock = mock.patch.multiple(progress, _WORTH_TELLING=float("inf"), _EVERY=float("inf"))
     with contextlib.chdir(folder), changed, nothing, no_clock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries, as in a process of its own
         for words in commands:

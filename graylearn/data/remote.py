@@ -46,10 +46,13 @@ def fetch(address: str) -> Path:
         return _fetched(system, path, files, address)
     except DataError:
         raise
-    except FileNotFoundError as error:
-        raise DataError(f"{address} does not exist") from error
     except Exception as error:  # each file system fails in its own way, some for want of a package
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        why: BaseException = error
+        if isinstance(error, FileNotFoundError):
+            if not isinstance(error.__cause__, OSError):
+                raise DataError(f"{address} does not exist") from error
+            why = error.__cause__  # nobody answered who would know
+        reason = (str(why).splitlines() or [type(why).__name__])[0]
         raise DataError(
             f"{address} is not read ({reason}): give another, or save the data to a file and give that"
         ) from error

@@ -56,6 +56,8 @@ def test_a_file_of_a_web_server(served):
     assert len(gl.read(f"{address}/few.csv")) == 3
     with pytest.raises(DataError, match="does not exist"):
         gl.read(f"{address}/gone.csv")
+    with pytest.raises(DataError, match=r"a\.csv is not read \(Cannot connect to host 127\.0\.0\.1:9"):
+        gl.read("http://127.0.0.1:9/a.csv")  # a port that nobody has
 
 
 def test_folders_and_globs_of_any_file_system():

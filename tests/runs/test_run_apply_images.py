@@ -47,6 +47,19 @@ def test_images_move_to_the_folder_of_their_class(tmp_path, finished, photos, li
     assert same == link
 
 
+def test_names_that_are_one_to_windows_or_macos_are_not_put_into_one_folder(tmp_path, finished, photos):
+    (photos / "cat" / "1.png").rename(photos / "cat" / "A\u0301.PNG")
+    (photos / "dog" / "1.png").rename(photos / "dog" / "\u00e1.png")
+    run = finished(photos, features="pixels", size=8)
+    apply_decisions(run, decide(tmp_path, "cat/A\u0301.PNG,relabel,dog"), tmp_path / "clean")
+    assert set(tree(tmp_path / "clean")) == {
+        "cat/deep/2.png",
+        "dog/A\u0301 (from cat).PNG",
+        "dog/\u00e1.png",
+        "dog/3.png",
+    }
+
+
 def test_an_image_folder_as_a_manifest(tmp_path, finished, photos):
     run = finished(photos, features="pixels", size=8)
     (tmp_path / "lists").mkdir()

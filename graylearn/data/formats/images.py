@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import shutil
+import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -63,13 +64,14 @@ class Images(Format):
         partial = out.with_name(f".{out.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         try:
-            taken = {change.ids[index] for index in change.kept if change.label_of[index] == index}
+            stay = [change.ids[index] for index in change.kept if change.label_of[index] == index]
+            taken = {_as_one(name) for name in stay}
             with progress_bar("Images", len(change.kept)) as advance:
                 for index in change.kept:
                     name = change.ids[index]
                     if change.label_of[index] != index:
                         name = _free_name(name, label_of[index], taken)
-                        taken.add(name)
+                        taken.add(_as_one(name))
                     target = partial / name
                     target.parent.mkdir(parents=True, exist_ok=True)
                     _bring(path / change.ids[index], target, change.link)
@@ -204,11 +206,16 @@ def _free_name(name: str, label: str, taken: set[str]) -> str:
     old_label, *inside = PurePosixPath(name).parts
     moved = PurePosixPath(label, *inside)
     number = 1
-    while str(moved) in taken:
+    while _as_one(str(moved)) in taken:
         stem = f"{PurePosixPath(name).stem} (from {old_label}{f' {number}' if number > 1 else ''})"
         moved = PurePosixPath(label, *inside[:-1], stem + PurePosixPath(name).suffix)
         number += 1
     return str(moved)
+
+
+def _as_one(name: str) -> str:
+    """Equal for names that are one file to Windows or macOS, which do not tell A from a."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _bring(source: Path, target: Path, link: bool) -> None:

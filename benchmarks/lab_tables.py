@@ -1,0 +1,139 @@
+"""The tables of docs/lab/trees.md and docs/lab/test-time.md, made from results/*.jsonl.
+
+python benchmarks/lab_tables.py            # write them into the pages, between their markers
+python benchmarks/lab_tables.py --check    # only say whether the pages are as the results make them
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import test_time
+import trees
+from tables import ROOT, Row, markdown
+
+LAB = ROOT / "docs" / "lab"
+Values = dict[str, dict[str, list[float]]]
+"""What was measured, one value a seed, by line and column of a table."""
+
+
+def table(values: Values, columns: list[str], form: str, sizes: bool = True) -> str:
+    """Means over seeds; a last column has the mean over those that all lines have, and `sizes` the seeds."""
+    columns = [each for each in columns if any(each in line for line in values.values())]
+    common = [each for each in columns if all(each in line for line in values.values())]
+    seeds = {each: max(len(line.get(each, [])) for line in values.values()) for each in columns}
+    head = ["", *(f"{each} ({seeds[each]})" if sizes else each for each in columns), "mean"]
+    body = []
+    for name, line in values.items():
+        cells = [form.format(mean(line[each])) if line.get(each) else "-" for each in columns]
+        body.append([name, *cells, form.format(mean(mean(line[each]) for each in common))])
+    return markdown(head, body)
+
+
+def of_trees(methods: Sequence[str], setting: str, size: int, what: str, measured: str) -> str:
+    """One measure of trees and networks, by table: of the seeds that all these methods were measured with."""
+    found = {
+        (row["method"], row["table"], row["seed"]): row[measured]
+        for row in trees.read()
+        if (row["setting"], row["size"], row["what"]) == (setting, size, what)
+    }
+    cells = {key[1:] for key in found}
+    values: Values = defaultdict(lambda: defaultdict(list))
+    for name, seed in sorted(cells):
+        if all((method, name, seed) in found for method in methods):
+            for method in methods:
+                values[method][name].append(found[method, name, seed])
+    return table(values, list(trees.TABLES), "{:.1f}" if what == "fit" else "{:.3f}")
+
+
+def of_scores(setting: str, measured: str) -> str:
+    """Every score of the network that cross entropy made and of ours, by set."""
+    rows = [row for row in test_time.read() if row["setting"] == setting]
+    values: Values = defaultdict(lambda: defaultdict(list))
+    for method in ("standard", "gl"):
+        for row in rows:
+            if row["method"] == method:
+                for score, found in row["scores"].items():
+                    values[f"{method}, {score}"][row["set"]].append(found[measured])
+    return table(values, list(test_time.SETS), "{:.3f}")
+
+
+def of_methods(setting: str) -> str:
+    """The methods, each by the score that goes with it, and by ours: means over sets, of what all have."""
+    found = {
+        (row["method"], row["set"], row["seed"]): row
+        for row in test_time.read()
+        if row["setting"] == setting and row["set"] != "digits"
+    }
+    cells = {key[1:] for key in found}
+    cells = {cell for cell in cells if all((method, *cell) in found for method in test_time.METHODS)}
+
+    def average(method: str, of: Callable[[Row], float]) -> float:
+        by_set = defaultdict(list)
+        for name, seed in cells:
+            by_set[name].append(of(found[method, name, seed]))
+        return mean(map(mean, by_set.values()))
+
+    body = []
+    for method in test_time.METHODS:
+        for score in dict.fromkeys((test_time.SCORE_OF[method], test_time.OURS)):
+            measures = [
+                average(method, lambda row, m=m, s=score: row["scores"][s][m])  # type: ignore[misc]
+                for m in ("auroc", "aupr_in", "aupr_out", "fpr95")
+            ]
+            right = 100 * average(method, lambda row: row["accuracy"])
+            body.append([f"{method}, {score}", *(f"{each:.3f}" for each in measures), f"{right:.1f}"])
+    return markdown(["", "AUROC", "AUPR-in", "AUPR-out", "FPR95", "accuracy, %"], body)
+
+
+PAGES: dict[str, dict[str, Callable[[], str]]] = {
+    "trees.md": {
+        "flips, three seeds": lambda: of_trees(trees.FIRST, "flip20", 400, "fit", "accuracy"),
+        "flips": lambda: of_trees(trees.FITS, "flip20", 400, "fit", "accuracy"),
+        "mix": lambda: of_trees(trees.FITS, "mix", 400, "fit", "accuracy"),
+        "flips, 4,000": lambda: of_trees(trees.FITS, "flip20", 4000, "fit", "accuracy"),
+        "audit": lambda: of_trees(trees.AUDITS, "flip20", 400, "audit", "f1"),
+        "audit, three seeds": lambda: of_trees(("networks", "lgbm"), "flip20", 400, "audit", "f1"),
+        "audit, precision": lambda: of_trees(
+            ("networks", "lgbm"), "flip20", 400, "audit", "average_precision"
+        ),
+    },
+    "test-time.md": {
+        "scores, clean": lambda: of_scores("clean", "auroc"),
+        "scores, dirty": lambda: of_scores("dirty", "auroc"),
+        "methods, clean": lambda: of_methods("clean"),
+        "methods, dirty": lambda: of_methods("dirty"),
+    },
+}
+
+
+def filled(page: str, tables: dict[str, Callable[[], str]]) -> str:
+    """A page with every table between its markers made anew; one that has no place on it is left out."""
+
+    def made(found: re.Match[str]) -> str:
+        return f"<!-- table: {found[1]} -->\n{tables[found[1]]()}\n<!-- end -->"
+
+    return re.sub(r"<!-- table: (.*?) -->\n.*?<!-- end -->", made, page, flags=re.DOTALL)
+
+
+def main() -> None:
+    wrong = []
+    for name, tables in PAGES.items():
+        before = (LAB / name).read_text(encoding="utf-8")
+        after = filled(before, tables)
+        if after != before:
+            wrong.append(name)
+            if "--check" not in sys.argv[1:]:
+                (LAB / name).write_text(after, encoding="utf-8")
+    if "--check" in sys.argv[1:] and wrong:
+        sys.exit(f"{', '.join(wrong)} differs from the results: run benchmarks/lab_tables.py")
+
+
+if __name__ == "__main__":
+    main()

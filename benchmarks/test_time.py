@@ -1,0 +1,203 @@
+"""Samples of no class at test time: ood_score beside the scores and the methods that the paper names.
+
+    python benchmarks/test_time.py --features FOLDER --out results/test_time.jsonl
+    python benchmarks/lab_tables.py                       # writes the tables of docs/lab/test-time.md
+
+Small networks (two layers of 128) on features of images, not the paper's networks on pixels: FOLDER has
+cifar10-features.npz and tiny-features.npz (train_x, train_y) and svhn-features.npz (test_x), made by
+`graylearn.data.embed_images`. Each set has samples to learn from, new ones of the same classes, samples of no
+class to test on, and others that are known to belong to no class, for the methods that ask for such:
+
+    cifar10-svhn       CIFAR-10 against SVHN; known: Tiny-ImageNet
+    cifar10-tiny       CIFAR-10 against half of the classes of Tiny-ImageNet; known: the other half
+    cifar8-cifar2      eight classes of CIFAR-10 against the other two; known: Tiny-ImageNet
+    tiny25-tiny25      half of the classes of Tiny-ImageNet against the other half; known: CIFAR-10
+    digits             pixels of digits 0 to 7 against 8 and 9; nothing is known
+
+Learned from as they are (clean), or with a fifth of them samples of no class under random labels, taken from
+where those of the test are (dirty). "known" in the name of a method: it has the known samples.
+Measures as OpenOOD defines them: samples of no class are the positives of AUROC, FPR95 (the share of samples
+that belong which are flagged where 95 % of those of no class are) and AUPR-out, those that belong of AUPR-in;
+areas under precision and recall by trapezoids.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from sklearn.metrics import auc, precision_recall_curve
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import record
+
+from graylearn import metrics
+from graylearn.data import contaminate
+from graylearn.data.batches.base import Preparation
+from graylearn.estimator.networks import outputs_of
+from graylearn.estimator.rejection import learn_reference
+from graylearn.estimator.scores import OURS, SCORES
+from graylearn.methods import Method, make_method
+from graylearn.nets import MLP, PrototypeNet
+from graylearn.training import train
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "test_time.jsonl"
+SETS = ("cifar10-svhn", "cifar10-tiny", "cifar8-cifar2", "tiny25-tiny25", "digits")
+SETTINGS = ("clean", "dirty")
+METHODS = ("standard", "gl", "isomax", "confident", "oe", "oe known", "prior-network", "prior-network known")
+SCORE_OF = {
+    "standard": "msp", "gl": OURS, "isomax": "entropy", "confident": "msp", "oe": "msp", "oe known": "msp",
+    "prior-network": "mutual-information", "prior-network known": "mutual-information",
+}  # fmt: skip
+"""The score that its authors ask the network of a method for."""
+TRAIN, TEST, KNOWN = 1500, 800, 1500
+EPOCHS, BATCH = 10, 64
+CIFAR_LIKE = (116, 145, 153)
+"""Classes of Tiny-ImageNet that are also of CIFAR-10: limousine, school bus, sports car."""
+
+
+@dataclass
+class Split:
+    """Samples to learn from and to test on, scaled by the first."""
+
+    x: np.ndarray
+    y: np.ndarray
+    test_x: np.ndarray
+    test_y: np.ndarray
+    ood_x: np.ndarray
+    known: np.ndarray | None
+
+    def scaled(self) -> Split:
+        mean, spread = self.x.mean(axis=0), self.x.std(axis=0)
+
+        def scale(rows: Any) -> Any:
+            return None if rows is None else ((rows - mean) / np.maximum(spread, 1e-3)).astype(np.float32)
+
+        return Split(
+            scale(self.x), self.y, scale(self.test_x), self.test_y, scale(self.ood_x), scale(self.known)
+        )
+
+
+def arrays(path: Path, *names: str) -> list[np.ndarray]:
+    with np.load(path) as file:
+        return [file[name].astype(np.float32 if name.endswith("x") else np.int64) for name in names]
+
+
+def parts(name: str, features: Path, random: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """(x, y) of the classes that belong, samples of no class, and known ones of no class, or none."""
+    if name == "digits":
+        x, y = load_digits(return_X_y=True)
+        return x[y < 8].astype(np.float32), y[y < 8], x[y >= 8].astype(np.float32), None
+    cifar_x, cifar_y = arrays(features / "cifar10-features.npz", "train_x", "train_y")
+    tiny_x, tiny_y = arrays(features / "tiny-features.npz", "train_x", "train_y")
+    half = np.isin(tiny_y, random.permutation(np.unique(tiny_y))[:25])
+    if name == "tiny25-tiny25":
+        return tiny_x[half], tiny_y[half], tiny_x[~half], cifar_x
+    other = ~np.isin(tiny_y, CIFAR_LIKE)
+    if name == "cifar10-svhn":
+        return cifar_x, cifar_y, arrays(features / "svhn-features.npz", "test_x")[0], tiny_x[other]
+    if name == "cifar10-tiny":
+        return cifar_x, cifar_y, tiny_x[other & half], tiny_x[other & ~half]
+    eight = np.isin(cifar_y, random.permutation(10)[:8])
+    return cifar_x[eight], cifar_y[eight], cifar_x[~eight], tiny_x[other]
+
+
+def make(name: str, setting: str, seed: int, features: Path) -> Split:
+    random = np.random.default_rng(seed)
+    x, y, ood_x, known = parts(name, features, random)
+    y = np.unique(y, return_inverse=True)[1]
+    order, ood_order = random.permutation(len(x)), random.permutation(len(ood_x))
+    train_size = min(TRAIN, len(x) - min(TEST, len(x) // 3))
+    own, new = order[:train_size], order[train_size : train_size + TEST]
+    test_size = min(TEST, len(ood_x) // 2)
+    given_x, given_y = x[own], y[own]
+    if setting == "dirty":
+        mixed = contaminate(
+            given_x, given_y, ood_x[ood_order[test_size:]], alpha=0.2, on_shortage="subsample", seed=seed
+        )
+        given_x, given_y = np.asarray(mixed.x), mixed.y
+    if known is not None:
+        known = known[random.permutation(len(known))[:KNOWN]]
+    return Split(given_x, given_y, x[new], y[new], ood_x[ood_order[:test_size]], known).scaled()
+
+
+def method_of(name: str, split: Split) -> Method:
+    bare = name.removesuffix(" known")
+    return make_method(bare, **({"outliers": split.known} if bare != name else {}))
+
+
+def measure(split: Split, name: str, seed: int) -> dict[str, Any]:
+    """Train by one method, and judge every score of its network."""
+    torch.manual_seed(seed)
+    classes = int(split.y.max()) + 1
+    network: Any = MLP(classes, split.x.shape[1:], hidden=(128, 128))
+    network = PrototypeNet(network) if name == "isomax" else network
+    began = time.process_time()
+    train(
+        network, (split.x, split.y), method=method_of(name, split), epochs=EPOCHS, batch_size=BATCH,
+        optimizer="adam", learning_rate=1e-3, seed=seed, device="cpu", log="none",
+    )  # fmt: skip
+    seconds = time.process_time() - began
+    network.eval()
+    own, new, outside = (outputs_of(network, x, Preparation()) for x in (split.x, split.test_x, split.ood_x))
+    reference = learn_reference(*own, split.y)
+    is_ood = np.repeat([False, True], [len(split.test_x), len(split.ood_x)])
+    found = {}
+    for score, ask in SCORES.items():
+        values = np.concatenate([ask(*new, reference), ask(*outside, reference)])
+        found[score] = {key: round(each, 4) for key, each in judged(values, is_ood).items()}
+    right = float(np.mean(new[0].argmax(axis=1) == split.test_y))
+    return {"accuracy": round(right, 4), "seconds": round(seconds, 2), "scores": found}
+
+
+def judged(values: np.ndarray, is_ood: np.ndarray) -> dict[str, float]:
+    """The measures of one score."""
+
+    def area(positive: np.ndarray, confidence: np.ndarray) -> float:
+        precision, recall, _ = precision_recall_curve(positive, confidence)
+        return float(auc(recall, precision))
+
+    return {
+        "auroc": metrics.auroc(values, is_ood),
+        "aupr_in": area(~is_ood, -values),
+        "aupr_out": area(is_ood, values),
+        "fpr95": metrics.fpr_at_tpr(values, is_ood),
+    }
+
+
+def read(path: Path = RESULTS) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def main() -> None:
+    parser = record.parser(str(__doc__), RESULTS)
+    parser.add_argument("--features", type=Path, required=True, help="folder of the features")
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=SETTINGS)
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    done = {(row["set"], row["setting"], row["seed"], row["method"]) for row in read(args.out)}
+    for seed, setting, name in itertools.product(args.seeds, args.settings, args.sets):
+        split = make(name, setting, seed, args.features)
+        for method in METHODS:
+            if (name, setting, seed, method) in done or (method.endswith("known") and split.known is None):
+                continue
+            size = {"samples": len(split.y), "classes": int(split.y.max()) + 1, "columns": split.x.shape[1]}
+            where = {"set": name, "setting": setting, "seed": seed, "method": method}
+            row = record.record("test time", **where, **size, **measure(split, method, seed))
+            record.append(row, args.out)
+        print(name, setting, seed, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,10 @@ def console() -> Console:
     return found if found.is_terminal else Console(width=120, highlight=False)
 
 
+MEANING = {"mislabelled": "mislabelled: looks like another class", "ood": "ood: looks like no class"}
+"""What is found, for somebody who reads the words for the first time."""
+
+
 def show_run(summary: dict[str, Any]) -> None:
     """What a run found, what it measured, and where to look next."""
     out = console()
@@ -37,7 +41,10 @@ def show_run(summary: dict[str, Any]) -> None:
     for kind, count in summary["found"].items():
         estimate = summary["contamination"].get(kind)
         table.add_row(
-            kind, f"{count:,}", f"{count / total:.1%}", "" if estimate is None else f"{estimate:.1%}"
+            MEANING.get(kind, kind),
+            f"{count:,}",
+            f"{count / total:.1%}",
+            "" if estimate is None else f"{estimate:.1%}",
         )
     out.print(table)
     for note in summary["notes"]:
@@ -57,6 +64,8 @@ def show_run(summary: dict[str, Any]) -> None:
     lines = [f"report  {_near(summary['report'])}", f"audit   {_near(summary['run'] + '/audit.csv')}"]
     if summary["model"]:
         lines.append(f"model   {_near(summary['model'])}")
+    if summary["worst"]:
+        lines.append(f"next    open the report and decide, then {summary['next']}")
     for line in lines:
         out.print(plain(line), markup=False, soft_wrap=True)
 

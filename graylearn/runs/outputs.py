@@ -159,6 +159,7 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "test": measured(fitted),
         "seconds": round(seconds, 1),
         "report": str(folder.report.absolute()),
+        "next": apply_command(prepared, folder.path),
         "model": str(folder.model.absolute()) if settings.command == "fit" else None,
     }
 
@@ -280,7 +281,7 @@ def make_report(
         judge=JUDGES[audit.mode],
         found_by=audit.found_by,
         features=likeness(prepared, fitted.classifier),
-        rows=table_rows(prepared),
+        rows=table_rows(prepared, fitted.classifier),
         command=apply_command(prepared, folder.path),
         id_word=id_word(prepared, audit),
         reliability=reliability,

@@ -59,11 +59,12 @@ def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
     return whole
 
 
-def table_rows(prepared: Prepared) -> pd.DataFrame | None:
-    """The rows of a table, or of an array of numbers; None where a sample is something else."""
+def table_rows(prepared: Prepared, classifier: GrayClassifier) -> pd.DataFrame | None:
+    """The rows of a table, by the columns that were learned from, or of numbers; None of other data."""
     x = prepared.shown.x
     if isinstance(x, pd.DataFrame):
-        return x
+        encoder = classifier.encoder_.table
+        return x if encoder is None else x[[name for name in x.columns if str(name) in encoder.kinds_]]
     is_rows = prepared.shown.kind == "array" and isinstance(x, np.ndarray) and x.ndim == 2
     return pd.DataFrame(x, columns=[str(column) for column in range(x.shape[1])]) if is_rows else None
 

@@ -96,6 +96,9 @@ class Audit:
     """The 90 % range of each share in `contamination`."""
     found_by: tuple[str, ...] = ()
     """Names of the detectors that found something, of those in `DETECTORS`."""
+    detector: Ints | None = None
+    """(N,) index in `found_by` of the one that holds the most against a suspect, -1 for all others; None for
+    audits that were saved before this was kept."""
     notes: tuple[str, ...] = ()
     """What the reader should know: where the audit abstained, and why."""
     details: dict[str, float] = field(default_factory=dict)
@@ -106,7 +109,8 @@ class Audit:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row a sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood)."""
+        """A row a sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood), and
+        detector (the name of the one that flagged it, else None)."""
         names = np.empty(len(self.classes) + 1, dtype=object)
         names[:-1] = self.classes
         names[-1] = None
@@ -120,8 +124,14 @@ class Audit:
                 "level": pd.Series(np.array(LEVELS, dtype=object)[self.level], dtype=object),
                 "kind": pd.Series(np.array(KINDS, dtype=object)[self.kind], dtype=object),
                 "suggested": pd.Series(names[self.suggested], dtype=object),
+                "detector": pd.Series(self._detectors(), dtype=object),
             }
         )
+
+    def _detectors(self) -> NDArray[Any]:
+        """(N,) the name of the detector that flagged a sample, None for the others."""
+        names = np.array([*self.found_by, None], dtype=object)
+        return names[np.full(len(self), -1) if self.detector is None else self.detector]
 
     @cached_property
     def confusions(self) -> pd.DataFrame:

@@ -50,11 +50,14 @@ def write_audit(
         if format == "csv":
             table.to_csv(partial, index=False)
         else:
+            table = table.assign(detector=table["detector"].astype("string"))  # text, if all are missing too
             if any(isinstance(label, bool | int | float) for label in classes):
                 # Arrow wants one type a column: None beside numbers needs a type that can be missing.
                 table = table.assign(suggested=pd.array(table["suggested"].tolist()))
             table.to_parquet(partial, index=False)
     arrays = {name: fields[name] for name in _ARRAYS}
+    if fields["detector"] is not None:
+        arrays["detector"] = fields["detector"]
     arrays["ids"] = ids if ids.dtype.kind in "iu" else ids.astype(str)
     with replacing(folder / "arrays.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
@@ -107,7 +110,7 @@ def read_audit(folder: Path) -> dict[str, Any]:
         if meta["version"] == 1:
             meta = _second_version(meta, arrays)
         classes = classes_from_json(meta["classes"])
-        _check_shapes(arrays, int(meta["num_samples"]), len(classes))
+        _check_shapes(arrays, int(meta["num_samples"]), len(classes), len(meta["found_by"]))
         ids = arrays["ids"]
         return {
             "ids": ids if ids.dtype.kind in "iu" else ids.astype(object),
@@ -120,6 +123,7 @@ def read_audit(folder: Path) -> dict[str, Any]:
             "ranges": {name: (float(low), float(high)) for name, (low, high) in meta["ranges"].items()},
             "notes": tuple(meta["notes"]),
             "details": dict(meta["details"]),
+            "detector": arrays.get("detector"),
             **{name: arrays[name] for name in _ARRAYS},
         }
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -148,7 +152,7 @@ def _second_arrays(arrays: Arrays) -> Arrays:
         return arrays  # what lacks or does not fit is told by the checks that follow
 
 
-def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
+def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) -> None:
     for name, value in arrays.items():
         expected = (n, num_classes) if name == "probabilities" else (n,)
         if value.shape != expected:
@@ -158,6 +162,7 @@ def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
         ("kind", 0, 3),
         ("level", 0, 3),
         ("suggested", -1, num_classes),
+        ("detector", -1, num_detectors),
     ):
-        if n and (arrays[name].min() < low or arrays[name].max() >= high):
+        if n and name in arrays and (arrays[name].min() < low or arrays[name].max() >= high):
             raise DataError(f"{name} reaches outside {low}..{high - 1}")

@@ -39,6 +39,7 @@ class Verdict:
     temperature: float
     form: str
     found_by: tuple[str, ...]
+    detector: Ints
     notes: tuple[str, ...]
     details: dict[str, float]
 
@@ -81,6 +82,7 @@ def judge(evidence: Evidence) -> Verdict:
         temperature=next((each.temperature for each in findings if each.temperature), 1.0),
         form=evidence.form,
         found_by=tuple(name for name, each in evidence.findings.items() if each.found),
+        detector=np.where(suspected, _surest(findings, len(evidence)), -1),
         notes=tuple(notes),
         details=details,
     )
@@ -95,6 +97,12 @@ def _suggested(evidence: Evidence, findings: list[Finding]) -> Ints:
             suggested = np.where(taken, each.suggested, suggested)
             surest = np.where(taken, each.posterior, surest)
     return suggested
+
+
+def _surest(findings: list[Finding], n: int) -> Ints:
+    """(N,) which of the findings that hold anything at all holds the most against the sample."""
+    found = [each.posterior for each in findings if each.found]
+    return np.argmax(found, axis=0) if found else np.full(n, -1)
 
 
 def _sure(findings: list[Finding], n: int) -> NDArray[np.bool_]:

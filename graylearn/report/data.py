@@ -70,6 +70,8 @@ class ReportData:
     """Whose probabilities they are, as a sentence would say it: "networks that had not seen it"."""
     found_by: Sequence[str] = ()
     """Names of the detectors that found something, as `Audit.found_by` has them."""
+    confusions: pd.DataFrame | None = None
+    """How often which label is mistaken for which, as `Audit.confusions` has it."""
     features: NDArray[Any] | None = None
     """(N, D) numbers by which samples are alike: their nearest and typical samples, and the map."""
     rows: pd.DataFrame | None = None

@@ -29,6 +29,8 @@ from graylearn.report.projection import positions
 
 MAX_SAMPLES = 200_000
 """Samples listed in a page: all suspects come first, then those of the largest scores."""
+MAX_CONFUSIONS = 100
+"""Pairs of classes whose confusion is told, the largest."""
 MAX_CURVES = 50_000
 """Samples whose confidence over the epochs is embedded."""
 CURVE_POINTS = 48
@@ -80,6 +82,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "perClass": _per_class(label, kind, len(data.classes)),
         "contamination": dict(data.contamination) if data.contamination else None,
         "ranges": {str(name): [float(end) for end in ends] for name, ends in data.ranges.items()},
+        "mistaken": _mistaken(data),
         "histogram": _histogram(score, kind),
         "threshold": None if data.threshold is None else float(data.threshold),
         "reliability": _reliability(data),
@@ -141,6 +144,17 @@ def fingerprint_of(data: ReportData) -> str:
 def _per_class(label: NDArray[np.int64], kind: NDArray[np.int64], num_classes: int) -> list[list[int]]:
     found = np.bincount(label * len(KINDS) + kind, minlength=num_classes * len(KINDS))
     return [[int(count) for count in row] for row in found.reshape(num_classes, len(KINDS))]
+
+
+def _mistaken(data: ReportData) -> list[list[float]] | None:
+    """A pair of classes each: given label, true class, estimated samples, share of the label, suspects."""
+    if data.confusions is None or data.confusions.empty:
+        return None
+    first = data.confusions.head(MAX_CONFUSIONS)
+    label, true = (_class_index(first[name], data.classes).tolist() for name in ("label", "true_class"))
+    samples, share = (first[name].to_numpy(np.float64) for name in ("samples", "share"))
+    flagged = first["suspected"].tolist()
+    return [list(row) for row in zip(label, true, samples.round(1), share.round(5), flagged, strict=True)]
 
 
 def _histogram(score: NDArray[np.float64], kind: NDArray[np.int64], bins: int = 40) -> list[list[int]]:

@@ -101,6 +101,7 @@ def write_audit(folder: RunFolder, audit: Audit) -> None:
     typed = table.assign(
         id=table["id"] if kind in "iu" else table["id"].astype(str),
         suggested=pd.array(table["suggested"].tolist()),  # None beside numbers: a type that can be missing
+        detector=table["detector"].astype("string"),  # text, if all are missing too
     )
     with replacing(folder.audit_parquet) as partial:
         typed.to_parquet(partial, index=False)
@@ -280,6 +281,7 @@ def make_report(
         probabilities=audit.probabilities,
         judge=JUDGES[audit.mode],
         found_by=audit.found_by,
+        confusions=audit.confusions,
         features=likeness(prepared, fitted.classifier),
         rows=table_rows(prepared, fitted.classifier),
         command=apply_command(prepared, folder.path),

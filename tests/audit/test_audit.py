@@ -81,7 +81,17 @@ def test_both_faults_are_told_apart(mix):
 def test_table_says_what_the_arrays_say(mix):
     data, found = mix
     table = found.table
-    assert list(table) == ["id", "label", "confidence", "score", "suspected", "level", "kind", "suggested"]
+    assert list(table) == [
+        "id",
+        "label",
+        "confidence",
+        "score",
+        "suspected",
+        "level",
+        "kind",
+        "suggested",
+        "detector",
+    ]
     assert (table["id"] == data.ids).all()
     assert (table["label"] == np.array(data.classes)[data.y]).all()
     assert table["score"].between(0, 1).all()
@@ -160,6 +170,7 @@ def test_saved_audit_comes_back_whole(some, mix, tmp_path, format):
         for name in ("classes", "mode", "form", "found_by", "notes", "temperature", "details"):
             assert getattr(back, name) == getattr(one, name)
         np.testing.assert_array_equal(back.probabilities, one.probabilities)
+        np.testing.assert_array_equal(back.detector, one.detector)
         read = pd.read_csv if format == "csv" else pd.read_parquet
         table = read(tmp_path / str(place) / f"table.{format}")
         assert table["kind"].tolist() == one.table["kind"].tolist()
@@ -191,7 +202,9 @@ def test_audits_saved_in_the_first_version_of_the_format_are_read(some, tmp_path
     assert (back.prior == 0.3).all()
     assert (back.ood_prior == ood).all()
     np.testing.assert_array_equal(back.probabilities, some.probabilities)
-    pd.testing.assert_frame_equal(back.table.drop(columns="level"), some.table.drop(columns="level"))
+    newer = ["level", "detector"]
+    pd.testing.assert_frame_equal(back.table.drop(columns=newer), some.table.drop(columns=newer))
+    assert back.table["detector"].isna().all()
     assert set(back.table["level"][some.suspected]) == {"review"}  # nobody was sure then
     expected_wrong = some.posterior * (1 - ood / 0.3) * (1 - some.confidence)
     np.testing.assert_allclose(back.wrong, expected_wrong)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graylearn import Audit
 from graylearn.audit import verdict
 from graylearn.audit.evidence import gather
 from graylearn.audit.finding import Finding, nothing, together
@@ -64,6 +65,20 @@ def test_a_new_detector_needs_no_more_than_to_be_in_the_registry(monkeypatch):
     assert "one" in found.notes
     assert "none" not in found.notes
     assert found.details["shade"] == 0.5
+    assert found.detector[5] == 0
+    assert (np.delete(found.detector, 5) == -1).all()
+
+
+def test_the_detector_that_holds_the_most_against_a_sample_speaks_for_it(monkeypatch):
+    given = evidence()
+    one, other, silent = (np.zeros(len(given)) for _ in range(3))
+    one[[3, 4]], other[[4, 5]] = (0.9, 0.6), (0.8, 0.9)
+    said = {"silent": silent, "one": one, "other": other}
+    detectors = {name: lambda seen, chance=chance: finding(chance) for name, chance in said.items()}
+    monkeypatch.setattr(verdict, "DETECTORS", detectors)
+    table = Audit.from_evidence(given, np.arange(len(given))).table
+    assert table["detector"][[3, 4, 5]].tolist() == ["one", "other", "other"]
+    assert table["detector"].notna().sum() == 3
 
 
 @pytest.mark.parametrize("doubts", [True, False])

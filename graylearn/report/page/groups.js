@@ -65,6 +65,27 @@ function markPairs() {
   }
 }
 
+// -- how often a label is mistaken ------------------------------------------------------------------------
+
+function drawMistaken(limit = PAIRS_AT_FIRST) {
+  const all = report.mistaken ?? [];
+  byId("mistaken-card").hidden = all.length === 0;
+  const heads = ["what is labelled", "is", "of the label", "samples", "suspects"];
+  const table = el(
+    "table",
+    { class: "pairs" },
+    el("caption", { class: "unseen" }, "Estimated share of each label that is of another class, most samples first"),
+    el("thead", null, el("tr", null, heads.map((name, at) => el("th", { scope: "col", class: at > 1 ? "numbers" : null }, name)))),
+    el("tbody", null, all.slice(0, limit).map(([label, other, expected, share, suspects]) =>
+      el("tr", null, el("td", null, said(report.classes[label], 30)), el("td", null, said(report.classes[other], 30)),
+        el("td", { class: "numbers" }, percent(share)), el("td", { class: "numbers" }, number(Math.round(expected))),
+        el("td", { class: "numbers" }, number(suspects))))),
+  );
+  const rest = all.length - limit;
+  byId("mistaken").replaceChildren(table,
+    ...(rest > 0 ? [el("button", { type: "button", class: "quiet", onclick: () => drawMistaken(all.length) }, `Show ${plural(rest, "more pair")}`)] : []));
+}
+
 // -- near duplicates -------------------------------------------------------------------------------------
 
 const alikeGroups = beside.alike ?? [];

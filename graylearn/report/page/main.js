@@ -7,6 +7,7 @@ drawDanger();
 byId("classes-legend").append(...kindLegend());
 drawClasses();
 drawPairs();
+drawMistaken();
 startThreshold();
 startList();
 startPictures();

@@ -1,0 +1,42 @@
+"""How often which label is mistaken for which, in the payload and on the page."""
+
+import pandas as pd
+from playwright.sync_api import expect
+from report_tables import make_table
+
+from graylearn.report import ReportData
+from graylearn.report.payload import MAX_CONFUSIONS, build_payload
+
+CLASSES = ("cat", "dog", "owl")
+MISTAKEN = pd.DataFrame(
+    {
+        "label": ["cat", "owl"],
+        "true_class": ["dog", "cat"],
+        "samples": [12.44, 0.6],
+        "share": [0.311, 0.015],
+        "suspected": [10, 0],
+    }
+)
+
+
+def data(confusions):
+    return ReportData(title="Pets", table=make_table(), classes=CLASSES, confusions=confusions)
+
+
+def test_pairs_are_told_by_index_and_only_the_largest():
+    assert build_payload(data(MISTAKEN))[0]["mistaken"] == [[0, 1, 12.4, 0.311, 10], [2, 0, 0.6, 0.015, 0]]
+    many = pd.concat([MISTAKEN] * MAX_CONFUSIONS, ignore_index=True)
+    assert len(build_payload(data(many))[0]["mistaken"]) == MAX_CONFUSIONS
+
+
+def test_the_page_says_how_often_a_label_is_mistaken(open_report):
+    page = open_report(data(MISTAKEN))
+    rows = page.locator("#mistaken tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0).locator("td")).to_have_text(["cat", "dog", "31.1\u00a0%", "12", "10"])
+    expect(rows.nth(1).locator("td")).to_have_text(["owl", "cat", "1.5\u00a0%", "1", "0"])
+
+
+def test_where_no_label_is_mistaken_the_page_says_nothing_of_it(open_report):
+    page = open_report(data(MISTAKEN.iloc[:0]))
+    expect(page.locator("#mistaken-card")).to_be_hidden()

@@ -4,7 +4,7 @@
     python benchmarks/scale.py audit --rows 20000 60000           # also with all pairs and with 20 epochs
     python benchmarks/scale.py parts savings cleanlab --rows 20000
     python benchmarks/scale.py classes --rows 30000 --classes 5000
-    python benchmarks/scale.py fit audited --rows 100000          # beside scikit-learn's MLPClassifier; audited
+    python benchmarks/scale.py fit audited --rows 100000          # beside scikit-learn; with its audit
     python benchmarks/scale.py memory --rows 1000000              # a fit without audit
     python benchmarks/scale.py predict embedding
     python benchmarks/scale.py cells --data FOLDER --features FOLDER      # lists and parts on real cells

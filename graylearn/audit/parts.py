@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +58,23 @@ class Dealing:
         """Parts of about `size` samples."""
         return cls(tuple(counts), max(1, -(-sum(counts) // size)), seed)
 
+    @cached_property
+    def spread(self) -> Ints:
+        """(K,) parts that each class is dealt to; no part has one class alone, for it could not be judged."""
+        counts = np.asarray(self.counts)
+        spread = np.clip(counts // LEAST_OF_CLASS, 1, self.parts)
+        ends = np.cumsum(spread)
+        classes = np.zeros(self.parts, dtype=np.int64)
+        for begin, size, count in zip(ends % self.parts, spread, counts, strict=True):
+            if count:
+                classes[(begin + np.arange(size)) % self.parts] += 1
+        if (classes == 1).any():
+            spread[np.argsort(-counts, kind="stable")[:2]] = self.parts
+        return np.asarray(spread)
+
     def __call__(self, rows: Ints, label: Ints) -> Ints:
         """(n,) the part of each sample; the same for the same rows in any order."""
-        counts = np.asarray(self.counts)
-        spread = np.clip(counts // LEAST_OF_CLASS, 1, self.parts)  # parts that a class is dealt to
+        spread = self.spread
         first = np.cumsum(spread) % self.parts
         return np.asarray((first[label] + _drawn(rows, self.seed) % spread[label]) % self.parts)
 

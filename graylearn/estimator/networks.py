@@ -23,8 +23,8 @@ from graylearn.training import (
     predict_logits,
     seeding,
 )
-from graylearn.training.networks import FeatureTap, count_logits
-from graylearn.training.optimizers import OptimizerFactory, make_optimizer
+from graylearn.training.networks import FeatureTap, one_of_logits
+from graylearn.training.optimizers import OptimizerLike, make_optimizer
 from graylearn.training.schedules import batch_size_for, epochs_for
 
 NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
@@ -75,7 +75,7 @@ def build_network(
 def _check_logits(network: nn.Module, num_classes: int, in_shape: tuple[int, ...]) -> None:
     """Refuse before training a network that does not give one logit a class."""
     device = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
-    found = count_logits(network, torch.zeros(2, *in_shape, device=device))
+    _, found = one_of_logits(network, torch.zeros(2, *in_shape, device=device))
     if found != num_classes:
         raise SettingsError(
             f"the network gives {found} logits, expected {num_classes}: one logit a class; "
@@ -202,7 +202,7 @@ class LastingOptimizer:
     So the moments of Adam last from one call of `partial_fit` to the next.
     """
 
-    def __init__(self, settings: OptimizerSettings | OptimizerFactory) -> None:
+    def __init__(self, settings: OptimizerLike) -> None:
         self.settings = settings
         self.optimizer: torch.optim.Optimizer | None = None
         self.rates: list[float] = []

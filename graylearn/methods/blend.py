@@ -14,6 +14,10 @@ _SMALL = 1 << 16
 
 def blendable(inputs: Tensor, method: str) -> Tensor:
     """The inputs in at least float32, or a sentence where a mean of inputs would mean nothing."""
+    if not isinstance(inputs, Tensor):
+        raise SettingsError(
+            f"{method} blends inputs of one tensor, but the network reads several: choose another method"
+        )
     if not inputs.is_floating_point():
         raise SettingsError(
             f"{method} blends inputs, so it needs floating point ones, but these are {inputs.dtype}: "

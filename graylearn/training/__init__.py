@@ -9,6 +9,7 @@ from graylearn.training.recorder import Recorder
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import PRESETS, Settings
 from graylearn.training.stack import train_stack
+from graylearn.training.torch_schedules import TorchSchedule
 from graylearn.training.train import Result, train
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Result",
     "ScheduleSettings",
     "Settings",
+    "TorchSchedule",
     "evaluate",
     "predict_logits",
     "train",

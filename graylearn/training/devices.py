@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from graylearn.data.batches.base import BatchSource
+from graylearn.data.batches.several import are_several
 from graylearn.data.batches.streams import split_item
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
@@ -152,11 +153,12 @@ def _axes(data: Any) -> int:
     if isinstance(data, DataLoader):
         data = data.dataset
     if isinstance(data, tuple):
-        return int(np.ndim(data[0])) if len(data) == 2 else 0
+        return int(np.ndim(data[0])) if len(data) == 2 and not are_several(data[0]) else 0
     if hasattr(data, "x"):
         return int(np.ndim(data.x))
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and len(data) > 0:
-        return 1 + int(np.ndim(split_item(data[0])[0]))
+        first = split_item(data[0])[0]
+        return 0 if are_several(first) else 1 + int(np.ndim(first))
     return 0
 
 

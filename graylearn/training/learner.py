@@ -14,6 +14,7 @@ from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
 from graylearn.training.group import Group
 from graylearn.training.networks import as_output, batch_norms
+from graylearn.training.optimizers import set_rate
 
 _RECOMPILE_LIMIT = 64
 
@@ -141,7 +142,7 @@ class ModuleLearner:
             {
                 name: value
                 for name, value in group.items()
-                if isinstance(value, bool | int | float | tuple | str)
+                if isinstance(value, bool | int | float | tuple | str) and name != "initial_lr"
             }
             for group in optimizer.param_groups
         ]
@@ -254,11 +255,7 @@ class ModuleLearner:
     def set_learning_rates(self, rates: Sequence[float]) -> None:
         """The rate of the first group that has one; others keep their ratio to it."""
         for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
-            rate = rates[0] * own / self.base_rate
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+            set_rate(group, rates[0] * own / self.base_rate)
 
     def sync(self) -> None:
         """Nothing to do: the user's module is what is trained."""

@@ -25,8 +25,9 @@ from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
 from graylearn.training.progress import Reporter, Row, RunLog
-from graylearn.training.schedules import schedule_factor
+from graylearn.training.schedules import ScheduleSettings, schedule_factor
 from graylearn.training.settings import Settings
+from graylearn.training.torch_schedules import Scheduler
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,14 @@ class Loop:
         callbacks: Sequence[Callback] = (),
         validate: Callable[[], dict[str, float]] | None = None,
         group: Group | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
         self.models, self.learner, self.source = models, learner, source
         self.dispatch, self.history, self.settings = dispatch, history, settings
         self.base_rate, self.weights = base_rate, weights
         self.logs, self.reporter, self.identity = logs, reporter, identity
         self.callbacks, self.validate, self.group = callbacks, validate, group
+        self.scheduler = scheduler
         average, patience = settings.average, settings.patience
         self.average = None if average is None else Average(learner.values(), average)
         self.best = None if patience is None else Best(models[0], patience)
@@ -132,7 +135,7 @@ class Loop:
                 self._set_rates(scales, epoch, self.step, steps)
             if not len(batch.index):  # of a last batch too small for all processes
                 dispatch.no_losses(batch, epoch, self._of_all)
-                self._update(batch.index, batch.inputs.new_zeros(0))
+                self._update(batch.index, torch.zeros(0, device=self.device))
                 self.step += 1
                 continue
             output = learner.forward(batch.inputs)
@@ -192,6 +195,8 @@ class Loop:
         stop = self.best is not None and self.best.look(epoch, validation)
         for callback in self.callbacks:
             stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
+        if self.scheduler is not None and self.scheduler.every == "epoch":
+            self.scheduler.step(validation.get("loss", losses[0]))
         if self.average is not None:
             self.average.swap()
             self.learner.sync()
@@ -245,7 +250,12 @@ class Loop:
     # -- pieces of a step -----------------------------------------------------------------------
 
     def _set_rates(self, scales: list[float], epoch: int, step: int, steps: int) -> None:
-        factor = schedule_factor(self.settings.schedule, epoch, step, steps, self.settings.epochs)
+        if self.scheduler is not None:
+            self.rates = [self.scheduler.scale(scales[0])]
+            return
+        schedule = self.settings.schedule
+        assert isinstance(schedule, ScheduleSettings)
+        factor = schedule_factor(schedule, epoch, step, steps, self.settings.epochs)
         self.rates = [self.base_rate * factor * scale for scale in scales]
         self.learner.set_learning_rates(self.rates)
 
@@ -256,8 +266,7 @@ class Loop:
         """
         if self.settings.accumulate == 1:
             self.learner.update(losses, self._weight_of(index))
-            if self.average is not None:
-                self.average.update()
+            self._stepped()
             return True
         each = torch.ones_like(losses) if self.weights is None else self.weights.index_select(0, index)
         self.learner.gather(losses, each.to(losses.dtype))
@@ -272,8 +281,13 @@ class Loop:
         """One step by the mean over all samples of the batches gathered."""
         self.learner.step(self.learner.models / self.gathered_rows)
         self.gathered, self.gathered_rows = 0, 0
+        self._stepped()
+
+    def _stepped(self) -> None:
         if self.average is not None:
             self.average.update()
+        if self.scheduler is not None and self.scheduler.every == "step":
+            self.scheduler.step()
 
     def _of_all(self, values: Tensor) -> Tensor:
         """Values of this process's samples -> those of the whole batch."""
@@ -323,10 +337,14 @@ class Loop:
             "log": self.logs[0].rows,
             "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
         }
-        for name, kept in (("average", self.average), ("best", self.best)):
-            if kept is not None:
-                state[name] = kept.state()
+        for name, kept in self._kept():
+            state[name] = kept.state()
         save_checkpoint(folder, self.learner.weights(), state, epoch=self.epoch, step=self.step)
+
+    def _kept(self) -> list[tuple[str, Average | Best | Scheduler]]:
+        """What is kept beside the learner, where there is such a thing."""
+        parts = (("average", self.average), ("best", self.best), ("schedule", self.scheduler))
+        return [(name, part) for name, part in parts if part is not None]
 
     def load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
         """Stand where a checkpoint was written."""
@@ -336,9 +354,8 @@ class Loop:
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
         self.dispatch.load_state(state["dispatch"])
         self.seconds_before = float(state["seconds"])
-        for name, kept in (("average", self.average), ("best", self.best)):
-            if kept is not None:
-                kept.load_state(state[name])
+        for name, kept in self._kept():
+            kept.load_state(state[name])
         if state["stopped"]:
             self.epoch, self.step = self.settings.epochs, 0
         if self.step > 0:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from graylearn.data.batches.several import Several
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
 from graylearn.torch_internals import BatchNorm
+
+Which: TypeAlias = str | int | Callable[[Any], Tensor] | None
+"""Which part of what a network gives are the logits: a key, a number, a function; None = so called."""
 
 
 class FeatureTap(nn.Module):
@@ -44,7 +49,7 @@ class FeatureTap(nn.Module):
 
         hooks = [linear.register_forward_pre_hook(catch) for linear in self.linears]
         try:
-            logits = self.model(x)
+            logits = ask(self.model, x, None)
         finally:  # the network is the user's, who did not ask for hooks
             for hook in hooks:
                 hook.remove()
@@ -102,26 +107,76 @@ def network_for(model: nn.Module, *, networks: int, needs_features: bool) -> nn.
     return FeatureTap(model) if needs_features else model
 
 
-def count_logits(model: nn.Module, example: Tensor, bfloat16: bool = False) -> int:
-    """How many logits the network gives, from a pass over two samples that leaves no trace."""
+class Adapted(nn.Module):
+    """A user's network that reads several inputs, or gives more than logits, as one of logits alone."""
+
+    def __init__(self, model: nn.Module, which: Which) -> None:
+        super().__init__()
+        self.model, self.which = model, which
+
+    def forward(self, inputs: Any) -> Any:
+        """Logits (N, K)."""
+        return ask(self.model, inputs, self.which)
+
+
+def _asked(model: nn.Module, inputs: Any) -> Any:
+    return inputs.call(model) if isinstance(inputs, Several) else model(inputs)
+
+
+def ask(model: nn.Module, inputs: Any, which: Which) -> Any:
+    """The logits that a network gives."""
+    return _logits_in(_asked(model, inputs), which)
+
+
+def _logits_in(answer: Any, which: Which) -> Any:
+    if callable(which):
+        return which(answer)
+    if isinstance(answer, Tensor):
+        return answer
+    try:
+        if which is not None:
+            return answer[which]
+        return answer["logits"] if isinstance(answer, Mapping) else answer.logits
+    except (AttributeError, LookupError, TypeError) as error:
+        has = f" of {', '.join(map(repr, answer))}" if isinstance(answer, Mapping) else ""
+        such = next(iter(answer), 0) if isinstance(answer, Mapping) else 0
+        raise SettingsError(
+            f"the network gave {type(answer).__name__}{has}, expected logits (N, K) or something with"
+            f" {'logits' if which is None else repr(which)} in it: have it return these alone, or say which"
+            f" they are with logits=, such as {such!r} or a function of what it gave"
+        ) from error
+
+
+def one_of_logits(
+    model: nn.Module, example: Any, which: Which = None, bfloat16: bool = False
+) -> tuple[nn.Module, int]:
+    """(the network, as one that gives logits of what it is given, and how many of them).
+
+    Found by a pass over two samples that leaves no trace.
+    """
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad(), torch.autocast(example.device.type, torch.bfloat16, enabled=bfloat16):
-            logits = model(example)
+            answer = _asked(model, example)
     except (RuntimeError, TypeError, ValueError) as error:
         own = {value.dtype for value in model.parameters() if value.is_floating_point()} - {torch.float32}
         mend = "call model.float() first" if own else "give one made for them"
+        given = f"{example.dtype} samples of shape {tuple(example.shape[1:])}"
+        if isinstance(example, Several):
+            given = f"the inputs {', '.join(map(str, example.named))}"
         raise SettingsError(
-            f"the network cannot read {example.dtype} samples of shape {tuple(example.shape[1:])}"
+            f"the network cannot read {given}"
             f" ({(str(error) or type(error).__name__).splitlines()[0]}): {mend}"
         ) from error
     finally:
         model.train(was_training)
+    logits = _logits_in(answer, which)
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
         shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise SettingsError(f"the network gave {shown} for {len(example)} samples, expected logits (N, K)")
-    return logits.shape[1]
+    plain = which is None and isinstance(answer, Tensor) and not isinstance(example, Several)
+    return model if plain else Adapted(model, which), logits.shape[1]
 
 
 def batch_norms(model: nn.Module) -> list[nn.Module]:
@@ -152,6 +207,6 @@ def _checked(logits: Any) -> Tensor:
     if not isinstance(logits, Tensor):
         raise SettingsError(
             f"the network gave {type(logits).__name__} in training mode, expected logits (N, K):"
-            " have it return these alone"
+            " have it return these alone, or say which they are with logits="
         )
     return logits

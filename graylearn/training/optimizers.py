@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from graylearn.errors import SettingsError
 from graylearn.options import check
@@ -48,17 +48,21 @@ class OptimizerSettings:
             raise SettingsError("nesterov needs momentum: set momentum=0.9, or nesterov=False")
 
 
-def make_optimizer(
-    optimizer: OptimizerSettings | OptimizerFactory, model: nn.Module, device: torch.device
-) -> torch.optim.Optimizer:
+OptimizerLike: TypeAlias = OptimizerSettings | OptimizerFactory | torch.optim.Optimizer
+"""Settings, a function that makes one, or one that is ready."""
+
+
+def make_optimizer(optimizer: OptimizerLike, model: nn.Module, device: torch.device) -> torch.optim.Optimizer:
     """The torch optimizer for the parameters of `model` that learn."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not parameters:
         raise SettingsError("the model has no parameter that requires a gradient: nothing can be trained")
     if not isinstance(optimizer, OptimizerSettings):
-        made = optimizer(parameters)
+        made = optimizer if isinstance(optimizer, torch.optim.Optimizer) else optimizer(parameters)
         if not isinstance(made, torch.optim.Optimizer):
             raise SettingsError(f"the optimizer function gave {type(made).__name__}, not a torch optimizer")
+        if made is optimizer:
+            _check_own(made, parameters)
         closure = inspect.signature(made.step).parameters.get("closure")
         if closure is not None and closure.default is closure.empty:
             raise SettingsError(
@@ -75,3 +79,22 @@ def make_optimizer(
         )
     kind = torch.optim.Adam if optimizer.name == "adam" else torch.optim.AdamW
     return kind(parameters, betas=optimizer.betas, eps=optimizer.eps, **options)
+
+
+def _check_own(made: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> None:
+    """Refuse a ready optimizer of other parameters than these."""
+    own = {id(parameter) for parameter in parameters}
+    held = [value for group in made.param_groups for value in group["params"] if value.requires_grad]
+    if any(id(value) not in own for value in held):
+        raise SettingsError(
+            f"the {type(made).__name__} is made for other parameters than those that are trained:"
+            " make it from model.parameters(), or give a function of the parameters that makes it"
+        )
+
+
+def set_rate(group: dict[str, Any], rate: float) -> None:
+    """The learning rate of a group of parameters."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(rate)
+    else:
+        group["lr"] = rate

@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graylearn.data.batches.base import Preparation
+from graylearn.data.batches.several import are_several, as_inputs
 from graylearn.errors import DataError
+from graylearn.training.networks import Which, ask
 
 
 def as_tensor(values: Any, what: str = "x") -> Tensor:
@@ -50,12 +52,14 @@ def predict_logits(
     batch_size: int = 2048,
     device: torch.device | str | None = None,
     precision: str = "fp32",
+    logits: Which = None,
 ) -> NDArray[np.float32]:
     """Logits (N, K) of the samples `x`, with the model in eval mode.
 
     `preparation` is the one of the Result that trained the model: it holds the pixel scale of uint8 images.
+    Several inputs are a dict or a tuple; `logits` says which they are where the model gives more.
     """
-    samples = as_tensor(getattr(x, "x", x))
+    samples: Any = as_inputs(x) if are_several(x) else as_tensor(getattr(x, "x", x))
     if device is None:
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     device = torch.device(device)
@@ -74,7 +78,7 @@ def predict_logits(
         for start in range(0, len(samples), batch_size):
             piece = preparation.stored(samples[start : start + batch_size].to(device, non_blocking=True))
             with autocast:
-                parts.append(model(preparation.finish(piece)).float())
+                parts.append(ask(model, preparation.finish(piece), logits).float())
         if not parts:
             raise DataError("there are no samples to predict")
         return torch.cat(parts).cpu().numpy()

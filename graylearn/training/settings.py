@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import torch
+from torch.optim.lr_scheduler import LRScheduler
 
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import SettingsError
 from graylearn.options import Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
-from graylearn.training.optimizers import OptimizerFactory, OptimizerSettings
+from graylearn.training.networks import Which
+from graylearn.training.optimizers import OptimizerLike, OptimizerSettings
 from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.torch_schedules import TorchSchedule
 
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -31,16 +35,20 @@ class Settings:
 
     epochs: int = 10
     batch_size: int = 16
-    optimizer: OptimizerSettings | OptimizerFactory = field(default_factory=OptimizerSettings)
-    """Settings, or a function from parameters to a torch optimizer."""
-    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
-    """How the learning rate changes."""
+    optimizer: OptimizerLike = field(default_factory=OptimizerSettings)
+    """Settings, a function from parameters to a torch optimizer, or one that is ready."""
+    schedule: ScheduleSettings | TorchSchedule = field(default_factory=ScheduleSettings)
+    """How the learning rate changes; `train` also takes a name, or a function from an optimizer to a
+    scheduler of torch, which steps after each epoch."""
     clip_norm: float | None = None
     accumulate: int = 1
     average: float | None = None
     patience: int | None = None
     """With a validation set: end after this many epochs without a better one there, and keep the weights of
     the best. None: the last epoch's."""
+    logits: Which = None
+    """Which part of what the model gives are the logits: a key, a number or a function of it. None: all of a
+    tensor, what is called logits of anything else."""
     device: str | torch.device | None = None
     precision: Precision = "auto"
     seed: int = 0
@@ -74,14 +82,16 @@ class Settings:
         ):  # fmt: skip
             if getattr(self, name) is None:
                 raise SettingsError.wrong(name, None, "a whole number")
-        if not isinstance(self.optimizer, OptimizerSettings) and not callable(self.optimizer):
+        ready = isinstance(self.optimizer, OptimizerSettings | torch.optim.Optimizer)
+        if not ready and not callable(self.optimizer):
             raise SettingsError(
-                f"optimizer is {_shown(self.optimizer)}, expected OptimizerSettings or a function of the"
-                " parameters that makes one (`train` also takes a name)"
+                f"optimizer is {_shown(self.optimizer)}, expected OptimizerSettings, a torch optimizer or a"
+                " function of the parameters that makes one (`train` also takes a name)"
             )
-        if not isinstance(self.schedule, ScheduleSettings):
+        if not isinstance(self.schedule, ScheduleSettings | TorchSchedule):
             raise SettingsError(
-                f"schedule is {_shown(self.schedule)}, expected ScheduleSettings (`train` also takes a name)"
+                f"schedule is {_shown(self.schedule)}, expected ScheduleSettings or TorchSchedule"
+                " (`train` also takes a name, or a function of the optimizer that makes a scheduler of torch)"
             )
         if self.log not in ("auto", "bar", "lines", "none"):
             raise SettingsError.wrong("log", self.log, "auto, bar, lines or none")
@@ -94,17 +104,20 @@ class Settings:
         """What decides the result of a run, as JSON can hold it: two runs with equal settings are one run."""
         described: dict[str, Any] = {}
         for name in ("epochs", "batch_size", "optimizer", "schedule", "precision", "seed", "augment"):
-            value = getattr(self, name)
-            if dataclasses.is_dataclass(value) and not isinstance(value, type):
-                value = dataclasses.asdict(value)
-            elif callable(value):
-                value = getattr(value, "__qualname__", type(value).__name__)
-            described[name] = value
-        for name in ("clip_norm", "accumulate", "average", "patience"):
+            described[name] = _described(getattr(self, name))
+        for name in ("clip_norm", "accumulate", "average", "patience", "logits"):
             value = getattr(self, name)
             if value != getattr(type(self), name):  # runs older than these options have none of them
-                described[name] = value
+                described[name] = _described(value)
         return described
+
+
+def _described(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: _described(part) for name, part in dataclasses.asdict(value).items()}
+    if callable(value) or isinstance(value, torch.optim.Optimizer):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return value
 
 
 def _shown(value: object) -> str:
@@ -112,11 +125,12 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, str) else f"of type {type(value).__name__}"
 
 
+_STEPS = ScheduleSettings("step", milestones=(0.5, 0.75), gamma=0.1)
 _PAPER = Settings(
     epochs=200,
     batch_size=128,
     optimizer=OptimizerSettings("sgd", 0.1, weight_decay=5e-4, momentum=0.9),
-    schedule=ScheduleSettings("step", milestones=(0.5, 0.75), gamma=0.1),
+    schedule=_STEPS,
     augment=Augment(),
 )
 
@@ -125,7 +139,7 @@ PRESETS: dict[str, Settings] = {
     "paper": _PAPER,
     # at the full rate the first steps of a deep network blow up the weights under its batch norms; a run
     # of few epochs never makes that good, and how far they blow up is a matter of luck
-    "paper-warm": replace(_PAPER, schedule=replace(_PAPER.schedule, warmup=0.05, initial=0.01)),
+    "paper-warm": replace(_PAPER, schedule=replace(_STEPS, warmup=0.05, initial=0.01)),
     "fast": Settings(
         epochs=25,
         batch_size=512,
@@ -144,9 +158,9 @@ class StackChanges(TypedDict, total=False):
 
     epochs: int | None
     batch_size: int | None
-    optimizer: str | OptimizerSettings | OptimizerFactory | None
+    optimizer: str | OptimizerLike | None
     learning_rate: float | None
-    schedule: str | ScheduleSettings | None
+    schedule: str | ScheduleSettings | TorchSchedule | Callable[[torch.optim.Optimizer], LRScheduler] | None
     clip_norm: float | None
     accumulate: int | None
     average: float | None
@@ -159,6 +173,7 @@ class Changes(StackChanges, total=False):
     """What `train` lets a call change: every field of Settings, and the learning rate of its optimizer."""
 
     patience: int | None
+    logits: Which
     precision: str | None
     seed: int | None
     compile: bool | str | None
@@ -203,13 +218,16 @@ def resolve(
             raise SettingsError("sgd has no learning rate that suits all: give learning_rate")
     if rate is not None:
         if not isinstance(optimizer, OptimizerSettings):
-            raise SettingsError("learning_rate cannot reach into an optimizer function: set it there")
+            raise SettingsError("learning_rate cannot reach into an optimizer of your own: set it there")
         optimizer = replace(optimizer, learning_rate=rate)
     changed["optimizer"] = optimizer
-    if changed.get("schedule") == base.schedule.name:
+    schedule = changed.get("schedule", base.schedule)
+    if isinstance(base.schedule, ScheduleSettings) and schedule == base.schedule.name:
         changed["schedule"] = base.schedule
-    elif isinstance(changed.get("schedule"), str):
-        changed["schedule"] = ScheduleSettings(changed["schedule"])
+    elif isinstance(schedule, str):
+        changed["schedule"] = ScheduleSettings(schedule)  # type: ignore[arg-type]  # checked there
+    elif callable(schedule):
+        changed["schedule"] = TorchSchedule(schedule)
     if isinstance(changed.get("augment"), bool):
         changed["augment"] = Augment() if changed["augment"] else None
     if "checkpoint" in changed:

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
-from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation
+from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
+from graylearn.data.batches.several import Several, are_several, as_inputs, joined
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches, split_item
 from graylearn.errors import DataError
 from graylearn.training import seeding
@@ -91,10 +92,10 @@ def read_validation(validation: Any) -> tuple[Any, Any]:
         parts = [split_item(item) for item in validation]
         if not parts:
             raise DataError("there are no samples in validation")
-        x, y = [torch.as_tensor(part[0]) for part in parts], [torch.as_tensor(part[1]) for part in parts]
+        x, y = [as_inputs(part[0]) for part in parts], [torch.as_tensor(part[1]) for part in parts]
         if any(labels.ndim != 1 for labels in y):
             raise DataError("the validation DataLoader gives no batches of (x, y): give it a batch_size")
-        return torch.cat(x), torch.cat(y)
+        return joined(x), torch.cat(y)
     if hasattr(validation, "x") and hasattr(validation, "y"):  # Samples
         return validation.x, validation.y
     raise DataError(
@@ -144,15 +145,20 @@ def _from_arrays(
     dtype_images: torch.dtype,
     even_tail: bool,
 ) -> Training:
-    samples, labels = as_tensor(x), as_labels(y)
-    if samples.ndim < 2:
+    labels = as_labels(y)
+    several = are_several(x) and not (isinstance(x, tuple | list) and len(x) == len(labels))
+    samples: Any = as_inputs(x) if several else as_tensor(x)
+    for part in samples.named.values() if several else ():
+        check_lengths(part, labels)
+        _check_finite(part)
+    if samples.ndim < 2 and not several:
         raise DataError(f"x has shape {tuple(samples.shape)}, expected (num_samples, ...) with features")
     pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)
-    if samples.is_floating_point() and len(samples) and not bool(torch.isfinite(samples).all()):
-        raise DataError("x holds NaN or infinite values: fill or remove them before training")
+    if not several:
+        _check_finite(samples)
     scale = PixelScale.measure(as_nhwc(samples)) if pixels else None
-    preparation = _preparation(scale, settings, dtype_images)
-    streams = settings.stream or (settings.stream is None and not _fits(samples, pixels, device))
+    preparation = _preparation(samples, scale, settings, dtype_images)
+    streams = several or settings.stream or (settings.stream is None and not _fits(samples, pixels, device))
     make = partial(StreamBatches.from_arrays, workers=settings.workers) if streams else ArrayBatches
     source: BatchSource = make(
         samples,
@@ -168,6 +174,11 @@ def _from_arrays(
     return Training(source, preparation, example, None if ids is None else np.asarray(ids), seen)
 
 
+def _check_finite(samples: Tensor) -> None:
+    if samples.is_floating_point() and len(samples) and not bool(torch.isfinite(samples).all()):
+        raise DataError("x holds NaN or infinite values: fill or remove them before training")
+
+
 def _fits(samples: Tensor, pixels: bool, device: torch.device) -> bool:
     if device.type != "cuda":
         return True
@@ -180,7 +191,7 @@ def _from_dataset(
 ) -> Training:
     if len(data) == 0:
         raise DataError("there are no samples to train on")
-    first = torch.as_tensor(split_item(data[0])[0])
+    first = as_inputs(split_item(data[0])[0])
     preparation = _stream_preparation(data, first[None], settings, dtype_images)
     source = StreamBatches(
         data,
@@ -207,7 +218,7 @@ def _from_loader(
             " give a list, a Dataset or a DataLoader instead of a generator"
         )
     seeding.seed_global(settings.seed, "epoch", 0)
-    first = torch.as_tensor(split_item(next(iter(data), (torch.empty(0), None)))[0])
+    first = as_inputs(split_item(next(iter(data), (torch.empty(0), None)))[0])
     if len(first) == 0:
         raise DataError("there are no samples to train on")
     preparation = _stream_preparation(data, first, settings, dtype_images)
@@ -228,10 +239,14 @@ def _stream_preparation(
             rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
             batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
         scale = PixelScale.measure(as_nhwc(batch))
-    return _preparation(scale, settings, dtype_images)
+    return _preparation(batch, scale, settings, dtype_images)
 
 
-def _preparation(scale: PixelScale | None, settings: Settings, dtype_images: torch.dtype) -> Preparation:
+def _preparation(
+    samples: Any, scale: PixelScale | None, settings: Settings, dtype_images: torch.dtype
+) -> Preparation:
+    if settings.augment is not None and isinstance(samples, Several):
+        raise DataError("images are augmented where they are the one input: leave augment out")
     images = scale is not None or settings.augment is not None
     return Preparation(
         scale=scale,
@@ -247,8 +262,10 @@ def _example(preparation: Preparation, samples: Tensor) -> Tensor:
     return preparation.finish(preparation.stored(samples))
 
 
-def _fingerprint(samples: Tensor, labels: Tensor) -> str:
+def _fingerprint(samples: Any, labels: Tensor) -> str:
     """A hash of the labels, the shape and every value: a second for two gigabytes."""
+    if isinstance(samples, Several):
+        return " ".join(f"{name} {_fingerprint(part, labels)}" for name, part in samples.named.items())
     digest = hashlib.sha256(json.dumps([list(samples.shape), str(samples.dtype)]).encode())
     digest.update(labels.cpu().long().numpy().tobytes())
     at_once = max(1, (1 << 24) // max(1, samples[:1].numel()))
@@ -258,9 +275,11 @@ def _fingerprint(samples: Tensor, labels: Tensor) -> str:
     return digest.hexdigest()
 
 
-def _some(data: Any) -> Tensor:
+def _some(data: Any) -> Any:
     """Samples spread over a dataset, as one tensor; the first alone where they differ in shape."""
     rows = np.unique(np.linspace(0, len(data) - 1, _FINGERPRINT_ROWS).astype(int))
-    samples = [torch.as_tensor(split_item(data[int(row)])[0]) for row in rows]
-    same = all(sample.shape == samples[0].shape for sample in samples)
-    return torch.stack(samples) if same else samples[0][None]
+    samples = [as_inputs(split_item(data[int(row)])[0])[None] for row in rows]
+    try:
+        return joined(samples)
+    except RuntimeError:
+        return samples[0]

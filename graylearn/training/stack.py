@@ -23,6 +23,7 @@ from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
+from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, StackChanges, resolve
 from graylearn.training.train import Result, weights_for
 
@@ -61,7 +62,11 @@ def train_stack(
     began = time.perf_counter()
     chosen = resolve(None, settings, known=StackChanges, **changes)
     if not isinstance(chosen.optimizer, OptimizerSettings):
-        raise SettingsError("a stack cannot use an optimizer function: name sgd, adam or adamw")
+        raise SettingsError("a stack cannot use an optimizer of your own: name sgd, adam or adamw")
+    if not isinstance(chosen.schedule, ScheduleSettings):
+        raise SettingsError(
+            "a stack cannot use a scheduler of torch: name constant, step, one-cycle or cosine"
+        )
     if chosen.checkpoint is not None:
         raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
     if chosen.patience is not None:

@@ -28,12 +28,14 @@ from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
-from graylearn.training.networks import batch_norms, count_logits, frozen_norms, network_for
+from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
+from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import Training, check_kind, make_training, read_validation
+from graylearn.training.torch_schedules import Scheduler, TorchSchedule
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,14 @@ class Result:
 
     def predict_logits(self, x: Any, **options: Any) -> NDArray[np.float32]:
         """Logits (N, K) of samples as the model was trained on them."""
-        return predict_logits(self.model, x, preparation=self.preparation, **options)
+        return predict_logits(self.model, x, **self._asked(options))
 
     def evaluate(self, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
         """Loss and accuracy on samples with their true labels."""
-        return evaluate(self.model, x, y, preparation=self.preparation, **options)
+        return evaluate(self.model, x, y, **self._asked(options))
+
+    def _asked(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"preparation": self.preparation, "logits": self.settings.logits, **options}
 
 
 def train(
@@ -101,10 +106,12 @@ def train(
     """Train `model`, any module that returns logits, on `data` with a method of learning from dirty labels.
 
     `data` is (x, y) arrays or tensors, Samples, a Dataset, a DataLoader, or an iterable of (x, y) or
-    (x, y, index) batches. `method` is a name in METHODS or a Method. `changes` are fields of Settings,
-    such as epochs=30, and learning_rate; others are those of `settings`, or of `preset` (a name in PRESETS).
-    `sample_weight` weights the losses (scaled to mean 1), `validation`, such as (x, y), is evaluated after
-    each epoch (`patience` ends the run by it), and each of `callbacks` is called with an EpochEnd after it.
+    (x, y, index) batches. Where the model reads several inputs, x is a dict, which it is called with by
+    keywords, or a tuple; an item or a batch may be one dict with its labels in it. `method` is a name in
+    METHODS or a Method. `changes` are fields of Settings, such as epochs=30, and learning_rate; others are
+    those of `settings`, or of `preset` (a name in PRESETS). `sample_weight` weights the losses (scaled to
+    mean 1), `validation`, such as (x, y), is evaluated after each epoch (`patience` ends the run by it), and
+    each of `callbacks` is called with an EpochEnd after it.
 
     ```python
     import torch
@@ -188,7 +195,7 @@ def _train(
     if group is not None:
         group.share(source)
         group.level(model)
-    num_classes = count_logits(model, training.example, bfloat16)
+    network, num_classes = one_of_logits(model, training.example, settings.logits, bfloat16)
     largest = int(source.targets.max())
     if largest >= num_classes:
         raise DataError(
@@ -197,8 +204,12 @@ def _train(
     history = History(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
-    learner, rate = _learner(model, method, settings, device, training, bfloat16, frozen)
+    learner, rate = _learner(network, method, settings, device, training, bfloat16, frozen)
     learner.group = group
+    scheduler = None
+    if isinstance(settings.schedule, TorchSchedule):
+        assert isinstance(learner, ModuleLearner)
+        scheduler = Scheduler(settings.schedule, learner.optimizer)
     dispatch = Dispatch(
         [method],
         learner,
@@ -211,6 +222,7 @@ def _train(
     identity = {
         **settings.describe(),
         **learner.describe(),
+        **({} if scheduler is None else {"schedule": scheduler.describe()}),
         "method": f"{type(method).__name__} {_options(method)}",
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
@@ -237,8 +249,9 @@ def _train(
         reporter=reporter,
         identity=identity,
         callbacks=callbacks,
-        validate=_validator(model, validation, training, device, bfloat16),
+        validate=_validator(model, validation, training, settings, device, bfloat16),
         group=group,
+        scheduler=scheduler,
     )
     if saved is not None:
         loop.load(*saved)
@@ -246,6 +259,8 @@ def _train(
         devices.maybe_compile(learner, settings, source, method, training.example, reporter.note)
     with devices.threads_for(learner, settings.batch_size, device):
         loop.run()
+    if isinstance(learner, ModuleLearner):
+        learner.set_learning_rates([rate])  # a ready optimizer goes back with the rates that it came with
     model.eval()
     model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
     return Result(
@@ -271,6 +286,7 @@ def _learner(
 ) -> tuple[Learner, float]:
     """The learner for this model, and the base learning rate."""
     simple = method.networks == 1 and not method.needs_features and not bfloat16 and not settings.compile
+    simple &= isinstance(settings.schedule, ScheduleSettings)
     if simple and isinstance(settings.optimizer, OptimizerSettings) and training.example.ndim == 2:
         layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
         if layers is not None:
@@ -279,6 +295,11 @@ def _learner(
                 [model], layers, settings.optimizer, device, generator=own, clip_norm=settings.clip_norm
             )
             return learner, settings.optimizer.learning_rate
+    if method.networks > 1 and isinstance(settings.optimizer, torch.optim.Optimizer):
+        raise SettingsError(
+            f"{type(method).__name__} trains a second network, which a ready optimizer does not know:"
+            " give a function of the parameters that makes one"
+        )
     seeding.seed_global(settings.seed, "second network")
     network = network_for(model, networks=method.networks, needs_features=method.needs_features).to(device)
     if device.type == "cuda" and training.example.ndim == 4:
@@ -310,13 +331,18 @@ def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:
 
 
 def _validator(
-    model: nn.Module, validation: Any, training: Training, device: torch.device, bfloat16: bool
+    model: nn.Module,
+    validation: Any,
+    training: Training,
+    settings: Settings,
+    device: torch.device,
+    bfloat16: bool,
 ) -> Any:
     if validation is None:
         return None
     x, y = read_validation(validation)
     options = {"preparation": training.preparation, "precision": "bf16" if bfloat16 else "fp32"}
-    return lambda: evaluate(model, x, y, device=device, **options)
+    return lambda: evaluate(model, x, y, device=device, logits=settings.logits, **options)
 
 
 def _options(method: Method) -> str:

@@ -34,7 +34,7 @@ class Batch:
     """What one training step reads."""
 
     inputs: Tensor
-    """(N, ...) for the network."""
+    """(N, ...) for the network; Several where it reads more than one."""
     target: Tensor
     """(N,) given labels."""
     index: Tensor

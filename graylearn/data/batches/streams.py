@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, defau
 
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.batches.base import Batch, Order, Preparation, Resumed, batch_ends, check_lengths
+from graylearn.data.batches.several import Several, as_inputs
 from graylearn.errors import DataError
 
 _LABELS_READ = 64
@@ -36,7 +37,8 @@ class _RowDataset(Dataset[Any]):
 
     def __getitems__(self, index: list[int]) -> tuple[Tensor, Tensor, Tensor]:
         rows = torch.as_tensor(index)
-        x = self.x[rows] if isinstance(self.x, Tensor) else torch.as_tensor(self.x[rows.numpy()])
+        held = isinstance(self.x, Tensor | Several)
+        x = self.x[rows] if held else torch.as_tensor(self.x[rows.numpy()])
         return x, self.y[rows], rows
 
 
@@ -98,10 +100,22 @@ class _OrderedBatches:
 
 
 def split_item(item: Any) -> tuple[Any, Any, Any]:
-    """(x, y, index) of what a dataset or loader gives; index None where it gives only (x, y)."""
+    """(x, y, index) of what a dataset or loader gives; index None where it gives only (x, y).
+
+    In a dict the label is called labels or label and the index index; all else are inputs.
+    """
+    if isinstance(item, Mapping):
+        label = next((name for name in ("labels", "label") if name in item), None)
+        if label is None:
+            raise DataError(f"the data gives {', '.join(map(str, item))}, but no labels: call them 'labels'")
+        x = {name: value for name, value in item.items() if name not in (label, "index")}
+        return x, item[label], item.get("index")
     if not isinstance(item, Sequence) or isinstance(item, str) or len(item) not in (2, 3):
         shown = f"{len(item)} parts" if isinstance(item, Sequence) else type(item).__name__
-        raise DataError(f"the data gives {shown} a time, expected (x, y) or (x, y, index)")
+        raise DataError(
+            f"the data gives {shown} a time, expected (x, y) or (x, y, index):"
+            " of several inputs ((a, b), y), or a dict with labels"
+        )
     return item[0], item[1], item[2] if len(item) == 3 else None
 
 
@@ -116,7 +130,7 @@ class _Streamed:
         self.preparation = preparation or Preparation()
 
     def _to_device(self, x: Any, y: Any, index: Any, epoch: int) -> Batch:
-        x, y, index = torch.as_tensor(x), torch.as_tensor(y), torch.as_tensor(index)
+        x, y, index = as_inputs(x), torch.as_tensor(y), torch.as_tensor(index)
         inputs = x.to(self.device, non_blocking=True)
         index = index.to(self.device, non_blocking=True)
         target = y.to(self.device, non_blocking=True).long()

@@ -1,0 +1,170 @@
+"""Networks that read several inputs, and such as answer with more than logits."""
+
+import types
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+from training_helpers import StopAt, assert_same_weights, blobs, mlp
+
+from graylearn.errors import DataError, SettingsError
+from graylearn.training import predict_logits, train
+
+PLAIN = {"epochs": 2, "batch_size": 16, "log": "none"}
+
+
+class TwoParts(nn.Module):
+    """A network of rows that are given in two parts, with a mask of whole numbers that changes nothing."""
+
+    def __init__(self, answer=lambda logits: logits):
+        super().__init__()
+        self.model, self.answer = mlp(), answer
+
+    def forward(self, left, right, mask=None):
+        assert left.dtype == right.dtype == torch.float32
+        assert mask is None or mask.dtype == torch.int64
+        return self.answer(self.model(torch.cat([left, right], dim=1)))
+
+
+def parts():
+    x, y = blobs()
+    return {"left": x[:, :2].double(), "right": x[:, 2:], "mask": torch.ones(len(x), 1, dtype=torch.int64)}, y
+
+
+class Items(Dataset):
+    """Items as Hugging Face has them: one dict, with the label in it."""
+
+    def __init__(self, name="labels", give=lambda item: item):
+        (self.x, self.y), self.name, self.give = parts(), name, give
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, index):
+        return self.give({name: part[index] for name, part in self.x.items()} | {self.name: self.y[index]})
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The same network on the parts in one."""
+    return train(mlp(), blobs(), **PLAIN)
+
+
+def test_parts_in_a_dict_or_a_tuple_train_as_the_rows_they_make(alone, tmp_path):
+    x, y = parts()
+    tupled = tuple(x.values())
+    sets = {
+        "dict": (x, y),
+        "tuple": (tupled, y),
+        "arrays": (tuple(part.numpy() for part in tupled), y.numpy()),
+        "items": Items(),
+        "items with a label": Items("label"),
+        "pairs": Items(give=lambda item: ((item["left"], item["right"]), item["labels"])),
+    }
+    for name, data in sets.items():
+        result = train(TwoParts(), data, **PLAIN)
+        assert_same_weights(result.model, alone.model, tolerance=1e-6)
+        np.testing.assert_allclose(
+            result.history.label_confidence, alone.history.label_confidence, atol=1e-3, err_msg=name
+        )
+    logits = result.predict_logits(x)
+    np.testing.assert_allclose(logits, alone.predict_logits(blobs()[0]), atol=1e-5)
+    np.testing.assert_allclose(logits, predict_logits(result.model, tupled, batch_size=7), atol=1e-6)
+
+
+def test_a_loader_of_dicts_is_validated_and_goes_on_from_its_checkpoint(tmp_path):
+    def fit(folder, stop=0, **options):
+        loader = DataLoader(Items(), batch_size=16, shuffle=True)
+        options |= {"checkpoint": folder, "learning_rate": 0.01, **PLAIN}
+        return train(TwoParts(), loader, method=StopAt(stop), validation=Items(), **options)
+
+    whole = fit(tmp_path / "whole")
+    assert fit(tmp_path / "part", stop=11).interrupted
+    resumed = fit(tmp_path / "part", resume=True)
+    assert_same_weights(resumed.model, whole.model, tolerance=0)
+    np.testing.assert_array_equal(resumed.history.label_confidence, whole.history.label_confidence)
+    assert whole.log[-1]["validation_accuracy"] == whole.evaluate(*parts())["accuracy"] > 0.8
+    assert (whole.history.count == 2).all()
+    np.testing.assert_array_equal(whole.history.targets, parts()[1])
+
+
+@pytest.mark.parametrize(
+    ("answer", "which"),
+    [
+        (lambda logits: {"loss": None, "logits": logits}, None),
+        (lambda logits: types.SimpleNamespace(logits=logits), None),
+        (lambda logits: {"extra": logits * 0, "out": logits}, "out"),
+        (lambda logits: (logits * 0, logits), 1),
+        (lambda logits: {"heads": [logits]}, lambda answer: answer["heads"][0]),
+    ],
+    ids=["dict", "attribute", "key", "number", "function"],
+)
+@pytest.mark.parametrize("method", ["gl", "srcc", "co-teaching"])
+def test_logits_are_found_in_what_a_network_gives(answer, which, method):
+    options = PLAIN | {"method": method, "epochs": 1}
+    if method == "srcc":  # blends its inputs, which it cannot do with several
+
+        class Rows(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = mlp()
+
+            def forward(self, x):
+                return answer(self.model(x))
+
+        network, data = Rows(), blobs()
+    else:
+        network, data = TwoParts(answer), parts()
+    result = train(network, data, logits=which, validation=data, **options)
+    wanted = train(mlp(), blobs(), **options)
+    assert_same_weights(result.model, wanted.model, tolerance=1e-6)
+    assert result.log[0]["validation_accuracy"] == result.evaluate(*data)["accuracy"]
+
+
+def test_the_part_that_is_given_in_training_alone_can_be_named():
+    class MoreInTraining(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = mlp()
+
+        def forward(self, x):
+            logits = self.model(x)
+            return (logits, logits * 0) if self.training else logits
+
+    result = train(MoreInTraining(), blobs(), logits=0, **PLAIN)
+    assert_same_weights(result.model, train(mlp(), blobs(), **PLAIN).model, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "said"),
+    [
+        (({"left": ["a"] * 120}, blobs()[1]), {}, "'left' holds list, which is no tensor"),
+        (Items("y"), {}, "no labels: call them 'labels'"),
+        (TensorDataset(*parts()[0].values(), parts()[1]), {}, r"several inputs \(\(a, b\), y\)"),
+        (({"left": torch.zeros(7, 2)}, blobs()[1]), {}, "7 samples but 120 labels"),
+        (({"left": torch.full((120, 2), torch.nan)}, blobs()[1]), {}, "NaN"),
+        (({"left": torch.zeros(120, 3, 3, dtype=torch.uint8)}, blobs()[1]), {}, "give them as floats"),
+        (({"wrong": torch.zeros(120, 2)}, blobs()[1]), {}, "cannot read the inputs wrong"),
+        (Items(), {"augment": True}, "leave augment out"),
+        (parts(), {"method": "lcvd"}, "reads several: choose another method"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_way_round(data, options, said):
+    with pytest.raises((DataError, SettingsError), match=said):
+        train(TwoParts(), data, **PLAIN, **options)
+
+
+@pytest.mark.parametrize(
+    ("answer", "which", "said"),
+    [
+        (lambda logits: (logits, logits), None, "gave tuple, expected logits.*with logits=, such as 0"),
+        (lambda logits: {"out": logits}, None, "dict of 'out'.*such as 'out'"),
+        (lambda logits: {"out": logits}, "in", "'in' in it"),
+        (lambda logits: {"logits": logits[:1]}, None, r"gave \(1, 3\) for 2 samples"),
+    ],
+)
+def test_a_network_without_such_logits_is_refused(answer, which, said):
+    with pytest.raises(SettingsError, match=said):
+        train(TwoParts(answer), parts(), logits=which, **PLAIN)

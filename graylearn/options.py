@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from graylearn.errors import SettingsError
 
-Precision = Literal["auto", "fp32", "bf16"]
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Mode = Literal["auto", "held-out", "history"]
 IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
@@ -84,7 +84,8 @@ class Learning:
     device: str | None = None
     """cpu or cuda. None: the first CUDA device, or else the CPU."""
     precision: Precision = "auto"
-    """bf16 runs the network under bfloat16 autocast, losses in float32; auto does for images on CUDA."""
+    """bf16 runs the network under bfloat16 autocast, losses in float32; auto does for images on CUDA. fp16 is
+    for GPUs that have float16 alone: gradients are scaled, and the scale is found on the way."""
 
 
 def check(values: Mapping[str, Any]) -> None:
@@ -102,6 +103,9 @@ def check(values: Mapping[str, Any]) -> None:
     average = values.get("average")
     if average is not None and not (isinstance(average, Real) and 0 < float(average) < 1):
         raise SettingsError.wrong("average", average, "a share between 0 and 1, such as 0.999")
+    smoothing = values.get("label_smoothing", 0.0)
+    if not (isinstance(smoothing, Real) and 0 <= float(smoothing) < 1):
+        raise SettingsError.wrong("label_smoothing", smoothing, "a share from 0 to below 1, such as 0.1")
     overlap = values.get("overlap", "auto")
     if overlap not in ("auto", "none", "possible"):
         raise SettingsError.wrong("overlap", overlap, "none, possible or auto")
@@ -109,8 +113,8 @@ def check(values: Mapping[str, Any]) -> None:
     if id_like not in ("drop", "keep"):
         raise SettingsError.wrong("id_like", id_like, "drop or keep")
     precision = values.get("precision", "auto")
-    if precision not in ("auto", "fp32", "bf16"):
-        raise SettingsError.wrong("precision", precision, "auto, fp32 or bf16")
+    if precision not in ("auto", "fp32", "bf16", "fp16"):
+        raise SettingsError.wrong("precision", precision, "auto, fp32, bf16 or fp16")
 
 
 @functools.cache

@@ -38,7 +38,7 @@ from graylearn.estimator.rollback import all_or_nothing
 from graylearn.estimator.saving import load_classifier, save_classifier
 from graylearn.estimator.trainset import make_training_set
 from graylearn.methods import Method
-from graylearn.options import IdLike, OverlapSetting
+from graylearn.options import IdLike, OverlapSetting, Precision
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
 
@@ -63,7 +63,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             0.999. None is the weights of the last step.
         optimizer: "sgd", "adam", "adamw", OptimizerSettings or a function parameters -> torch optimizer; None
             is adamw for rows and sgd for images.
-        precision: "auto", "fp32" or "bf16".
+        precision: "auto", "fp32", "bf16" or, on CUDA, "fp16".
         device: None is the first CUDA device, or else the CPU.
         augment: random crops and flips of training images: True, or an Augment.
         class_weight: "balanced", a dict from class to weight, or None.
@@ -125,7 +125,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         accumulate: int = 1,
         average: float | None = None,
         optimizer: Any = None,
-        precision: Literal["auto", "fp32", "bf16"] = "auto",
+        precision: Precision = "auto",
         device: str | torch.device | None = None,
         augment: Augment | bool | None = None,
         class_weight: Any = None,

@@ -122,6 +122,8 @@ class Method:
     """The loss of a sample follows from its own logits and label alone: not from other samples, the
     index, the epoch, the history, a random draw or anything remembered. Then one object may serve
     several models whose batches are laid end to end; otherwise each model needs an object of its own."""
+    plans_epochs: bool = False
+    """What it does in an epoch depends on how many there are (`task.epochs`), so that none can be added."""
     state: ClassVar[tuple[str, ...]] = ()
     """Names of the attributes a checkpoint must keep: tensors (of any size, also empty) and numbers."""
     _name: ClassVar[str] = ""

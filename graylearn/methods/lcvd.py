@@ -32,6 +32,7 @@ class CrossClassVicinity(Method):
     is taken as the trained one. Default: both terms throughout."""
 
     per_sample = False
+    plans_epochs = True
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample plus what its blend must not be taken for."""

@@ -29,6 +29,7 @@ class MentorNetPD(Method):
     """Share of the epochs in which every sample counts. Default: the authors' 18 %."""
 
     per_sample = False
+    plans_epochs = True
     state = ("moving",)
 
     def start(self, task: Task) -> None:

@@ -35,6 +35,7 @@ class NegativePositive(Method):
     """Reject one drawn label a step rather than all K - 1. Default: the authors'."""
 
     per_sample = False
+    plans_epochs = True
     state = ("trusted",)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Devices: which one, what to switch on there, when bfloat16 and torch.compile pay."""
+"""Devices: which one, what to switch on there, when half types and torch.compile pay."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from torch.utils.data import DataLoader
 from graylearn.data.batches.base import BatchSource
 from graylearn.data.batches.several import are_several
 from graylearn.data.batches.streams import split_item
-from graylearn.errors import SettingsError
+from graylearn.errors import Hint, SettingsError
 from graylearn.methods import Method
 from graylearn.training.learner import ModuleLearner
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.networks import FeatureTap
+from graylearn.training.predict import HALF
 from graylearn.training.settings import Settings
 
 _WORTH_COMPILING = 3_000_000
@@ -139,13 +140,15 @@ def threads_for(learner: object, batch_size: int, device: torch.device) -> Itera
             _torch_threads.undo()  # torch counts them by thread: this one's own
 
 
-def use_bfloat16(precision: str, device: torch.device, data: Any) -> bool:
-    """Whether to run under bfloat16 autocast: where asked, or by default for image sets on CUDA."""
+def autocast_type(precision: str, device: torch.device, data: Any) -> torch.dtype | None:
+    """The half type to run under autocast of: as asked, or by default bfloat16 for image sets on CUDA."""
+    if precision == "fp16" and device.type != "cuda":
+        raise SettingsError(
+            f"fp16 is for CUDA devices, and this is {device.type}:", Hint("precision", "bf16")
+        )
     if precision != "auto":
-        return precision == "bf16"
-    if device.type != "cuda":
-        return False
-    return _axes(data) == 4
+        return HALF.get(precision)
+    return torch.bfloat16 if device.type == "cuda" and _axes(data) == 4 else None
 
 
 def _axes(data: Any) -> int:

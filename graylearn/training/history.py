@@ -248,6 +248,9 @@ class History:
     def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
         for name, mine in (("label", self._label), ("max", self._max), ("predicted", self._predicted)):
+            rows = len(saved[name])
+            if rows < len(mine) and int(saved["finished_epochs"]) <= rows:
+                mine = mine[:rows]  # of a run that now goes on for more epochs
             if saved[name].shape != mine.shape:
                 raise CheckpointError(
                     f"the saved history has shape {tuple(saved[name].shape)}, not {tuple(mine.shape)}:"

@@ -122,14 +122,16 @@ class ModuleLearner:
         optimizer: torch.optim.Optimizer,
         *,
         device: torch.device,
-        bfloat16: bool = False,
+        half: torch.dtype | None = None,
         clip_norm: float | None = None,
         frozen: Sequence[nn.Module] = (),
     ) -> None:
         self.network = network
         self.optimizer = optimizer
         self.device = device
-        self.bfloat16 = bfloat16
+        self.half = half
+        # float16 has no small numbers: losses are scaled up so that gradients do not vanish
+        self.scaler = torch.amp.GradScaler(device.type) if half == torch.float16 else None
         self.clip_norm = clip_norm
         self.frozen = list(frozen)
         self.gathered = False
@@ -165,9 +167,9 @@ class ModuleLearner:
         self.keeps_outputs = mode not in ("reduce-overhead", "max-autotune")
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        if not self.bfloat16:
+        if self.half is None:
             return contextlib.nullcontext()
-        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return torch.autocast(self.device.type, dtype=self.half)
 
     def forward(self, inputs: Tensor) -> Output:
         """The pass that `update` follows."""
@@ -220,7 +222,8 @@ class ModuleLearner:
         if not self.gathered:
             self.optimizer.zero_grad(set_to_none=True)
         if losses.requires_grad:  # a method that leaves out the whole batch may return plain zeros
-            losses.backward(weight)  # type: ignore[no-untyped-call]
+            scaled = losses if self.scaler is None else self.scaler.scale(losses)
+            scaled.backward(weight)  # type: ignore[no-untyped-call]
             self.gathered = True
 
     def step(self, scale: float = 1.0) -> None:
@@ -233,9 +236,16 @@ class ModuleLearner:
             for value in self._learned():
                 if value.grad is not None:
                     value.grad *= scale
+        scaler = self.scaler if any(value.grad is not None for value in self._learned()) else None
+        if scaler is not None:
+            scaler.unscale_(self.optimizer)
         if self.clip_norm is not None:
             nn.utils.clip_grad_norm_(self._learned(), self.clip_norm)
-        self.optimizer.step()
+        if scaler is None:
+            self.optimizer.step()
+        else:  # passes over a step whose gradients are infinite, and scales less from then on
+            scaler.step(self.optimizer)
+            scaler.update()
         self.gathered = False
 
     def start_training(self) -> None:
@@ -272,9 +282,12 @@ class ModuleLearner:
         self.network.load_state_dict(weights)
 
     def optimizer_state(self) -> dict[str, Any]:
-        """The torch optimizer's own state."""
-        return dict(self.optimizer.state_dict())
+        """The torch optimizer's own state, and how far losses are scaled for float16."""
+        scale = {} if self.scaler is None else {"scaler": self.scaler.state_dict()}
+        return dict(self.optimizer.state_dict()) | scale
 
     def load_optimizer_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `optimizer_state` gave."""
-        self.optimizer.load_state_dict(saved)
+        if self.scaler is not None:
+            self.scaler.load_state_dict(saved["scaler"])
+        self.optimizer.load_state_dict({name: value for name, value in saved.items() if name != "scaler"})

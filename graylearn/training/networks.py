@@ -148,7 +148,7 @@ def _logits_in(answer: Any, which: Which) -> Any:
 
 
 def one_of_logits(
-    model: nn.Module, example: Any, which: Which = None, bfloat16: bool = False
+    model: nn.Module, example: Any, which: Which = None, half: torch.dtype | None = None
 ) -> tuple[nn.Module, int]:
     """(the network, as one that gives logits of what it is given, and how many of them).
 
@@ -157,7 +157,7 @@ def one_of_logits(
     was_training = model.training
     model.eval()
     try:
-        with torch.no_grad(), torch.autocast(example.device.type, torch.bfloat16, enabled=bfloat16):
+        with torch.no_grad(), torch.autocast(example.device.type, half, enabled=half is not None):
             answer = _asked(model, example)
     except (RuntimeError, TypeError, ValueError) as error:
         own = {value.dtype for value in model.parameters() if value.is_floating_point()} - {torch.float32}

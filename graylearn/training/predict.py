@@ -17,6 +17,9 @@ from graylearn.data.batches.several import are_several, as_inputs
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask
 
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+"""The types of autocast by the name of the precision."""
+
 
 def as_tensor(values: Any, what: str = "x") -> Tensor:
     """Arrays, tensors or lists as a tensor; float64 becomes float32."""
@@ -64,13 +67,13 @@ def predict_logits(
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     device = torch.device(device)
     preparation = preparation or Preparation()
-    if precision != "bf16" and preparation.dtype != torch.float32:  # trained under autocast
+    if precision not in HALF and preparation.dtype != torch.float32:  # trained under autocast
         preparation = dataclasses.replace(preparation, dtype=torch.float32)
     if samples.dtype == torch.uint8 and samples.ndim == 4 and not preparation.images:
         raise DataError("x holds uint8 images: give preparation=result.preparation, which knows their scale")
     autocast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-    if precision == "bf16":
-        autocast = torch.autocast(device.type, dtype=torch.bfloat16)
+    if precision in HALF:
+        autocast = torch.autocast(device.type, dtype=HALF[precision])
     was_training = model.training
     model.eval()
     try:

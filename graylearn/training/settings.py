@@ -46,6 +46,8 @@ class Settings:
     patience: int | None = None
     """With a validation set: end after this many epochs without a better one there, and keep the weights of
     the best. None: the last epoch's."""
+    label_smoothing: float = 0.0
+    """How much of each label is spread over all classes, such as 0.1."""
     logits: Which = None
     """Which part of what the model gives are the logits: a key, a number or a function of it. None: all of a
     tensor, what is called logits of anything else."""
@@ -105,7 +107,7 @@ class Settings:
         described: dict[str, Any] = {}
         for name in ("epochs", "batch_size", "optimizer", "schedule", "precision", "seed", "augment"):
             described[name] = _described(getattr(self, name))
-        for name in ("clip_norm", "accumulate", "average", "patience", "logits"):
+        for name in ("clip_norm", "accumulate", "average", "patience", "label_smoothing", "logits"):
             value = getattr(self, name)
             if value != getattr(type(self), name):  # runs older than these options have none of them
                 described[name] = _described(value)
@@ -173,6 +175,7 @@ class Changes(StackChanges, total=False):
     """What `train` lets a call change: every field of Settings, and the learning rate of its optimizer."""
 
     patience: int | None
+    label_smoothing: float | None
     logits: Which
     precision: str | None
     seed: int | None

@@ -25,7 +25,8 @@ from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, StackChanges, resolve
-from graylearn.training.train import Result, weights_for
+from graylearn.training.train import Result
+from graylearn.training.weights import weights_for
 
 
 def train_stack(
@@ -69,6 +70,8 @@ def train_stack(
         )
     if chosen.checkpoint is not None:
         raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
+    if chosen.label_smoothing:
+        raise SettingsError("a stack learns whole labels: leave label_smoothing out, or train one by one")
     if chosen.patience is not None:
         raise SettingsError("a stack looks at no validation set: leave patience out, or train one by one")
     count = _count(models, methods, seeds)

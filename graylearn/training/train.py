@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, as_method
+from graylearn.methods.softened import Softened
 from graylearn.notebook import lines, shown
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
@@ -24,18 +25,20 @@ from graylearn.training.dispatch import Dispatch
 from graylearn.training.group import Group, check_method, hand_over
 from graylearn.training.group import current as current_group
 from graylearn.training.history import History
+from graylearn.training.identity import check_identity, described
 from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
-from graylearn.training.predict import evaluate, predict_logits
+from graylearn.training.predict import HALF, evaluate, predict_logits
 from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import Training, check_kind, make_training, read_validation
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule
+from graylearn.training.weights import split_soft, weights_for
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ def train(
     preset: str | None = None,
     settings: Settings | None = None,
     sample_weight: Any = None,
+    class_weight: Any = None,
     validation: Any = None,
     callbacks: Callback | Sequence[Callback] = (),
     **changes: Unpack[Changes],
@@ -109,9 +113,10 @@ def train(
     (x, y, index) batches. Where the model reads several inputs, x is a dict, which it is called with by
     keywords, or a tuple; an item or a batch may be one dict with its labels in it. `method` is a name in
     METHODS or a Method. `changes` are fields of Settings, such as epochs=30, and learning_rate; others are
-    those of `settings`, or of `preset` (a name in PRESETS). `sample_weight` weights the losses (scaled to
-    mean 1), `validation`, such as (x, y), is evaluated after each epoch (`patience` ends the run by it), and
-    each of `callbacks` is called with an EpochEnd after it.
+    those of `settings`, or of `preset` (a name in PRESETS). y of shape (N, K) are probabilities of the
+    classes. `sample_weight` weights the losses (scaled to mean 1), and so does `class_weight`: "balanced", a
+    dict from class to weight, or one weight a class. `validation`, such as (x, y), is evaluated after each
+    epoch (`patience` ends the run by it), and each of `callbacks` is called with an EpochEnd after it.
 
     ```python
     import torch
@@ -145,9 +150,13 @@ def train(
                 chosen, device=None if where.type == "cuda" else where, log="none"
             ),
             "sample_weight": sample_weight,
+            "class_weight": class_weight,
             "validation": None if chosen.patience is None else validation,
         }
     )
+    data, soft = split_soft(data)
+    if soft is not None or chosen.label_smoothing:
+        chosen_method = Softened(chosen_method, chosen.label_smoothing, soft)
     group = current_group()
     if group is not None:
         check_method(chosen_method)
@@ -162,7 +171,16 @@ def train(
         devices.prepared(where, chosen.deterministic),
     ):
         return _train(
-            model, data, chosen_method, chosen, where, sample_weight, validation, called, began, group
+            model,
+            data,
+            chosen_method,
+            chosen,
+            where,
+            (sample_weight, class_weight),
+            validation,
+            called,
+            began,
+            group,
         )
 
 
@@ -172,7 +190,7 @@ def _train(
     method: Method,
     settings: Settings,
     device: torch.device,
-    sample_weight: Any,
+    weighted: tuple[Any, Any],
     validation: Any,
     callbacks: Sequence[Callback],
     began: float,
@@ -185,17 +203,16 @@ def _train(
     else:
         saved = group.from_first(_saved(settings) if group.is_first else None)
     frozen = frozen_norms(model)
-    bfloat16 = devices.use_bfloat16(settings.precision, device, data)
-    dtype = torch.bfloat16 if bfloat16 else torch.float32
+    half = devices.autocast_type(settings.precision, device, data)
     shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
     even_tail = len(frozen) < len(batch_norms(model))
-    training = make_training(data, shared, device, dtype, even_tail=even_tail)
+    training = make_training(data, shared, device, half or torch.float32, even_tail=even_tail)
     source = training.source
     model.to(device)
     if group is not None:
         group.share(source)
         group.level(model)
-    network, num_classes = one_of_logits(model, training.example, settings.logits, bfloat16)
+    network, num_classes = one_of_logits(model, training.example, settings.logits, half)
     largest = int(source.targets.max())
     if largest >= num_classes:
         raise DataError(
@@ -204,7 +221,7 @@ def _train(
     history = History(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
-    learner, rate = _learner(network, method, settings, device, training, bfloat16, frozen)
+    learner, rate = _learner(network, method, settings, device, training, half, frozen)
     learner.group = group
     scheduler = None
     if isinstance(settings.schedule, TorchSchedule):
@@ -218,12 +235,12 @@ def _train(
         num_classes=num_classes,
         seeds=[settings.seed],
     )
-    weights = weights_for(sample_weight, source.targets)
+    weights = weights_for(weighted[0], source.targets, weighted[1], num_classes)
     identity = {
         **settings.describe(),
         **learner.describe(),
         **({} if scheduler is None else {"schedule": scheduler.describe()}),
-        "method": f"{type(method).__name__} {_options(method)}",
+        "method": described(method),
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
         "learner": type(learner).__name__,
@@ -232,7 +249,7 @@ def _train(
     }
     rows: list[Row] = []
     if saved is not None:
-        _check_identity(saved[1]["identity"], identity, settings)
+        check_identity(saved[1]["identity"], identity, settings, method)
         rows = saved[1]["log"]
     told = settings.log if group is None or group.is_first else "none"
     reporter = make_reporter(told, settings.epochs, source.steps)
@@ -249,7 +266,7 @@ def _train(
         reporter=reporter,
         identity=identity,
         callbacks=callbacks,
-        validate=_validator(model, validation, training, settings, device, bfloat16),
+        validate=_validator(model, validation, training, settings, device, half),
         group=group,
         scheduler=scheduler,
     )
@@ -281,11 +298,11 @@ def _learner(
     settings: Settings,
     device: torch.device,
     training: Training,
-    bfloat16: bool,
+    half: torch.dtype | None,
     frozen: Sequence[nn.Module],
 ) -> tuple[Learner, float]:
     """The learner for this model, and the base learning rate."""
-    simple = method.networks == 1 and not method.needs_features and not bfloat16 and not settings.compile
+    simple = method.networks == 1 and not method.needs_features and half is None and not settings.compile
     simple &= isinstance(settings.schedule, ScheduleSettings)
     if simple and isinstance(settings.optimizer, OptimizerSettings) and training.example.ndim == 2:
         layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
@@ -310,24 +327,11 @@ def _learner(
         network,
         optimizer,
         device=device,
-        bfloat16=bfloat16,
+        half=half,
         clip_norm=settings.clip_norm,
         frozen=[norm for at, norm in enumerate(norms) if own_norms[at % len(own_norms)] in frozen],
     )
     return general, general.base_rate
-
-
-def weights_for(sample_weight: Any, targets: Tensor) -> Tensor | None:
-    """Sample weights on the device, scaled to mean 1."""
-    if sample_weight is None:
-        return None
-    weights = torch.from_numpy(np.asarray(sample_weight, dtype=np.float64).copy()).reshape(-1)
-    if len(weights) != len(targets):
-        raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
-    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
-        raise DataError("sample weights must be finite, 0 or more, and not all 0")
-    largest = weights.max()  # the sum of the largest floats is none
-    return (weights / largest / (weights / largest).mean()).float().to(targets.device)
 
 
 def _validator(
@@ -336,17 +340,16 @@ def _validator(
     training: Training,
     settings: Settings,
     device: torch.device,
-    bfloat16: bool,
+    half: torch.dtype | None,
 ) -> Any:
     if validation is None:
         return None
     x, y = read_validation(validation)
-    options = {"preparation": training.preparation, "precision": "bf16" if bfloat16 else "fp32"}
+    options = {
+        "preparation": training.preparation,
+        "precision": next((name for name, kind in HALF.items() if kind == half), "fp32"),
+    }
     return lambda: evaluate(model, x, y, device=device, logits=settings.logits, **options)
-
-
-def _options(method: Method) -> str:
-    return repr(method) if dataclasses.is_dataclass(method) else ""
 
 
 def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
@@ -361,15 +364,3 @@ def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | Non
     found = load_checkpoint(settings.checkpoint)
     clear_leftovers(settings.checkpoint)  # a run killed just after its last save never came to it
     return found
-
-
-def _check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings) -> None:
-    for name in [*mine, *(name for name in saved if name not in mine)]:
-        value = mine.get(name)
-        if saved.get(name) != value:
-            told = name not in ("data", "weights", "sample_weight")
-            old, new = (saved.get(name), value) if told else ("other", "this one")
-            raise CheckpointError(
-                f"the checkpoint in {settings.checkpoint} is of another run: its {name} is {old}, not {new};"
-                " resume with the settings it was started with, or use another folder"
-            )

@@ -17,12 +17,12 @@ def test_images_on_cuda_run_in_bfloat16_by_default_and_tables_do_not():
     samples = Samples(x=x.numpy(), y=y.numpy(), classes=(0, 1, 2), ids=np.arange(len(y)), kind="image")
     dataset = TensorDataset(x, y)
     for data in ((x, y), (x.numpy(), y.numpy()), samples, dataset, DataLoader(dataset, batch_size=4)):
-        assert devices.use_bfloat16("auto", cuda, data)
-        assert not devices.use_bfloat16("fp32", cuda, data)
-        assert not devices.use_bfloat16("auto", torch.device("cpu"), data)
+        assert devices.autocast_type("auto", cuda, data)
+        assert not devices.autocast_type("fp32", cuda, data)
+        assert not devices.autocast_type("auto", torch.device("cpu"), data)
     for data in (blobs(), TensorDataset(*blobs()), [], iter([]), ([[1.0]], [0])):
-        assert not devices.use_bfloat16("auto", cuda, data)
-        assert devices.use_bfloat16("bf16", cuda, data)
+        assert not devices.autocast_type("auto", cuda, data)
+        assert devices.autocast_type("bf16", cuda, data)
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -1,0 +1,89 @@
+"""Label smoothing and soft targets, for any method whose loss of a sample follows from its logits and label.
+
+The loss is the one to be expected where the label is drawn from the target: sum_k t_k * loss(logits, k). For
+cross entropy that is cross entropy with t. For the Gray loss it is
+
+    C * sum_k t_k * (-log Q_k) + (1 - C) * sum_k (1 - t_k) * (-log(1 - Q_k)),
+
+what t claims and what it excludes, with C as ever a matter of the network alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+from torch import Tensor
+
+from graylearn.errors import SettingsError
+from graylearn.methods.base import Method, Output, Step, Task
+from graylearn.methods.gl import Gray
+
+
+class Softened(Method):
+    """Another method, taught by distributions over the classes; each step costs K losses a sample."""
+
+    per_sample = False
+
+    def __init__(self, method: Method, smoothing: float = 0.0, targets: Tensor | None = None) -> None:
+        # C relative to the batch is that of the batch whose every row stands K times: the median is the same
+        alone = method.per_sample and method.networks == 1 and not method.needs_features
+        if not alone and not isinstance(method, Gray):
+            raise SettingsError(
+                f"{type(method).__name__} does more with a label than a loss of its own (it selects, draws,"
+                " remembers or compares), so that it has no meaning for part of one: leave label_smoothing"
+                " out and give whole labels, or take gl, standard or another method that is a loss a sample"
+            )
+        self.method, self.smoothing, self.targets = method, smoothing, targets
+        self.plans_epochs = method.plans_epochs
+
+    def __repr__(self) -> str:
+        """With a digest of the targets, because a run is resumed with the same."""
+        kept = None if self.targets is None else hashlib.sha256(self.targets.cpu().numpy().tobytes())
+        return f"{self.method!r} {self.smoothing} {kept and kept.hexdigest()}"
+
+    def can_be_shared(self) -> bool:
+        """As the method itself: the target of a sample is its own."""
+        return self.method.can_be_shared()
+
+    def start(self, task: Task) -> None:
+        """Bring the targets to the device."""
+        super().start(task)
+        self.method.start(task)
+        if self.targets is not None:
+            if self.targets.shape[1] != task.num_classes:
+                raise SettingsError(
+                    f"there are soft targets of {self.targets.shape[1]} classes but the network gives"
+                    f" {task.num_classes} logits: give it one a class"
+                )
+            self.targets = self.targets.to(task.device)
+
+    def start_epoch(self, epoch: int) -> None:
+        """Tell the method."""
+        self.method.start_epoch(epoch)
+
+    def end_epoch(self, epoch: int) -> None:
+        """Tell the method."""
+        self.method.end_epoch(epoch)
+
+    def learning_rate_scale(self, epoch: int) -> float:
+        """As the method wants it."""
+        return self.method.learning_rate_scale(epoch)
+
+    def loss(self, step: Step) -> Tensor:
+        """The expected loss of each sample."""
+        n, k = step.logits.shape
+        if self.targets is None:
+            share = torch.nn.functional.one_hot(step.target, k).float()
+        else:
+            share = self.targets[step.index]
+        share = (1 - self.smoothing) * share + self.smoothing / k
+        each = Step(
+            inputs=step.inputs,
+            target=torch.arange(k, device=step.target.device).repeat(n),
+            index=step.index.repeat_interleave(k),
+            output=Output(step.logits.repeat_interleave(k, dim=0), None),
+            epoch=step.epoch,
+            forward=step.forward,
+        )
+        return (self.method.loss(each).view(n, k) * share).sum(1)

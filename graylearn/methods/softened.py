@@ -10,6 +10,7 @@ what t claims and what it excludes, with C as ever a matter of the network alone
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 
 import torch
@@ -40,7 +41,8 @@ class Softened(Method):
     def __repr__(self) -> str:
         """With a digest of the targets, because a run is resumed with the same."""
         kept = None if self.targets is None else hashlib.sha256(self.targets.cpu().numpy().tobytes())
-        return f"{self.method!r} {self.smoothing} {kept and kept.hexdigest()}"
+        inner = repr(self.method) if dataclasses.is_dataclass(self.method) else type(self.method).__name__
+        return f"{inner} {self.smoothing} {kept and kept.hexdigest()}"
 
     def can_be_shared(self) -> bool:
         """As the method itself: the target of a sample is its own."""
@@ -78,6 +80,7 @@ class Softened(Method):
         else:
             share = self.targets[step.index]
         share = (1 - self.smoothing) * share + self.smoothing / k
+        of_all = step.of_all
         each = Step(
             inputs=step.inputs,
             target=torch.arange(k, device=step.target.device).repeat(n),
@@ -85,5 +88,6 @@ class Softened(Method):
             output=Output(step.logits.repeat_interleave(k, dim=0), None),
             epoch=step.epoch,
             forward=step.forward,
+            of_all=None if of_all is None else lambda values: of_all(values[::k]),
         )
         return (self.method.loss(each).view(n, k) * share).sum(1)

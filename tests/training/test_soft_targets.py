@@ -1,5 +1,7 @@
 """Weights of classes, smoothed labels and soft targets: against the formulas, in float64."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -37,6 +39,9 @@ def test_the_gray_loss_claims_and_excludes_by_the_target(confidence):
     wanted = (t.double() * (c * claimed + (1 - c) * others)).sum(1)
     found = Softened(make_method("gl", confidence=confidence), 0.0, t).loss(step)
     torch.testing.assert_close(found.double(), wanted, rtol=1e-5, atol=1e-6)
+    shared = dataclasses.replace(step, of_all=lambda values: values.clone())  # of one process of one
+    again = Softened(make_method("gl", confidence=confidence), 0.0, t).loss(shared)
+    torch.testing.assert_close(again, found)
     if confidence == "max":  # as the docs write it
         written = (c * t * claimed).sum(1) + ((1 - c) * (1 - t) * excluded).sum(1)
         torch.testing.assert_close(wanted, written.double())

@@ -42,7 +42,7 @@ from graylearn.data.tables import check_unique_names
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
-_HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
+HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
 _BLOCK = 1 << 22  # numbers worked on at once: 32 MB
 _HASHED = 32  # features that the letters of a column with very many values are hashed into
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
@@ -274,7 +274,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kept = self.numbers_["kept"]
         with np.errstate(over="ignore"):  # by a minute spread; brought back right away
             scaled = (matrix[:, kept] - self.numbers_["center"][kept]) / self.numbers_["scale"][kept]
-        scaled = np.clip(scaled, -_HUGE, _HUGE)
+        scaled = np.clip(scaled, -HUGE, HUGE)
         squashed = scaled / np.hypot(1.0, scaled / self.limit)
         is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())[kept]
         squashed[:, is_bool] = scaled[:, is_bool]
@@ -357,7 +357,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
     """Float64, infinities made finite."""
-    return np.asarray(np.clip(np.asarray(matrix, dtype=np.float64), -_HUGE, _HUGE))
+    return np.asarray(np.clip(np.asarray(matrix, dtype=np.float64), -HUGE, HUGE))
 
 
 def _category_features(words: np.ndarray, plan: dict[str, Any]) -> list[np.ndarray]:

@@ -130,7 +130,7 @@ def test_a_run_is_not_written_over(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"epochs": 3}, "epochs is 2, not 3"),
+        ({"epochs": 1}, "it was started with 2, not 1"),
         ({"batch_size": 8}, "batch_size is 16, not 8"),
         ({"seed": 1}, "seed is 0, not 1"),
         ({"method": "standard"}, "method is"),

@@ -69,17 +69,17 @@ def _are_batches(data: Any) -> bool:
     if not isinstance(data, list | tuple) or not data:
         return False
     first = data[0]
-    return isinstance(first, list | tuple) and len(first) in (2, 3) and np.ndim(first[1]) == 1
+    pair = isinstance(first, list | tuple) and len(first) in (2, 3)
+    named = isinstance(first, Mapping) and ("labels" in first or "label" in first)
+    return (pair or named) and np.ndim(split_item(first)[1]) == 1
 
 
 def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
     """Batches (x, y, index), samples counted through all of them where the batches do not say."""
-    ends = np.cumsum([len(batch[1]) for batch in batches])
-    counted = [torch.arange(end - len(batch[1]), end) for batch, end in zip(batches, ends, strict=True)]
-    return [
-        (batch[0], batch[1], batch[2] if len(batch) == 3 else index)
-        for batch, index in zip(batches, counted, strict=True)
-    ]
+    parts = [split_item(batch) for batch in batches]
+    ends = np.cumsum([len(y) for _, y, _ in parts])
+    counted = [torch.arange(end - len(y), end) for (_, y, _), end in zip(parts, ends, strict=True)]
+    return [(x, y, counted[number] if index is None else index) for number, (x, y, index) in enumerate(parts)]
 
 
 def read_validation(validation: Any) -> tuple[Any, Any]:

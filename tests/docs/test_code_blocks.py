@@ -52,6 +52,7 @@ WITH_PYTHON = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred as AnyType")  # MLflow says, of its own parts
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     name = name_of(page)

@@ -267,6 +267,11 @@ class ModuleLearner:
         for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
             set_rate(group, rates[0] * own / self.base_rate)
 
+    def put_rates_back(self) -> None:
+        """The rates that the optimizer came with, for a user who goes on with it."""
+        for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
+            set_rate(group, own)
+
     def sync(self) -> None:
         """Nothing to do: the user's module is what is trained."""
 

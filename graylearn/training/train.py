@@ -276,8 +276,8 @@ def _train(
         devices.maybe_compile(learner, settings, source, method, training.example, reporter.note)
     with devices.threads_for(learner, settings.batch_size, device):
         loop.run()
-    if isinstance(learner, ModuleLearner):
-        learner.set_learning_rates([rate])  # a ready optimizer goes back with the rates that it came with
+    if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
+        learner.put_rates_back()
     model.eval()
     model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
     return Result(

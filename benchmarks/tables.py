@@ -157,6 +157,33 @@ def many_classes() -> str:
     return markdown(["training set", "seeds", *(f"`{method}`" for method in methods)], body)
 
 
+def large_audits() -> str:
+    """The audit beside cleanlab as rows grow."""
+    body = [
+        [
+            f"{r['rows']:,}",
+            f"{r['cpu_seconds']:.1f}",
+            f"{r['ap']:.4f}",
+            f"{r['cleanlab_cpu_seconds']:.1f}",
+            f"{r['cleanlab_ap']:.4f}",
+            f"{r['ratio']:.1f}",
+        ]
+        for r in results("scale", "scale, cleanlab")
+    ]
+    head = ["rows", "audit, s", "average precision", "cleanlab, s", "its average precision", "ratio"]
+    return markdown(head, body)
+
+
+def lists_and_parts() -> str:
+    """What neighbours in lists, and two parts, cost on real cells."""
+    ways = ("ap_all_pairs", "ap_lists", "ap_parts")
+    body = [
+        [r["cell"], f"{r['samples']:,}", *(f"{r[way]:.4f}" for way in ways)]
+        for r in results("scale", "scale, cells")
+    ]
+    return markdown(["cell", "rows", "all pairs", "lists", "two parts"], body)
+
+
 def data() -> str:
     """Reading against the bare library."""
     body = []
@@ -187,6 +214,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "tables": tables,
     "gpu": gpu,
     "data": data,
+    "large audits": large_audits,
+    "lists and parts": lists_and_parts,
     "last batch": last_batch,
     "first steps": first_steps,
     "many classes": many_classes,

@@ -80,13 +80,14 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
             _put_in_place(folder)
             write_card(classifier, folder)
         except OSError as error:
-            if not (folder / _NEW / _MANIFEST).exists():
-                shutil.rmtree(folder / _NEW, ignore_errors=True)
             if error.errno not in FULL:
                 raise
             raise CheckpointError(
                 f"the classifier cannot be written to {folder} ({error.strerror}); make room and save again"
             ) from error
+        finally:
+            if not (folder / _NEW / _MANIFEST).exists():
+                shutil.rmtree(folder / _NEW, ignore_errors=True)
 
 
 def _write(classifier: ClassifierState, folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""Saves a classifier over another, killed at every file operation; run by test_classifier_saving_killed.
+"""Saves one classifier over another, killed at changes to files; run by test_classifier_saving_killed.
 
-python save_and_kill.py OLD NEW FOLDER: for each operation FOLDER becomes a copy of OLD, a child that saves
-NEW there is killed just before it, and a line of JSON says what is loaded then, and after the next save.
+python save_and_kill.py ONE OTHER FOLDER STEP, then the other way round: for each change, of every STEP one,
+FOLDER becomes a copy of the old classifier, a child that saves the new one there is killed just before it,
+and a line of JSON says what is loaded then, and now and then after another save.
 """
 
 import json
@@ -15,15 +16,27 @@ import numpy as np
 
 from graylearn.estimator import GrayClassifier
 
+CHANGES = (
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.truncate",
+    "shutil.rmtree",
+    "shutil.copyfile",
+)
+X = np.random.default_rng(0).normal(size=(5, 3))
+
 
 def killed_at(number, classifier, folder):
-    """Save in a child that is killed before its file operation of this number; whether it came to that."""
+    """Save in a child that is killed before its change to a file of this number; whether it came to that."""
     child = os.fork()
     if child == 0:
         left = [number]
 
-        def count(event, _):
-            if event == "open" or event.startswith(("os.", "shutil.")):
+        def count(event, given):
+            writes = event == "open" and isinstance(given[2], int) and given[2] & (os.O_WRONLY | os.O_RDWR)
+            if writes or event in CHANGES:
                 left[0] -= 1
                 if not left[0]:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -45,28 +58,25 @@ def content(classifier):
     return said.tobytes(), past.tobytes(), classifier.audit_ is None
 
 
-def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
-
-
-def main():
-    old, new, folder = map(Path, sys.argv[1:])
-    saved = {name: GrayClassifier.load(path) for name, path in (("old", old), ("new", new))}
-    names = {content(each): name for name, each in saved.items()}
-    number, killed = 0, True
+def over(old, new, folder, step):
+    saved = GrayClassifier.load(new)
+    names = {content(GrayClassifier.load(old)): "old", content(saved): "new"}
+    number, killed = 1, True
     while killed:
-        number += 1
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(old, folder)
         (folder / "mine.txt").write_text("mine")
-        killed = killed_at(number, saved["new"], folder)
-        held = names[content(GrayClassifier.load(folder))]
-        saved["new"].save(folder)
-        print(
-            json.dumps([killed, held, names[content(GrayClassifier.load(folder))], files(folder)]), flush=True
-        )
+        killed = killed_at(number, saved, folder)
+        row = [old.name, killed, names[content(GrayClassifier.load(folder))]]
+        if number // step % 4 == 0:
+            saved.save(folder)
+            left = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+            row += [names[content(GrayClassifier.load(folder))], left]
+        print(json.dumps(row), flush=True)
+        number += step
 
 
-X = np.random.default_rng(0).normal(size=(5, 3))
 if __name__ == "__main__":
-    main()
+    one, other, where = map(Path, sys.argv[1:4])
+    over(one, other, where, int(sys.argv[4]))
+    over(other, one, where, int(sys.argv[4]))

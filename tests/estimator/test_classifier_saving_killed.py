@@ -26,25 +26,27 @@ def models(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("old", "new"), [("audited", "plain"), ("plain", "audited")])
-def test_killed_at_any_file_operation_the_old_or_the_new_one_is_loaded(models, tmp_path, old, new):
+def test_killed_at_any_file_operation_the_old_or_the_new_one_is_loaded(models, tmp_path):
+    """At one of three here; all were tried by hand, and `make soak` draws them by lot."""
     script = Path(__file__).with_name("save_and_kill.py")
     done = subprocess.run(
-        [sys.executable, script, models / old, models / new, tmp_path / "model"],
+        [sys.executable, script, models / "audited", models / "plain", tmp_path / "model", "3"],
         capture_output=True,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    held = [name for _, name, _, _ in rows]
-    switch = held.index("new")
-    assert held == ["old"] * switch + ["new"] * (len(rows) - switch)
-    assert switch > 10
-    assert len(rows) - switch > 10
-    assert [killed for killed, *_ in rows] == [True] * (len(rows) - 1) + [False]
-    assert {name for _, _, name, _ in rows} == {"new"}  # saved again, over what the kill left
     plain = {"model.json", "weights.safetensors", "history.npz", "model-card.md", "mine.txt"}
     audit = {"audit", "audit/audit.json", "audit/arrays.npz", "audit/table.csv"}
-    for *_, left in rows:
-        assert set(left) == plain | (audit if new == "audited" else set())
+    for old, expected in (("audited", plain), ("plain", plain | audit)):
+        rows = [row for line in done.stdout.splitlines() if (row := json.loads(line))[0] == old]
+        held = [row[2] for row in rows]
+        switch = held.index("new")
+        assert held == ["old"] * switch + ["new"] * (len(rows) - switch)
+        assert switch > 5
+        assert len(rows) - switch > 5
+        assert [row[1] for row in rows] == [True] * (len(rows) - 1) + [False]
+        again = [row[3:] for row in rows if row[3:]]
+        assert {name for name, _ in again} == {"new"}  # saved again, over what the kill left
+        for _, left in again:
+            assert set(left) == expected

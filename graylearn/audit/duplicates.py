@@ -1,7 +1,8 @@
 """Duplicates: samples that are the same, or nearly, within a set and between two sets.
 
-Pictures are compared as thumbnails, each also mirrored and cropped, so that copies that were resized,
-recompressed, cropped or mirrored are found; texts by the pieces of words they share; rows by their distance.
+Pictures are compared as thumbnails, each also mirrored and cropped, and those in doubt laid over one another,
+so that copies that were resized, recompressed, cropped or mirrored are found; texts by the pieces of words
+they share; rows by their distance.
 How alike two samples must be is found in the set itself: the nearest of most samples is no copy, and how near
 it comes says what chance alone brings about.
 """
@@ -21,6 +22,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import norm
 
+from graylearn.audit.alignment import aligned
 from graylearn.audit.inputs import as_features
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -39,6 +41,8 @@ the pieces of words, a hundredth of the spread of the columns."""
 SAFETY = 2.0
 """Times as far beyond what chance brings about as one sample in the whole set would come."""
 NEAREST, BLOCK = 6, 1 << 24
+DOUBTED = 0.5
+"""Of the limit, from which on the part of a picture is looked for that the other one shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +137,8 @@ def find_duplicates(data: Any, labels: Any = None, *, test: Any = None, near: bo
     if near and len(unique) > 2:
         found, closeness = _near(kind, values, unique)
         limit = _limit(closeness, LEAST[kind])
+        if kind == "image":
+            closeness = _aligned(values, found, closeness, limit)
         pairs.append(found[closeness >= limit])
     joined = np.concatenate(pairs)
     graph = coo_matrix((np.ones(len(joined)), (joined[:, 0], joined[:, 1])), shape=(total, total))
@@ -164,7 +170,10 @@ def _values(data: Any) -> tuple[Kind, Any]:
     listed = values if isinstance(values, list | tuple | np.ndarray | pd.Series) else ()
     if len(listed) and all(isinstance(each, str) for each in list(listed)[:100]):
         return "text", np.array([str(each) for each in listed], dtype=object)
-    frame = values if isinstance(values, pd.DataFrame) else pd.DataFrame(np.asarray(values))
+    if not isinstance(values, pd.DataFrame):
+        rows = np.asarray(values)
+        values = pd.DataFrame(rows.reshape(len(rows), -1))
+    frame = values
     return "rows", frame.reset_index(drop=True)
 
 
@@ -213,8 +222,20 @@ def _near(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, Floats]:
         features = as_features(values.iloc[rows], len(rows)).astype(np.float32)
         features /= max(float(np.sqrt((features**2).sum(axis=1).mean())), 1e-9)
         found, alike = _nearest([features], features, squares=True)
-    closeness = -np.log(np.clip(1.0 - alike, 1e-7, None))
-    return rows[found], closeness
+    return rows[found], _closeness(alike)
+
+
+def _aligned(images: NDArray[np.uint8], pairs: Ints, closeness: Floats, limit: float) -> Floats:
+    """The closeness of pairs, of those below the limit as the best window of one says."""
+    doubted = (closeness >= DOUBTED * limit) & (closeness < limit)
+    once, where = np.unique(np.sort(pairs[doubted], axis=1), axis=0, return_inverse=True)
+    found = closeness.copy()
+    found[doubted] = _closeness(aligned(images, once))[where.reshape(-1)]
+    return found
+
+
+def _closeness(alike: Floats) -> Floats:
+    return np.asarray(-np.log(np.clip(1.0 - alike, 1e-7, None)))
 
 
 def thumbnails(images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:

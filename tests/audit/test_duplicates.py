@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from PIL import Image, ImageFilter
 
+from graylearn.audit.alignment import aligned
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.data import Samples
 from graylearn.errors import DataError
@@ -75,3 +76,15 @@ def test_near_rows_and_embeddings():
     assert "2 groups of copies, 1 of them with different labels" in found.summary()
     with pytest.raises(DataError, match="there are 3 labels for 102 samples"):
         find_duplicates(x, labels=[1, 2, 3])
+
+
+def test_a_part_of_a_picture_is_found_wherever_it_lies(photos):
+    """Neither the scale nor the place of the part is one of those that thumbnails are made of."""
+    big = [Image.fromarray(photo).resize((96, 96), Image.Resampling.BICUBIC) for photo in photos[:20]]
+    part = big[4].crop((3, 11, 84, 92)).resize((96, 96), Image.Resampling.BICUBIC)
+    turned = big[7].crop((13, 1, 95, 83)).resize((96, 96)).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    images = np.stack([np.asarray(image) for image in [*big, part, turned]])
+    found = aligned(images, np.array([[4, 20], [20, 4], [21, 7], [4, 7], [5, 20]]))
+    assert found[:3].min() > 0.99
+    assert found[3:].max() < 0.8
+    assert [group.tolist() for group in find_duplicates(images).groups] == [[4, 20], [7, 21]]

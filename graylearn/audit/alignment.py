@@ -1,0 +1,81 @@
+"""How alike two pictures are where one may be a part of the other: the part is looked for step by step.
+
+Thumbnails of a few crops find which pictures may be copies, but a crop that lies between two of them is no
+more like its source than strangers are. Here the window itself is moved and scaled until nothing fits better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+SIDE, COMPARED = 32, 16
+"""Pixels a side of the pictures that windows are cut from, and of what is compared."""
+SCALES, SHIFTS = (0.9, 0.8), (-1.0, 0.0, 1.0)
+"""Windows that the search begins with: how much they keep a side, and where they lie."""
+STEPS = (0.05, 0.025, 0.0125, 0.00625)
+"""By which a window is moved and scaled, of the side of a picture."""
+BLOCK = 512
+
+
+def aligned(images: NDArray[np.uint8], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(P,) the best correlation of each pair (P, 2) of pictures (N, H, W, C), either one cropped, mirrored
+    or both."""
+    used, where = np.unique(pairs, return_inverse=True)
+    pixels = torch.from_numpy(np.ascontiguousarray(images[used])).permute(0, 3, 1, 2).float()
+    small = torch.nn.functional.interpolate(pixels, (SIDE, SIDE), mode="bilinear", antialias=True)
+    ends = torch.from_numpy(where.reshape(-1, 2))
+    found = []
+    for start in range(0, len(ends), BLOCK):
+        one, other = small[ends[start : start + BLOCK, 0]], small[ends[start : start + BLOCK, 1]]
+        found.append(
+            _best(torch.stack([one, other, one.flip(3), other.flip(3)]), torch.stack([other, one] * 2))
+        )
+    return np.asarray(torch.cat(found).double().numpy()) if found else np.zeros(0)
+
+
+def _best(sources: Tensor, wholes: Tensor) -> Tensor:
+    """(P,) how alike the best window of any of `sources` (W, P, C, S, S) and its `wholes` are.
+
+    The window that the search begins with says which of the W ways is gone on with.
+    """
+    ways, count = sources.shape[:2]
+    source, whole = sources.flatten(0, 1), wholes.flatten(0, 1)
+    target = _unit(_window(whole, torch.tensor([1.0, 0.0, 0.0]).expand(len(whole), 3)))
+    starts = torch.tensor(
+        [(scale, (1 - scale) * x, (1 - scale) * y) for scale in SCALES for x in SHIFTS for y in SHIFTS]
+    )
+    chosen, best = _of(source, target, starts.expand(len(source), -1, 3))
+    way = best.view(ways, count).argmax(dim=0) * count + torch.arange(count)
+    source, target, chosen, best = source[way], target[way], chosen[way], best[way]
+    moves = torch.cartesian_prod(*[torch.tensor([-1.0, 0.0, 1.0])] * 3)
+    for step in STEPS:
+        tried = chosen[:, None] + step * moves
+        scale = tried[..., :1].clamp(0.5, 1.0)
+        tried = torch.cat([scale, tried[..., 1:].maximum(scale - 1).minimum(1 - scale)], dim=-1)
+        chosen, best = _of(source, target, tried)
+    return best
+
+
+def _of(source: Tensor, target: Tensor, windows: Tensor) -> tuple[Tensor, Tensor]:
+    """(P, 3) the best of the windows (P, W, 3): share of a side, and where its middle lies; (P,) how good."""
+    said = torch.stack(
+        [(_unit(_window(source, windows[:, w])) * target).sum(dim=1) for w in range(windows.shape[1])], dim=1
+    )
+    best, which = said.max(dim=1)
+    return windows[torch.arange(len(which)), which], best
+
+
+def _window(source: Tensor, windows: Tensor) -> Tensor:
+    scale, x, y = windows.unbind(dim=1)
+    zero = torch.zeros_like(scale)
+    turn = torch.stack([torch.stack([scale, zero, x], 1), torch.stack([zero, scale, y], 1)], 1)
+    grid = torch.nn.functional.affine_grid(turn, [len(source), 1, COMPARED, COMPARED], align_corners=False)
+    return torch.nn.functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
+
+
+def _unit(part: Tensor) -> Tensor:
+    centred = (part - part.mean(dim=(2, 3), keepdim=True)).flatten(1)
+    return centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-6)

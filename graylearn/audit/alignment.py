@@ -78,4 +78,5 @@ def _window(source: Tensor, windows: Tensor) -> Tensor:
 
 def _unit(part: Tensor) -> Tensor:
     centred = (part - part.mean(dim=(2, 3), keepdim=True)).flatten(1)
-    return centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-6)
+    length: Tensor = centred.norm(dim=1, keepdim=True)
+    return centred / length.clamp_min(1e-6)

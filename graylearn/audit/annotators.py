@@ -80,6 +80,13 @@ class Crowd:
         return np.argsort(self.confidence, kind="stable")
 
     @property
+    def whom_to_ask(self) -> list[Any]:
+        """(N,) the best annotator who has not labelled each sample; None where all have."""
+        best_first = np.argsort(-self.quality, kind="stable")
+        silent = self.label[:, best_first] == MISSING
+        return [self.annotators[best_first[free.argmax()]] if free.any() else None for free in silent]
+
+    @property
     def table(self) -> pd.DataFrame:
         """One row a sample: id, consensus, confidence, labels, agreeing."""
         given = self.label != MISSING

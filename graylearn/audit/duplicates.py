@@ -40,6 +40,9 @@ LEAST = {"image": 2.3, "text": 1.6, "rows": 4.6}
 the pieces of words, a hundredth of the spread of the columns."""
 SAFETY = 2.0
 """Times as far beyond what chance brings about as one sample in the whole set would come."""
+CHANCE, FINEST = 0.1, 12.0
+"""Of rows: how many samples of a set may be taken for copies by chance, and the closeness beyond which single
+precision tells nothing."""
 NEAREST, BLOCK = 6, 1 << 24
 DOUBTED = 0.5
 """Of the limit, from which on the part of a picture is looked for that the other one shows."""
@@ -136,7 +139,7 @@ def find_duplicates(data: Any, labels: Any = None, *, test: Any = None, near: bo
     unique = np.flatnonzero(_first(number) == np.arange(total))
     if near and len(unique) > 2:
         found, closeness = _near(kind, values, unique)
-        limit = _limit(closeness, LEAST[kind])
+        limit = _limit(kind, closeness)
         if kind == "image":
             closeness = _aligned(values, found, closeness, limit)
         pairs.append(found[closeness >= limit])
@@ -290,7 +293,7 @@ def _nearest(views: list[Any], base: Any, *, squares: bool = False) -> tuple[Int
     return np.concatenate(pairs).astype(np.int64), np.concatenate(alike).astype(np.float64)
 
 
-def _limit(closeness: Floats, least: float) -> float:
+def _limit(kind: Kind, closeness: Floats) -> float:
     """The closeness beyond what chance brings about: that of most samples to their third nearest, no copy.
 
     closeness: of the nearest of each sample. Only the lower half says how it spreads, for the upper may hold
@@ -298,5 +301,18 @@ def _limit(closeness: Floats, least: float) -> float:
     """
     third = np.sort(closeness, axis=1)[:, -min(3, closeness.shape[1])]
     low, middle = np.quantile(third, [0.16, 0.5])
+    if kind == "rows":
+        limit = float(middle + _beyond_of_rows(len(third)) * (middle - low))
+        return max(LEAST[kind], limit) if limit < FINEST else float("inf")
     beyond = SAFETY * float(norm.isf(1.0 / (len(third) + 1)))
-    return max(least, float(middle + beyond * (middle - low)))
+    return max(LEAST[kind], float(middle + beyond * (middle - low)))
+
+
+def _beyond_of_rows(count: int) -> float:
+    """Deviations by which the nearest of so many rows may come closer than the usual third nearest.
+
+    Where rows lie at random, the volume around a row as far as its third nearest is gamma distributed (median
+    2.67, deviation of its logarithm .63) and as far as the nearest exponentially: in few columns that comes
+    close by far more often than a normal tail says.
+    """
+    return float(np.log(2.67 * count / CHANCE) / 0.63)

@@ -41,6 +41,10 @@ def apply(
         bool,
         typer.Option("--only-sure", help="--suspects is for those that the audit is sure of; others stay."),
     ] = False,
+    duplicates: Annotated[
+        Literal["keep", "keep-one"],
+        typer.Option("--duplicates", help="Whether all copies stay, or one of each group."),
+    ] = "keep",
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Where the audited data lie now, if moved.", show_default=False),
@@ -59,12 +63,17 @@ def apply(
       graylearn apply run decisions.csv --out clean.csv
 
       graylearn apply run --suspects drop --only-sure --out photos-clean/
+
+      graylearn apply run decisions.csv --duplicates keep-one --out clean.csv
     """
     from graylearn.errors import SettingsError
     from graylearn.runs.apply import apply_decisions, data_name
 
-    if decisions is None and suspects == "keep":
-        raise SettingsError("there is nothing to apply: give decisions.csv, or --suspects drop or suggested")
+    if decisions is None and suspects == duplicates == "keep":
+        raise SettingsError(
+            "there is nothing to apply: give decisions.csv, --suspects drop or suggested, "
+            "or --duplicates keep-one"
+        )
     ask: Callable[[str], bool] | None = None
     if yes:
         ask = bool  # of a sentence: True
@@ -79,6 +88,7 @@ def apply(
             target,
             suspects=suspects,
             only_sure=only_sure,
+            duplicates=duplicates,
             link=link,
             overwrite=overwrite,
             data=data,

@@ -19,7 +19,7 @@ FAILED = 4
 _File = Path | None
 
 
-@flags.with_settings("refine", "test_share", "test_split")
+@flags.with_settings("refine", "test_share", "test_split", "annotators", "annotations")
 def check(
     *,
     against: Annotated[
@@ -32,6 +32,9 @@ def check(
     max_suspects: Annotated[
         str, typer.Option("--max-suspects", help="New suspects to let pass: a number or a share, such as 2%.")
     ] = "0",
+    copies: Annotated[
+        bool, typer.Option("--copies", help="Copies with the same label are suspects too, but for one.")
+    ] = False,
     junit: Annotated[
         _File, typer.Option("--junit", help="Write JUnit XML.", metavar="FILE", show_default=False)
     ] = None,
@@ -78,6 +81,7 @@ def check(
         chosen,
         against=against,
         max_suspects=max_suspects,
+        copies=copies,
         cache=cache,
         progress=RunProgress(quiet=quiet),
     )

@@ -62,6 +62,8 @@ def audit(
 
       graylearn audit 'events/*.parquet' --part-size 100000 --out run
 
+      graylearn audit posts.csv --annotators anna --annotators ben --annotators cleo --out run
+
     Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
     """
     _run("audit", given, settings, out, overwrite, as_json, quiet)
@@ -86,7 +88,7 @@ def _run(
         # beside the run, which `apply` reads it from
         flags_given["data"] = str(saved_input(out.with_name(f"{out.name}-input")))
     chosen = settings_from(values | flags_given | {"command": command}, "the command line")
-    for named in (chosen.data, chosen.test):
+    for named in (chosen.data, chosen.test, chosen.annotations):
         if named:
             existing(named)  # said before the seconds that torch takes to import
     from graylearn.cli.show import show_run

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from graylearn.cli.apply import apply
 from graylearn.cli.check import check
 from graylearn.cli.datasets import datasets
+from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, fit
 from graylearn.cli.predict import predict
@@ -44,6 +45,7 @@ app.command("audit")(audit)
 app.command("predict")(predict)
 app.command("apply")(apply)
 app.command("check")(check)
+app.command("duplicates")(duplicates)
 app.command("tasks")(tasks)
 app.command("datasets")(datasets)
 

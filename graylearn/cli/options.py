@@ -6,14 +6,20 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_origin
 
 import typer
 
 from graylearn.options import Learning, documented
-from graylearn.runs.settings import FIELDS, Measuring, Reading, RunSettings, Sizing
+from graylearn.runs.settings import FIELDS, Looking, Measuring, Reading, RunSettings, Sizing
 
-PANELS = {Reading: "Data", Learning: "Learning", Measuring: "Measuring", Sizing: "Large sets"}
+PANELS = {
+    Reading: "Data",
+    Learning: "Learning",
+    Looking: "Copies and annotators",
+    Measuring: "Measuring",
+    Sizing: "Large sets",
+}
 SHORT = {"label": "-l"}
 
 Out: TypeAlias = Annotated[
@@ -75,6 +81,6 @@ def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[.
 
 def _type_of(name: str) -> Any:
     """What a flag is read as: the type of its field, or None."""
-    if name == "test":
+    if name in ("test", "annotations"):
         return Path | None
-    return list[str] | None if name == "without" else FIELDS[name] | None
+    return list[str] | None if get_origin(FIELDS[name]) is tuple else FIELDS[name] | None

@@ -115,6 +115,8 @@ def show_applied(summary: dict[str, Any]) -> None:
     for name in ("kept", "relabelled", "dropped"):
         words = "of them relabelled" if name == "relabelled" else name
         table.add_row(words, f"{summary[name]:,}")
+    if summary["copies_dropped"]:
+        table.add_row("of them copies", f"{summary['copies_dropped']:,}")
     printed.print(table)
     if summary["undecided_suspects"]:
         printed.print(

@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.audit import KINDS, LEVELS
+from graylearn.audit.annotators import Crowd
+from graylearn.audit.duplicates import Duplicates
 from graylearn.errors import DataError
 from graylearn.metrics import Reliability
 
@@ -88,6 +90,10 @@ class ReportData:
     """(K, K) counts: row = given label, column = predicted class."""
     accuracies: Mapping[str, tuple[float, float | None]] | None = None
     """Test accuracy in [0, 1] and its spread, where known, by way of learning: standard, gray, refined."""
+    copies: Duplicates | None = None
+    """The groups of samples that are copies of one another, as `find_duplicates` gives them."""
+    crowd: Crowd | None = None
+    """What several annotators said of the samples, in the order of the table, as `consensus` gives it."""
     training_log: Sequence[Mapping[str, Any]] | None = None
     """One row an epoch: epoch, loss, accuracy, ..., as `Result.log` holds them."""
 
@@ -119,6 +125,14 @@ class ReportData:
 
     def _check_arrays(self) -> None:
         n = len(self.table)
+        if self.copies is not None and self.copies.count != n:
+            raise DataError(
+                f"copies are of {self.copies.count} samples, the table has {n}: give those of one set"
+            )
+        if self.crowd is not None and len(self.crowd.label) != n:
+            raise DataError(
+                f"annotators labelled {len(self.crowd.label)} samples, the table has {n}: give one row each"
+            )
         expected = {"probabilities": (n, len(self.classes)), "features": (n, None), "rows": (n, None)}
         for name, (length, width) in expected.items():
             given = getattr(self, name)

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from graylearn.audit import KINDS, LEVELS
 from graylearn.errors import DataError
+from graylearn.report.annotators import annotator_part
 from graylearn.report.beside import beside, needed
 from graylearn.report.columns import odd_columns
+from graylearn.report.copies import copy_groups
 from graylearn.report.data import ReportData
 from graylearn.report.json_text import fact_text
 from graylearn.report.preview_blocks import MAX_PICTURES, preview_blocks
@@ -89,6 +91,8 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "confusion": _confusion(data.confusion),
         "accuracies": _accuracies(data.accuracies),
         "log": _log(data.training_log),
+        "copies": copy_groups(data),
+        "annotators": annotator_part(data),
     }
     # Suspects first: where the room for curves and previews runs out, they are what a person came for.
     wanted = np.concatenate([shown[suspected[shown]], shown[~suspected[shown]]])
@@ -98,7 +102,9 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     odd = None if data.rows is None else odd_columns(data.rows, label, suspected, len(data.classes))
     # Half of the pictures for suspects, then those they are compared with, then all others.
     first = wanted[: min(int(suspected.sum()), MAX_PICTURES // 2)]
-    listed = np.array(list(dict.fromkeys([*first, *needed(main["beside"], first), *wanted])), dtype=np.int64)
+    copies = [place for group in main["copies"] for place in group["places"]]
+    beside_them = [*needed(main["beside"], first), *copies[: MAX_PICTURES // 4]]
+    listed = np.array(list(dict.fromkeys([*first, *beside_them, *wanted])), dtype=np.int64)
     main["previews"], blocks = preview_blocks(data, listed, odd)
     return main, blocks
 

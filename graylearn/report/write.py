@@ -18,7 +18,7 @@ from graylearn.report.data import ReportData
 from graylearn.report.json_text import to_json
 from graylearn.report.payload import build_payload, counts
 
-STYLES = ("report.css", "explorer.css")
+STYLES = ("report.css", "explorer.css", "team.css")
 """The page's style sheets, likewise."""
 SCRIPTS = (
     "base.js",
@@ -32,6 +32,8 @@ SCRIPTS = (
     "pictures.js",
     "danger.js",
     "groups.js",
+    "copies.js",
+    "annotators.js",
     "map.js",
     "sample.js",
     "list.js",

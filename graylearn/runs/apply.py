@@ -6,10 +6,11 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
@@ -22,6 +23,8 @@ from graylearn.runs.folder import RunFolder, same_file
 
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
+Copies = Literal["keep", "keep-one"]
+"""What becomes of samples that are copies of one another."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Recorded:
     """Those that were held out to measure on, which nobody audited."""
     sure: set[str]
     """The suspects that the audit is sure of."""
+    groups: dict[int, list[str]] | None = field(default=None)
+    """The samples of each group of copies; None where nobody looked for them."""
 
 
 def apply_decisions(
@@ -49,6 +54,7 @@ def apply_decisions(
     *,
     suspects: Suspects = "keep",
     only_sure: bool = False,
+    duplicates: Copies = "keep",
     link: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
@@ -58,7 +64,9 @@ def apply_decisions(
 
     `decisions` is the CSV that the report downloads, or the JSON that Label Studio exports of the tasks that
     `graylearn tasks` made; None decides nothing, so that `suspects` rules alone,
-    over all of them or those that the audit is sure of (`only_sure`).
+    over all of them or those that the audit is sure of (`only_sure`). `duplicates` "keep-one" drops all but
+    one of each group of copies: a person's decision stands, and else one that is not suspected stays, of the
+    label that most of its group bear.
     `link` makes hard links instead of copied images. `data` is where the audited data lie now, if they were
     moved. Where undecided suspects would take more than half of a class, `ask` is asked with what would be
     lost; without it, that is an error.
@@ -72,7 +80,10 @@ def apply_decisions(
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects, only_sure=only_sure)
-    if suspects != "keep":
+    before = sum(change.keep)
+    if duplicates == "keep-one":
+        change = one_of_each(recorded, found, change)
+    if suspects != "keep" or duplicates != "keep":
         _check_losses(recorded, change, ask)
     where = Path(source.path if data is None else data)
     _check_target(target, where, source, overwrite)
@@ -91,6 +102,7 @@ def apply_decisions(
             keep and row != index
             for index, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
         ),
+        "copies_dropped": before - kept,
         "decisions": len(found),
         "suspects": suspects,
         "undecided_suspects": len(set(recorded.suspects) - decided),
@@ -131,9 +143,20 @@ def read_recorded(folder: RunFolder) -> Recorded:
         coded = samples["label"].combine_chunks().dictionary_encode()
         texts = coded.dictionary.to_pylist()  # each once, for millions of samples share them
         labels = [texts[number] for number in coded.indices.to_numpy()]
-        return Recorded(ids, labels, hashes, suspects, held_out, sure)
+        return Recorded(ids, labels, hashes, suspects, held_out, sure, _groups(audit))
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
+
+
+def _groups(audit: pa.Table) -> dict[int, list[str]] | None:
+    """The samples of each group of copies; runs that did not look for any have no such column."""
+    if "group" not in audit.column_names:
+        return None
+    found: dict[int, list[str]] = {}
+    for name, number in zip(audit["id"].to_pylist(), audit["group"].to_pylist(), strict=True):
+        if number is not None:
+            found.setdefault(int(number), []).append(str(name))
+    return found
 
 
 def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
@@ -227,6 +250,33 @@ def plan(
     if not any(keep):
         raise DataError("nothing would be left: every sample is dropped")
     return Change(recorded.ids, recorded.labels, keep, label_of)
+
+
+def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -> Change:
+    """The change with one sample of each group of copies; those that a person kept or relabelled all stay."""
+    if recorded.groups is None:
+        raise SettingsError(
+            "the run did not look for copies, so that none can be dropped: make it anew",
+            Hint("duplicates", "near", ""),
+        )
+    index_of = {name: index for index, name in enumerate(recorded.ids)}
+    decided = {decision.id for decision in decisions}
+    keep = list(change.keep)
+    for names in recorded.groups.values():
+        members = [index_of[name] for name in names if change.keep[index_of[name]]]
+        bears = Counter(recorded.labels[change.label_of[index]] for index in members)
+        best = sorted(
+            members,
+            key=lambda index: (
+                recorded.ids[index] not in decided,
+                recorded.ids[index] in recorded.suspects,
+                -bears[recorded.labels[change.label_of[index]]],
+                index,
+            ),
+        )
+        for index in best[1:]:
+            keep[index] = recorded.ids[index] in decided
+    return replace(change, keep=keep)
 
 
 def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool] | None) -> None:

@@ -16,13 +16,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.atomic import replacing
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, SettingsError
+from graylearn.runs.copies import copies_of
 from graylearn.runs.fit import make_classifier
 from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared, options_of, prepare
@@ -30,15 +30,16 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 FORMAT = "graylearn accepted suspects"
-NEAR = 20_000
-"""Samples up to which copies that are not the same to the last bit are looked for."""
 WORDS = {
     "mislabelled": "looks like another class than its label says",
     "ood": "seems to belong to no class",
     "contradicting": "is a copy of a sample with another label",
     "leaked": "stands in the test set as well",
+    "copy": "is a copy of a sample with the same label",
 }
 """What each kind of finding says of a sample."""
+FOUND = tuple(kind for kind in WORDS if kind != "copy")
+"""Those that are looked for without being asked: equal samples of one class may well be meant."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class Checked:
     """Accepted ones that are no longer there."""
     allowed: int
     """New ones that may be."""
+    kinds: tuple[str, ...] = FOUND
+    """What was looked for."""
 
     @property
     def new(self) -> list[Problem]:
@@ -110,13 +113,15 @@ def check(
     *,
     against: str | Path | None = None,
     max_suspects: str = "0",
+    copies: bool = False,
     cache: str | Path | None = None,
     progress: RunProgress | None = None,
 ) -> Checked:
     """Audit the data of `settings` and compare with the suspects that the file `against` accepts.
 
     max_suspects: how many new ones are let pass, a number or a share such as `2%`. cache: a folder that keeps
-    features and verdicts, so that data that did not change are not audited again.
+    features and verdicts, so that data that did not change are not audited again. copies: whether copies
+    with the same label are problems too, all but one of a group.
     """
     progress = progress or RunProgress()
     accepted = _accepted(against)
@@ -130,6 +135,8 @@ def check(
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, {"samples": samples, "problems": [dataclasses.asdict(p) for p in problems]})
+    kinds = tuple(WORDS) if copies else FOUND
+    problems = [each for each in problems if each.kind in kinds]
     marked = [
         dataclasses.replace(each, is_new=f"{each.kind}:{each.key}" not in accepted) for each in problems
     ]
@@ -141,6 +148,7 @@ def check(
         tuple(marked),
         len(accepted - still),
         allowed_of(max_suspects, samples),
+        kinds,
     )
 
 
@@ -210,14 +218,17 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
         other = int(audit.suggested[index])
         suggested = names[other] if other >= 0 else None
         problems.append(problem(index, KINDS[audit.kind[index]], suggested, LEVELS[audit.level[index]]))
-    test = None
     if settings.test is not None:
         test = read_file(settings.test, options_of(settings, prepared.encoding.size, settings.test_split))[0]
-    copies = find_duplicates(shown, test=test, near=len(shown) <= NEAR)
-    for number, members in enumerate(copies.groups):
+        prepared = dataclasses.replace(prepared, shown_test=test)
+    copies = copies_of(prepared, progress)
+    for number, members in enumerate(() if copies is None else copies.groups):
+        assert copies is not None
         ours = members[members < copies.count]
         if copies.contradicting[number]:
             problems += [problem(index, "contradicting") for index in ours]
+        else:
+            problems += [problem(index, "copy") for index in ours[1:]]
         if len(ours) < len(members) and len(ours):
             problems += [problem(index, "leaked") for index in ours]
     return len(shown), problems

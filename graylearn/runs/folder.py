@@ -6,8 +6,10 @@
       data.json           what was read: path, size, hash, columns; what `predict` and `apply` need of it
       samples.parquet     every sample of the source: id, label, and whether it was held out for testing
       model/              the classifier; see GrayClassifier.save
-      audit.csv           one row a sample: id label confidence score suspected kind suggested
+      audit.csv           one row a sample: id label confidence score suspected level kind suggested group
       audit.parquet       the same
+      consensus.csv       of several annotators: the data with the consensus as their label (or .parquet);
+                          annotators.csv: how good each is; ask_again.csv: the least sure samples first
       log.jsonl           one row an epoch of each fit
       run.log             what the run said, with times
       report.html         the page a person opens
@@ -38,6 +40,10 @@ _FILES = (
     "environment.json",
     "data.json",
     "samples.parquet",
+    "consensus.csv",
+    "consensus.parquet",
+    "annotators.csv",
+    "ask_again.csv",
     "audit.csv",
     "audit.parquet",
     "log.jsonl",
@@ -62,6 +68,10 @@ class RunFolder:
         self.data = self.path / "data.json"
         self.samples = self.path / "samples.parquet"
         self.model = self.path / "model"
+        self.consensus_csv = self.path / "consensus.csv"
+        self.consensus_parquet = self.path / "consensus.parquet"
+        self.annotators = self.path / "annotators.csv"
+        self.ask_again = self.path / "ask_again.csv"
         self.audit_csv = self.path / "audit.csv"
         self.audit_parquet = self.path / "audit.parquet"
         self.log = self.path / "log.jsonl"

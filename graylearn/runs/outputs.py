@@ -21,6 +21,8 @@ from sklearn.metrics import confusion_matrix
 
 from graylearn import metrics
 from graylearn.audit import KINDS, Audit
+from graylearn.audit.annotators import Crowd
+from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
@@ -30,6 +32,8 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.report import ReportData, write_report
 from graylearn.report.payload import fingerprint_of
+from graylearn.runs.copies import group_column, note_of
+from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
 from graylearn.runs.prepare import Encoding, Prepared
@@ -92,9 +96,11 @@ def write_source(
     )
 
 
-def write_audit(folder: RunFolder, audit: Audit) -> None:
-    """The verdicts, as CSV and as Parquet."""
+def write_audit(folder: RunFolder, audit: Audit, copies: Duplicates | None = None) -> None:
+    """The verdicts, as CSV and as Parquet; with the group of each sample that has copies."""
     table = audit.table
+    if copies is not None:
+        table = table.assign(group=group_column(copies))
     with replacing(folder.audit_csv) as partial:
         write_csv(partial, table)
     kind = audit.ids.dtype.kind
@@ -124,7 +130,14 @@ def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
     }
 
 
-def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: float) -> dict[str, Any]:
+def summary_of(
+    prepared: Prepared,
+    fitted: Fitted,
+    folder: RunFolder,
+    seconds: float,
+    copies: Duplicates | None = None,
+    crowd: Crowd | None = None,
+) -> dict[str, Any]:
     """What was found and measured, for people and programs."""
     audit, settings = fitted.audit, prepared.settings
     kinds = {kind: int((audit.kind == k).sum()) for k, kind in enumerate(KINDS)}
@@ -153,8 +166,10 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
         "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
         "per_class": per_class,
         "worst": worst_of(audit),
+        "copies": copies_in_numbers(copies),
+        "annotators": None if crowd is None else crowd_in_numbers(crowd),
         "id_word": id_word(prepared, audit) or "id",
-        "notes": notes_of(prepared, fitted),
+        "notes": notes_of(prepared, fitted, copies, crowd),
         "refined": fitted.refined,
         "test_samples": 0 if prepared.test is None else len(prepared.test),
         "test": measured(fitted),
@@ -165,15 +180,31 @@ def summary_of(prepared: Prepared, fitted: Fitted, folder: RunFolder, seconds: f
     }
 
 
-def notes_of(prepared: Prepared, fitted: Fitted) -> list[str]:
+def copies_in_numbers(copies: Duplicates | None) -> dict[str, int] | None:
+    """How many copies there are; None where nobody looked."""
+    if copies is None:
+        return None
+    return {
+        "groups": len(copies.groups),
+        "samples": int((copies.group[: copies.count] >= 0).sum()),
+        "contradicting": int(copies.contradicting.sum()),
+        "leaked": len(copies.leaked),
+    }
+
+
+def notes_of(
+    prepared: Prepared, fitted: Fitted, copies: Duplicates | None = None, crowd: Crowd | None = None
+) -> list[str]:
     """What the reader of the findings should know, in plain sentences."""
-    notes = list(fitted.audit.notes)
+    notes = [*fitted.audit.notes, *([] if crowd is None else [note_of_crowd(crowd)])]
     held_out = int(prepared.held_out.sum())
     if held_out:
         notes.append(
             f"{held_out:,} samples held out to measure on were not audited; apply keeps them as they are"
         )
     notes += slices_of(prepared, fitted.audit)
+    if copies is not None and (told := note_of(copies)):
+        notes.append(told)
     why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
     return notes if why_not is None else [*notes, why_not]
 
@@ -229,6 +260,8 @@ def make_report(
     summary: dict[str, Any],
     environment: dict[str, Any],
     data_notes: Sequence[str] = (),
+    copies: Duplicates | None = None,
+    crowd: Crowd | None = None,
 ) -> str:
     """The page a person opens; `data_notes` is what reading and encoding the data told.
 
@@ -290,6 +323,8 @@ def make_report(
         confusion=confusion,
         accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,
         training_log=fitted.logs.get("first"),
+        copies=copies,
+        crowd=crowd,
     )
     write_report(folder.report, shown)
     return fingerprint_of(shown)

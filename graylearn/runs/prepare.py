@@ -85,6 +85,8 @@ class Prepared:
     """Size and hash of the source."""
     image_hashes: list[str] | None
     """(N,) of each image, where the source is a folder of them."""
+    shown_test: Samples | None = None
+    """The samples to measure on as a person knows them."""
 
 
 def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepared:
@@ -120,13 +122,13 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     with progress.working(f"encoding {len(samples):,} samples", bar=False):
         features = encoded(samples, encoding, settings, stages)
     held_out = np.zeros(len(samples), dtype=bool)
-    test = None
+    test = read = None
     if settings.test_share is not None:
         count = round(settings.test_share * len(samples))
         held_out[stratified_choice(samples.y, count, settings.seed, leave_one=True)] = True
         if not held_out.any():
             raise DataError(f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on")
-        test = features.take(held_out)
+        test, read = features.take(held_out), samples.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
         test_path = local(settings.test or settings.data)
         with progress.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
@@ -149,6 +151,7 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         held_out,
         fingerprint,
         hashes,
+        read,
     )
 
 

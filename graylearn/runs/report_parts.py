@@ -73,7 +73,8 @@ def apply_command(prepared: Prepared, run: Path) -> str:
     """What writes the cleaned dataset once the decisions are downloaded."""
     data = Path(prepared.settings.data)
     ending = "" if data.is_dir() else suffix_of(data)
-    clean = f"{data.name.removesuffix(ending)}-clean{ending}"
+    source = Path(prepared.source.path)  # of several annotators' labels it is not the data themselves
+    clean = f"{data.name.removesuffix(ending)}-clean{'' if source.is_dir() else suffix_of(source)}"
     return shlex.join(["graylearn", "apply", str(run), "decisions.csv", "--out", clean])
 
 

@@ -69,6 +69,18 @@ class Measuring:
 
 
 @dataclass(frozen=True)
+class Looking:
+    """What else is looked for."""
+
+    duplicates: Literal["near", "exact", "off"] = "near"
+    """Copies to look for: near ones too (up to 20,000 samples, 10,000 images), exact ones, or none."""
+    annotators: tuple[str, ...] = ()
+    """A column of one annotator's labels, several of which are brought together; may be repeated."""
+    annotations: str | None = None
+    """A table of labels by several annotators: sample, annotator, label."""
+
+
+@dataclass(frozen=True)
 class Sizing:
     """How sets larger than the memory are audited."""
 
@@ -82,7 +94,7 @@ class Sizing:
 
 
 @dataclass(frozen=True)
-class RunSettings(Measuring, Learning, Reading, Sizing):
+class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
     """All that decides a run: what to read, how to learn from it and how to judge it."""
 
     command: Command = "fit"
@@ -101,6 +113,12 @@ class RunSettings(Measuring, Learning, Reading, Sizing):
         if self.network == "trees":
             raise SettingsError(
                 "network is 'trees', which a run folder cannot keep: use GrayClassifier(network='trees')"
+            )
+        if self.annotators and (
+            self.label is not None or self.annotations is not None or self.annotators[1:] == ()
+        ):
+            raise SettingsError(
+                "annotators are two columns of labels or more, instead of label and of annotations"
             )
         if self.no_id and self.id is not None:
             raise SettingsError("both id and no_id are given: name a column, or count the lines")
@@ -165,7 +183,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     if "word" in values:  # its name in runs of version 0.1.0
         values["command"] = values.pop("word")
     settings_from(values, str(file))  # refuses what is wrong while the file can still be named
-    for name in ("data", "test"):
+    for name in ("data", "test", "annotations"):
         if values.get(name):
             address = address_of(str(values[name]))
             values[name] = address or str((file.parent / str(values[name])).absolute())

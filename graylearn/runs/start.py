@@ -13,10 +13,12 @@ from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
 from graylearn.paths import address_of
 from graylearn.runs import outputs
+from graylearn.runs.copies import copies_of
+from graylearn.runs.crowd import has_annotators, of_samples, with_consensus, write_crowd
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import check_same_data, writing
 from graylearn.runs.large import audited_in_parts, is_large
-from graylearn.runs.prepare import prepare
+from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.training import train
@@ -52,31 +54,46 @@ def _run(settings: RunSettings, out: str | Path, overwrite: bool, progress: RunP
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
         if is_large(settings):
+            if has_annotators(settings):
+                raise SettingsError("labels of several annotators are not brought together in parts")
             summary = audited_in_parts(settings, folder, progress, environment, version)
             folder.finish(summary)
             return summary
-        prepared = prepare(settings, folder.stages, progress)
+        reading, crowd = settings, None
+        if has_annotators(settings):
+            reading, crowd = with_consensus(settings, folder, progress)
+        prepared = prepare(reading, folder.stages, progress)
+        if crowd is not None:
+            prepared, crowd = _as_asked(prepared, settings), of_samples(crowd, prepared)
+            write_crowd(folder, crowd)
         check_same_data(folder, settings.data, prepared.fingerprint)
         folder.write_settings(prepared.settings, version)
         outputs.write_data(folder, prepared)
         fitted = fit_stages(prepared, folder.stages, progress)
-        outputs.write_audit(folder, fitted.audit)
+        copies = copies_of(prepared, progress)
+        outputs.write_audit(folder, fitted.audit, copies)
         outputs.write_log(folder, fitted.logs)
         if settings.command == "fit":
             fitted.classifier.save(folder.model)
-        summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began)
+        summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began, copies, crowd)
         with progress.working("writing the report"):
             summary["fingerprint"] = outputs.make_report(
-                folder, prepared, fitted, summary, environment, progress.notes
+                folder, prepared, fitted, summary, environment, progress.notes, copies, crowd
             )
         folder.finish(summary)
     return summary
 
 
+def _as_asked(prepared: Prepared, settings: RunSettings) -> Prepared:
+    """With the settings that would repeat the run, not those that read the consensus."""
+    return replace(prepared, settings=replace(settings, features=prepared.settings.features))
+
+
 def _with_absolute_paths(settings: RunSettings) -> RunSettings:
     """So that the settings mean the same wherever they are read."""
     test = None if settings.test is None else _absolute(settings.test)
-    return replace(settings, data=_absolute(settings.data), test=test)
+    annotations = None if settings.annotations is None else _absolute(settings.annotations)
+    return replace(settings, data=_absolute(settings.data), test=test, annotations=annotations)
 
 
 def _absolute(data: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,15 @@ def write_tasks(run: str | Path, out: str | Path) -> dict[str, Any]:
     folder.check_finished()
     saved, settings = folder.read_json(folder.data), folder.settings()
     source = Origin.from_json(saved["source"])
-    samples, _ = read_file(source.path, options_of(settings, 8, settings.split))
+    # of several annotators' labels the consensus was audited, which is a file of its own
+    settings = replace(
+        settings,
+        label=source.columns.label or settings.label,
+        annotators=(),
+        separator=source.separator,
+        encoding=source.encoding,
+    )
+    samples, _ = read_file(source.path, options_of(settings, 8, source.split))
     at = {str(name): index for index, name in enumerate(samples.ids)}
     audit = pq.read_table(folder.audit_parquet).to_pandas()
     suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")

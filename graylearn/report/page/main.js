@@ -13,6 +13,8 @@ startList();
 startPictures();
 drawSteps();
 startReview();
+drawCopies();
+drawAnnotators();
 refilter();
 refreshDecisions([]);
 performance.mark("suspects drawn");

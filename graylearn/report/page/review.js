@@ -16,6 +16,7 @@ function refreshDecisions(rows) {
   const done = tally();
   markClasses(done.byClass);
   markPairs();
+  markCopies();
   const other = done.all - done.suspects;
   byId("progress").textContent =
     `${number(done.suspects)} of ${plural(numSuspects, "suspect")} decided` +

@@ -1,0 +1,62 @@
+"""`graylearn duplicates`: copies within a set, and samples of a test set that stand in the training set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graylearn.cli import options as flags
+from graylearn.options import Learning
+from graylearn.paths import existing
+from graylearn.runs.settings import Sizing, settings_from
+
+
+@flags.with_settings(
+    "annotators",
+    "annotations",
+    "test_share",
+    "features",
+    "embedding",
+    *Learning.__annotations__,
+    *Sizing.__annotations__,
+)
+def duplicates(
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The table of copies, a .csv file.", show_default=False)
+    ],
+    as_json: flags.AsJson = False,
+    quiet: flags.Quiet = False,
+    **given: Any,
+) -> None:
+    """Find copies, exact and near, and with --test the samples of the test set that were learned from.
+
+    The table has a row a sample that has a copy: group, set, id, label, kind, contradicting.
+
+    Examples:
+
+      graylearn duplicates photos/ --out copies.csv
+
+      graylearn duplicates train.csv --test holdout.csv --label status --out copies.csv
+    """
+    from graylearn.errors import SettingsError
+
+    told = {k: str(v) if isinstance(v, Path) else v for k, v in given.items() if v is not None}
+    chosen = settings_from(told, "the command line")
+    if not chosen.data:
+        raise SettingsError("there is no data: name a table, an image folder or an .npz file")
+    for named in (chosen.data, chosen.test):
+        if named:
+            existing(named)
+    from graylearn.runs.copies import write_copies
+    from graylearn.runs.outputs import copies_in_numbers
+    from graylearn.runs.progress import RunProgress
+
+    found = write_copies(chosen, out, RunProgress(quiet=quiet))
+    if as_json:
+        typer.echo(json.dumps(copies_in_numbers(found)))
+    else:
+        typer.echo(found.summary())

@@ -1,0 +1,40 @@
+"""Annotators in the payload: how good each is, how far they agree, and which samples to ask about again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graylearn.audit.annotators import MISSING
+from graylearn.report.data import ReportData
+
+ASKED, PEOPLE = 50, 500
+"""Samples to ask about again, and annotators, that the page holds."""
+
+
+def annotator_part(data: ReportData) -> dict[str, Any] | None:
+    """The payload's part; None where there is one label a sample."""
+    crowd = data.crowd
+    if crowd is None:
+        return None
+    alpha, sure, whom = crowd.agreement, crowd.confidence, crowd.whom_to_ask
+    asked = []
+    for place in crowd.ask_again[:ASKED].tolist():
+        given = np.flatnonzero(crowd.label[place] != MISSING)
+        said = [
+            [str(crowd.annotators[who]), str(crowd.classes[crowd.label[place, who]])] for who in given[:20]
+        ]
+        ask = None if whom[place] is None else str(whom[place])
+        asked.append({"place": place, "sure": round(float(sure[place]), 4), "said": said, "ask": ask})
+    people = [
+        [
+            str(row["annotator"]),
+            int(row["labels"]),
+            round(float(row["agrees"]), 4),
+            round(float(row["quality"]), 4),
+        ]
+        for row in crowd.annotator_table.head(PEOPLE).to_dict("records")
+    ]
+    return {"agreement": None if math.isnan(alpha) else round(alpha, 4), "people": people, "ask": asked}

@@ -1,0 +1,107 @@
+"""Copies in the data of a run: groups of them, and samples of the test set that were learned from."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from graylearn.audit.duplicates import Duplicates, find_duplicates
+from graylearn.data.atomic import replacing
+from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
+from graylearn.data.read import read_file
+from graylearn.data.remote import local
+from graylearn.data.samples import Samples
+from graylearn.errors import SettingsError
+from graylearn.runs.folder import write_csv
+from graylearn.runs.prepare import PIXELS_SIZE, Prepared, options_of
+from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+
+NEAR = {"image": 10_000, "text": 20_000, "table": 20_000, "array": 20_000}
+"""Samples up to which copies that are not the same to the last bit are looked for, by kind."""
+
+
+def copies_of(prepared: Prepared, progress: RunProgress) -> Duplicates | None:
+    """The copies among the training samples, and between them and the test set; None where not looked for."""
+    return copies_among(prepared.shown, prepared.shown_test, prepared.settings.duplicates, progress)
+
+
+def copies_among(shown: Samples, test: Samples | None, way: str, progress: RunProgress) -> Duplicates | None:
+    """The same for samples as a person knows them; `way` is the setting `duplicates`."""
+    if way == "off":
+        return None
+    many = len(shown) + (0 if test is None else len(test))
+    with progress.working("looking for copies"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the columns, which reading the data told already
+        train = _without_names(shown)
+        if test is not None and isinstance(train.x, pd.DataFrame):
+            test = replace(test, x=test.x[[name for name in train.x if name in test.x]])
+        return find_duplicates(train, test=test, near=way == "near" and many <= NEAR[shown.kind])
+
+
+def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) -> Duplicates:
+    """Look for copies in the data of `settings` and in its test set, and write a table of them.
+
+    A row a sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
+    """
+    size = settings.size or PIXELS_SIZE
+    train, source = read_file(local(settings.data), options_of(settings, size, settings.split))
+    test = None
+    if settings.test is not None or settings.test_split is not None:
+        options = options_of(settings, size, settings.test_split)
+        test = read_file(local(settings.test or settings.data), replace(options, decimal=source.decimal))[0]
+    found = copies_among(train, test, settings.duplicates, progress)
+    if found is None:
+        raise SettingsError("duplicates is 'off', but copies are to be found: leave it out")
+    table = found.table
+    sets = [train] if test is None else [train, test]
+    ids = np.concatenate([each.ids.astype(object) for each in sets])
+    labels = np.array([each.classes[k] for each in sets for k in each.y], dtype=object)
+    rows = table["index"].to_numpy(dtype=np.int64)
+    named = pd.DataFrame(
+        {
+            "group": table["group"] + 1,
+            "set": np.where(rows < found.count, "train", "test"),
+            "id": ids[rows],
+            "label": labels[rows],
+            "kind": table["kind"],
+            "contradicting": table["contradicting"],
+        }
+    )
+    with replacing(Path(out)) as partial:
+        write_csv(partial, named)
+    return found
+
+
+def group_column(copies: Duplicates) -> pd.Series[int]:
+    """(N,) the number of each sample's group, from 1 on; missing where it has no copy."""
+    number = copies.group[: copies.count] + 1
+    return pd.Series(pd.array(np.where(number > 0, number, 0), dtype="Int64")).replace(0, pd.NA)
+
+
+def note_of(copies: Duplicates) -> str | None:
+    """What the reader of the findings should know; None where there is no copy."""
+    if not copies.groups:
+        return None
+    told = copies.summary()
+    members = sum(map(len, copies.groups))
+    if 2 * members > copies.total:
+        return f"{told}: where columns have few values, equal rows are no sign of copying"
+    return f"{told}, which measures too well" if len(copies.leaked) else told
+
+
+def _without_names(samples: Samples) -> Samples:
+    """Without the columns that name the rows, in which copies differ."""
+    if not isinstance(samples.x, pd.DataFrame):
+        return samples
+    frame: pd.DataFrame = samples.x
+    kept = [
+        name
+        for name in map(str, frame.columns)
+        if not looks_like_id(frame[name], name, kind_of(frame[name], name))
+    ]
+    return replace(samples, x=frame[kept]) if kept else samples

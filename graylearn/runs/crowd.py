@@ -1,0 +1,218 @@
+"""Several annotators in a run: their labels brought together into one label a sample, which is then audited.
+
+The data with the consensus as their label are put into the run folder (consensus.csv, of tables that are not
+delimited text consensus.parquet), and all that follows reads these: the audit, the report, tasks and apply.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graylearn.audit.annotators import MISSING, Crowd, consensus
+from graylearn.data.atomic import replacing
+from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.formats import format_of
+from graylearn.data.options import ReadOptions
+from graylearn.data.remote import local
+from graylearn.data.samples import Samples
+from graylearn.data.tables import RawTable
+from graylearn.errors import DataError
+from graylearn.runs.folder import RunFolder, write_csv
+from graylearn.runs.prepare import Prepared, options_of, prepare
+from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+
+LABEL = "consensus"
+"""What the column of the consensus is called, where no column has that name yet."""
+SAMPLE = ("sample", "id", "sample_id", "item", "item_id", "task")
+ANNOTATOR = ("annotator", "annotator_id", "worker", "worker_id", "rater", "user")
+GIVEN = ("label", "answer", "choice", "annotation")
+"""Names by which the columns of annotations in long form are known."""
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """The data without their labels, and what each annotator said of the samples."""
+
+    table: RawTable
+    """The samples that somebody labelled, without the columns of labels."""
+    given: pd.DataFrame
+    """(N, A) a column an annotator, missing where one said nothing."""
+
+
+def has_annotators(settings: RunSettings) -> bool:
+    """Whether the labels are to be brought together first."""
+    return bool(settings.annotators) or settings.annotations is not None
+
+
+def with_consensus(
+    settings: RunSettings, folder: RunFolder, progress: RunProgress
+) -> tuple[RunSettings, Crowd]:
+    """Settings that read the consensus as the label, and what the annotators say together.
+
+    Networks that did not see the samples are asked as well, but for pixels, of which they would learn little.
+    """
+    found = opinions(settings)
+    left = len(found.given)
+    progress.say(f"{found.given.shape[1]} annotators labelled {left:,} samples")
+    crowd = consensus(found.given)
+    reading = replace(settings, annotators=(), annotations=None, split=None, separator=None, encoding="utf-8")
+    file, label = _written(found.table, crowd, settings, folder)
+    reading = replace(reading, data=str(file), label=label)
+    alone = replace(reading, test=None, test_share=None, test_split=None)
+    prepared = prepare(alone, folder.stages, RunProgress(quiet=True))
+    if prepared.encoding.way != "pixels":
+        with progress.working("asking networks about the annotators' labels"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kept = _kept(prepared, len(found.given))
+            crowd = consensus(found.given.iloc[kept], X=prepared.train.x, seed=settings.seed)
+            _written(found.table.take(kept), crowd, settings, folder)
+    return reading, crowd
+
+
+def of_samples(crowd: Crowd, prepared: Prepared) -> Crowd:
+    """What was said of the samples that are audited, under their names."""
+    kept = _kept(prepared, len(crowd.label))[~prepared.held_out]
+    return replace(
+        crowd,
+        samples=prepared.shown.ids,
+        label=crowd.label[kept],
+        probabilities=crowd.probabilities[kept],
+    )
+
+
+def _kept(prepared: Prepared, count: int) -> NDArray[np.int64]:
+    """(N,) the rows that are samples: images that cannot be read may be left out."""
+    return np.setdiff1d(np.arange(count), np.array(prepared.source.left_out, dtype=np.int64))
+
+
+def opinions(settings: RunSettings) -> Opinions:
+    """Read the data and what the annotators said of them."""
+    path = local(settings.data)
+    options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
+    table = _table(path, options)
+    if settings.annotators:
+        bare = without_columns(table, settings.annotators)
+        columns = [name for name in table.frame.columns if name not in bare.frame.columns]
+        given = table.frame[columns]
+    else:
+        bare, given = table, _of_long_form(table, settings, options)
+    given = given.mask(given.map(lambda cell: isinstance(cell, str) and not cell.strip()))
+    somebody = np.flatnonzero(given.notna().any(axis=1).to_numpy())
+    if not len(somebody):
+        raise DataError(f"no sample of {path} has a label by any annotator")
+    silent = len(given) - len(somebody)
+    if silent and settings.missing_labels == "stop":
+        raise DataError(f"{silent} samples of {path} have no label by any annotator; missing_labels=skip")
+    return Opinions(bare.take(somebody), given.iloc[somebody].reset_index(drop=True))
+
+
+def _table(path: Path, options: ReadOptions) -> RawTable:
+    found = format_of(path).read(path, options)
+    if isinstance(found, Samples):
+        raise DataError(
+            f"{path} is no table: labels of several annotators need one, of images a table of their paths"
+        )
+    return found
+
+
+def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) -> pd.DataFrame:
+    """(N, A) from a table of its own with a label a row: sample, annotator, label."""
+    path = local(settings.annotations or "")
+    opened = _table(path, replace(options, id=False, text=None, path=None, split=None))
+    long = opened.frame
+    wanted = [(settings.id, *SAMPLE), ANNOTATOR, (settings.label, *GIVEN)]
+    names = [next((name for name in known if name in long.columns), None) for known in wanted]
+    if None in names:
+        if len(long.columns) != 3:
+            raise DataError(
+                f"{path} has the columns {', '.join(map(str, long.columns))}; "
+                "expected sample, annotator, label"
+            )
+        names = list(long.columns)
+    columns = find_columns(table, options)
+    named = columns.path if columns.id is None else columns.id
+    ids = [str(each) for each in table.ids] if named is None else _as_written(table, named)
+    index = {name: row for row, name in enumerate(ids)}
+    told = _as_written(opened, names[0])
+    row = np.array([index.get(name, MISSING) for name in told], dtype=np.int64)
+    plain = pd.DataFrame({"row": row, "who": long[names[1]], "label": long[names[2]], "told": told})
+    plain = plain.dropna(subset=["label"])
+    if (strange := plain["told"][plain["row"] == MISSING]).any():
+        raise DataError(f"{path} names the sample {strange.iloc[0]!r}, which {settings.data} does not have")
+    twice = plain.duplicated(["row", "who"])
+    if twice.any():
+        first = plain[twice].iloc[0]
+        raise DataError(f"{path}: {first['who']} labels {ids[first['row']]!r} twice; keep one label of each")
+    return plain.pivot(index="row", columns="who", values="label").reindex(range(len(ids)))
+
+
+def _as_written(table: RawTable, column: Any) -> list[str]:
+    """A column as text, as it stands in the file: numbers do not tell 007 from 7."""
+    written = table.as_written
+    cells = table.frame[column] if written is None else written(str(column)).to_pylist()
+    return [str(cell).strip() for cell in cells]
+
+
+def _written(table: RawTable, crowd: Crowd, settings: RunSettings, folder: RunFolder) -> tuple[Path, str]:
+    """(the file with the consensus as a column, the name of the column)."""
+    label = LABEL
+    while label in table.frame.columns:
+        label += "_"
+    options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
+    columns = find_columns(table, options)
+    written = table.as_written
+    frame = table.frame
+    if written is not None:  # numbers do not tell 007 from 7
+        frame = pd.DataFrame({name: written(str(name)).to_pandas() for name in frame.columns})
+    if columns.path is not None:
+        root = local(settings.data).parent
+        frame = frame.assign(
+            **{columns.path: [str((root / str(each)).absolute()) for each in frame[columns.path]]}
+        )
+    frame = frame.assign(**{label: crowd.consensus})
+    file = folder.consensus_csv if written is not None else folder.consensus_parquet
+    with replacing(file) as partial:
+        if written is not None:
+            frame.to_csv(partial, index=False, encoding="utf-8", lineterminator="\n")
+        else:
+            frame.to_parquet(partial, index=False)
+    return file, label
+
+
+def write_crowd(folder: RunFolder, crowd: Crowd) -> None:
+    """annotators.csv, the worst first, and ask_again.csv, the samples where one more label is worth most."""
+    with replacing(folder.annotators) as partial:
+        write_csv(partial, crowd.annotator_table)
+    asked = crowd.table.assign(ask=crowd.whom_to_ask).iloc[crowd.ask_again]
+    with replacing(folder.ask_again) as partial:
+        write_csv(partial, asked)
+
+
+def crowd_in_numbers(crowd: Crowd) -> dict[str, Any]:
+    """For summary.json."""
+    table = crowd.annotator_table
+    return {
+        "annotators": len(crowd.annotators),
+        "agreement": None if np.isnan(crowd.agreement) else round(crowd.agreement, 4),
+        "quality": {str(row["annotator"]): round(row["quality"], 4) for row in table.to_dict("records")},
+    }
+
+
+def note_of_crowd(crowd: Crowd) -> str:
+    """What the reader of the findings should know of the annotators."""
+    worst = crowd.annotator_table.iloc[0]
+    agree = (
+        "" if np.isnan(crowd.agreement) else f", who agree by {crowd.agreement:.2f} (Krippendorff's alpha)"
+    )
+    return (
+        f"labels are the consensus of {len(crowd.annotators)} annotators{agree}; "
+        f"of what {worst['annotator']} says {worst['quality']:.0%} is right, of no one less"
+    )

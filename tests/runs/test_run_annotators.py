@@ -1,0 +1,105 @@
+"""Several annotators from the command line: columns or long form in, consensus, whom to ask."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from run_helpers import blobs
+from typer.testing import CliRunner
+
+from graylearn.cli.main import app
+from graylearn.errors import DataError, SettingsError
+from graylearn.runs import RunSettings
+from graylearn.runs.apply import apply_decisions
+from graylearn.runs.crowd import opinions
+from graylearn.runs.tasks import write_tasks
+
+NAMES = np.array(["ant", "bee", "cow"])
+PEOPLE = ["anna", "ben", "cleo", "dan"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """90 samples, labelled by three of four people each: dan at random, the others right but for one in
+    twenty; the same in long form beside a table without labels."""
+    folder = tmp_path_factory.mktemp("annotators")
+    random = np.random.default_rng(0)
+    x, y = blobs(90)
+    said = np.stack([np.where(random.random(90) < wrong, random.integers(3, size=90), y)
+                     for wrong in (0.05, 0.05, 0.05, 1.0)], axis=1)  # fmt: skip
+    labels = pd.DataFrame(NAMES[said], columns=PEOPLE)
+    labels = labels.mask(pd.DataFrame(np.arange(4) == np.arange(90)[:, None] % 4, columns=PEOPLE))
+    rows = pd.DataFrame(x.round(4), columns=["one", "two", "three"])
+    rows.insert(0, "id", [f"{number:03d}" for number in range(90)])
+    pd.concat([rows, labels], axis=1).to_csv(folder / "wide.csv", index=False, sep=";")
+    rows.to_csv(folder / "rows.csv", index=False)
+    long = labels.assign(id=rows["id"]).melt("id", var_name="worker", value_name="answer").dropna()
+    long.to_csv(folder / "long.csv", index=False)
+    return folder, y
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    path, _ = folder
+    words = ["audit", str(path / "wide.csv"), "--id", "id", "--out", str(path / "run"), "--json", "-q"]
+    done = CliRunner().invoke(app, [*words, *(word for name in PEOPLE for word in ("--annotators", name))])
+    assert done.exit_code == 0, done.output
+    return path / "run", json.loads(done.stdout)
+
+
+def test_the_consensus_is_audited_and_annotators_are_judged(made, folder):
+    run, summary = made
+    _, y = folder
+    table = pd.read_csv(run / "consensus.csv", dtype=str)
+    assert table.columns.tolist() == ["id", "one", "two", "three", "consensus"]
+    assert table["id"][7] == "007"
+    assert (table["consensus"] == NAMES[y]).mean() > 0.95
+    audit = pd.read_csv(run / "audit.csv", dtype={"id": str})
+    assert audit["label"].tolist() == table["consensus"].tolist()
+    people = pd.read_csv(run / "annotators.csv")
+    assert people["annotator"][0] == "dan"
+    assert people["quality"][0] < 0.6 < 0.85 < people["quality"][1]
+    assert summary["annotators"]["annotators"] == 4
+    assert summary["annotators"]["quality"]["dan"] == pytest.approx(people["quality"][0], abs=1e-3)
+    assert any("consensus of 4 annotators, who agree by" in note for note in summary["notes"])
+    asked = pd.read_csv(run / "ask_again.csv", dtype={"id": str})
+    assert asked["confidence"].is_monotonic_increasing
+    silent = [PEOPLE[int(name) % 4] for name in asked["id"]]
+    assert asked["ask"].tolist() == silent  # the only one who has not seen it
+
+
+def test_the_run_goes_on_to_tools_and_back_to_the_data(made, folder, tmp_path):
+    run, _ = made
+    write_tasks(run, tmp_path / "tasks.json")
+    (tmp_path / "decisions.csv").write_text("id,decision,label\n007,drop,\n")
+    done = apply_decisions(run, tmp_path / "decisions.csv", tmp_path / "clean.csv")
+    assert (done["kept"], done["dropped"]) == (89, 1)
+    again = CliRunner().invoke(
+        app, ["audit", "--settings", str(run / "settings.toml"), "--out", str(run), "-q"]
+    )
+    assert again.exit_code == 3, again.output
+    assert "is finished, with these settings" in again.output
+
+
+def test_long_form_is_the_same_opinions(folder):
+    path, _ = folder
+    wide = opinions(RunSettings(data=str(path / "wide.csv"), annotators=tuple(PEOPLE)))
+    long = opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(path / "long.csv")))
+    assert (long.given[PEOPLE].fillna("").to_numpy() == wide.given.fillna("").to_numpy()).all()
+    assert long.table.frame.columns.tolist() == wide.table.frame.columns.tolist()
+
+
+def test_what_cannot_be_is_refused(folder, tmp_path):
+    path, _ = folder
+    with pytest.raises(SettingsError, match="two columns of labels or more"):
+        RunSettings(data="x.csv", annotators=("anna",))
+    for content, told in (
+        ("sample,annotator,label\n001,anna,ant\n999,ben,ant\n", "names the sample '999'"),
+        ("sample,annotator,label\n001,anna,ant\n001,anna,bee\n", "anna labels '001' twice"),
+        ("sample,annotator,label\n001,anna,ant\n", "89 samples .* have no label"),
+        ("a,b\n1,2\n", "expected sample, annotator, label"),
+    ):
+        (tmp_path / "long.csv").write_text(content)
+        with pytest.raises(DataError, match=told):
+            opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(tmp_path / "long.csv")))

@@ -1,0 +1,95 @@
+"""Copies in a run: the column, the notes, samples of the test set, and one of each group kept."""
+
+import json
+
+import pandas as pd
+import pytest
+from run_helpers import write_blobs
+from typer.testing import CliRunner
+
+from graylearn.cli.main import app
+from graylearn.errors import SettingsError
+from graylearn.report import Decision
+from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs.apply import Recorded, apply_decisions, one_of_each, plan
+
+HEADER, LINES = 1, 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """60 rows, of which 0 comes twice more, once with another label, and 1 once more; 3 stands in the test
+    set. Each has a number of its own, in which copies differ."""
+    folder = tmp_path_factory.mktemp("copies")
+    rows = write_blobs(folder / "rows.csv", n=LINES).read_text().splitlines()
+    rows = [rows[0], *rows[1:], rows[1], rows[1].replace("ant", "bee"), rows[2]]
+    numbered = [f"{line},{'code' if not number else 7000 + number}" for number, line in enumerate(rows)]
+    (folder / "data.csv").write_text("\n".join(numbered) + "\n")
+    others = write_blobs(folder / "others.csv", n=30, seed=1).read_text().splitlines()
+    test = [numbered[0], *(f"{line},{8000 + number}" for number, line in enumerate(others[1:])), numbered[4]]
+    (folder / "test.csv").write_text("\n".join(test) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    settings = RunSettings(
+        data=str(folder / "data.csv"), test=str(folder / "test.csv"), epochs=3, refine=False, label="label"
+    )
+    return folder / "run", run(settings, folder / "run", progress=RunProgress(quiet=True))
+
+
+def test_each_sample_has_the_number_of_its_group(made):
+    run_folder, summary = made
+    audit = pd.read_csv(run_folder / "audit.csv").set_index("id")
+    first = HEADER + 1
+    group = audit["group"].dropna()
+    assert sorted(group.index) == [first, first + 1, first + 3, LINES + 2, LINES + 3, LINES + 4]
+    assert group[first] == group[LINES + 2] == group[LINES + 3]
+    assert group[first + 1] == group[LINES + 4]
+    assert pd.read_parquet(run_folder / "audit.parquet")["group"].dropna().tolist() == group.tolist()
+    assert summary["copies"] == {"groups": 3, "samples": 6, "contradicting": 1, "leaked": 1}
+    (note,) = [note for note in summary["notes"] if "copies" in note]
+    assert "1 of them with different labels" in note
+    assert "1 of 31 test samples stand in the training set, which measures too well" in note
+    assert '"contradicting":true' in (run_folder / "report.html").read_text()
+
+
+def test_one_of_each_group_is_kept(made, folder):
+    lines = (folder / "data.csv").read_text().splitlines()
+    done = apply_decisions(made[0], None, folder / "clean.csv", duplicates="keep-one")
+    assert (folder / "clean.csv").read_text().splitlines() == lines[: LINES + 1]
+    assert (done["dropped"], done["copies_dropped"]) == (3, 3)
+
+
+def test_what_a_person_decided_stands_and_suspects_go_first():
+    names, labels = list("abcdef"), ["x", "y", "y", "x", "x", "x"]
+    recorded = Recorded(
+        names, labels, None, {"d": None}, set(), set(), {1: ["a", "b", "c"], 2: ["d", "e", "f"]}
+    )
+
+    def kept(*decisions):
+        change = plan(recorded, list(decisions), "keep")
+        return [
+            n
+            for n, keep in zip(names, one_of_each(recorded, list(decisions), change).keep, strict=True)
+            if keep
+        ]
+
+    assert kept() == ["b", "e"]  # of the label of most; not suspected
+    assert kept(Decision("a", "keep")) == ["a", "e"]
+    assert kept(Decision("b", "drop"), Decision("d", "keep"), Decision("f", "keep")) == ["a", "d", "f"]
+    with pytest.raises(SettingsError, match="did not look for copies"):
+        one_of_each(Recorded(names, labels, None, {}, set(), set()), [], plan(recorded, [], "keep"))
+
+
+def test_copies_and_leaks_from_the_command_line(folder):
+    words = ["duplicates", str(folder / "data.csv"), "--test", str(folder / "test.csv"), "--label", "label"]
+    done = CliRunner().invoke(app, [*words, "--out", str(folder / "copies.csv"), "--json", "-q"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"groups": 3, "samples": 6, "contradicting": 1, "leaked": 1}
+    table = pd.read_csv(folder / "copies.csv")
+    assert table.columns.tolist() == ["group", "set", "id", "label", "kind", "contradicting"]
+    assert table["set"].tolist() == ["train"] * 6 + ["test"]
+    assert table[table["contradicting"]]["label"].tolist() == ["ant", "ant", "bee"]
+    assert set(table["kind"]) == {"exact"}

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 import graylearn as gl
 from benchmarks.fuzz_mutate import changed, damaged
-from graylearn.report.label_studio import NONE, decisions_of, tasks
+from graylearn.report.exports import decided
+from graylearn.report.label_studio import NONE, tasks
 
 Case = Callable[[Random], None]
 PETS = pd.DataFrame(
@@ -183,12 +184,12 @@ def label_studio(folder: Path) -> Case:
         task["annotations"] = [{"was_cancelled": False, "result": [answer]}]
     whole = json.dumps(exported).encode()
     path.write_bytes(whole)
-    assert [each.decision for each in decisions_of(path)] == ["relabel", "drop", "keep"]
+    assert [each.decision for each in decided(path)] == ["relabel", "drop", "keep"]
 
     def case(rng: Random) -> None:
         plain = rng.random() < 0.7
         path.write_bytes(json.dumps(changed(exported, rng)).encode() if plain else damaged(whole, rng))
-        for each in decisions_of(path):
+        for each in decided(path):
             assert each.decision in ("keep", "drop", "relabel")
             assert (each.decision == "relabel") == bool(each.label)
             assert isinstance(each.id, str)

@@ -1,10 +1,10 @@
-"""`graylearn tasks`: the suspects of a run for Label Studio."""
+"""`graylearn tasks`: the suspects of a run for Label Studio or FiftyOne."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,21 +16,31 @@ def tasks(
     *,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="The tasks, a .json file; the interface is put beside it (.xml)."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="The tasks, a .json file, with the interface beside it (.xml); for FiftyOne a folder.",
+            show_default=False,
+        ),
     ],
+    tool: Annotated[
+        Literal["label-studio", "fiftyone"], typer.Option("--tool", help="What they are written for.")
+    ] = "label-studio",
     as_json: flags.AsJson = False,
 ) -> None:
-    """Write the suspects as tasks of Label Studio, with what they look like as predictions.
+    """Write the suspects for Label Studio or FiftyOne, with what they look like as predictions.
 
-    What people decide there comes back as the JSON that Label Studio exports: graylearn apply takes it.
+    What people decide there comes back as the JSON that either exports: graylearn apply takes it.
 
     Examples:
 
       graylearn tasks run --out tasks.json
 
       graylearn apply run export.json --out clean.csv
+
+      graylearn tasks run --tool fiftyone --out suspects/
     """
     from graylearn.runs.tasks import write_tasks
 
-    done = write_tasks(run, out)
+    done = write_tasks(run, out, tool)
     typer.echo(json.dumps(done) if as_json else f"{done['tasks']:,} tasks written to {out}")

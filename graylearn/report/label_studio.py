@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,16 +39,12 @@ def tasks(rows: Iterable[Mapping[str, Any]], run: str | None = None) -> list[dic
     return made
 
 
-def decisions_of(path: str | Path) -> list[Decision]:
+def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
     """What people decided: the given label is kept, another relabels, "none of these" drops.
 
-    path: the JSON that Label Studio exports. Of several annotations of a task the last counts; tasks without
-    one, and cancelled ones, decide nothing.
+    exported: the JSON that Label Studio exports. Of several annotations of a task the last counts; tasks
+    without one, and cancelled ones, decide nothing.
     """
-    try:
-        exported = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no JSON export of Label Studio ({error})") from error
     if not isinstance(exported, list) or not all(isinstance(task, dict) for task in exported):
         raise DataError(f"{path} is no JSON export of Label Studio: expected a list of tasks")
     found = []

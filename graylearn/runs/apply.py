@@ -17,8 +17,8 @@ from graylearn.data.formats import FORMATS, Change, Origin, suffix_of
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
-from graylearn.report import Decision, read_decisions
-from graylearn.report.label_studio import decisions_of
+from graylearn.report import Decision
+from graylearn.report.exports import decided as decided_in
 from graylearn.runs.folder import RunFolder, same_file
 
 Suspects = Literal["keep", "drop", "suggested"]
@@ -62,8 +62,8 @@ def apply_decisions(
 ) -> dict[str, Any]:
     """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
 
-    `decisions` is the CSV that the report downloads, or the JSON that Label Studio exports of the tasks that
-    `graylearn tasks` made; None decides nothing, so that `suspects` rules alone,
+    `decisions` is the CSV that the report downloads, or the JSON that Label Studio or FiftyOne exports of
+    what `graylearn tasks` made; None decides nothing, so that `suspects` rules alone,
     over all of them or those that the audit is sure of (`only_sure`). `duplicates` "keep-one" drops all but
     one of each group of copies: a person's decision stands, and else one that is not suspected stays, of the
     label that most of its group bear.
@@ -76,7 +76,7 @@ def apply_decisions(
     saved = folder.read_json(folder.data)
     source = Origin.from_json(saved["source"])
     recorded = read_recorded(folder)
-    found = [] if decisions is None else by_name(recorded, _decided(decisions))
+    found = [] if decisions is None else by_name(recorded, decided_in(decisions))
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects, only_sure=only_sure)
@@ -108,11 +108,6 @@ def apply_decisions(
         "undecided_suspects": len(set(recorded.suspects) - decided),
         "not_audited": len(recorded.held_out - decided),
     }
-
-
-def _decided(path: str | Path) -> list[Decision]:
-    """The decisions of the report (CSV) or of Label Studio (JSON)."""
-    return decisions_of(path) if Path(path).suffix.lower() == ".json" else read_decisions(path)
 
 
 def data_name(run: str | Path) -> str:

@@ -24,6 +24,7 @@ from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.data.table_samples import is_missing
 from graylearn.errors import DataError, SettingsError
+from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -170,11 +171,14 @@ def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:
 
 def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: Path | None) -> Samples:
     """The samples as features that a classifier reads; slow embeddings are kept in `cache`."""
-    options: dict[str, Any] = {"device": settings.device, "cache": cache}
-    if encoding.way == "text-embedding":
-        return _as_rows(samples, embed_text(samples, model=encoding.model or TEXT_MODEL, **options))
-    if encoding.way == "image-embedding":
-        return _as_rows(samples, embed_images(samples, model=encoding.model or IMAGE_MODEL, **options))
+    if encoding.way in ("text-embedding", "image-embedding"):
+        is_text = encoding.way == "text-embedding"
+        model = encoding.model or (TEXT_MODEL if is_text else IMAGE_MODEL)
+
+        def embed(some: Samples) -> np.ndarray:
+            return (embed_text if is_text else embed_images)(some, model=model, device=settings.device)
+
+        return _as_rows(samples, embed(samples) if cache is None else pooled(samples, model, cache, embed))
     if encoding.way == "numbers":
         return _as_rows(samples, samples.x.reshape(len(samples), -1))
     return samples

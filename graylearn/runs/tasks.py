@@ -1,10 +1,10 @@
-"""`tasks`: the suspects of a run as tasks of Label Studio, the strongest first."""
+"""`tasks`: the suspects of a run for Label Studio or FiftyOne, the strongest first."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,20 @@ import pyarrow.parquet as pq
 
 from graylearn.data.formats import Origin
 from graylearn.data.read import read_file
-from graylearn.report import label_studio
+from graylearn.errors import SettingsError
+from graylearn.report import fiftyone, label_studio
 from graylearn.runs.folder import RunFolder, write_json, write_text
 from graylearn.runs.prepare import options_of
 
+Tool = Literal["label-studio", "fiftyone"]
 
-def write_tasks(run: str | Path, out: str | Path) -> dict[str, Any]:
-    """Write the tasks to `out` and the labelling interface beside it (.xml); gives how many there are."""
+
+def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -> dict[str, Any]:
+    """Write the suspects where a tool finds them; gives how many there are.
+
+    For Label Studio `out` is a file of tasks, the labelling interface beside it (.xml); for FiftyOne a folder
+    of metadata.json and samples.json.
+    """
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
     saved, settings = folder.read_json(folder.data), folder.settings()
@@ -31,19 +38,27 @@ def write_tasks(run: str | Path, out: str | Path) -> dict[str, Any]:
         separator=source.separator,
         encoding=source.encoding,
     )
+    if tool == "fiftyone" and source.kind != "image":
+        raise SettingsError(f"FiftyOne shows images, and {source.path} holds none: use tool label-studio")
     samples, _ = read_file(source.path, options_of(settings, 8, source.split))
     at = {str(name): index for index, name in enumerate(samples.ids)}
     audit = pq.read_table(folder.audit_parquet).to_pandas()
     suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")
     rows = []
     for row in suspects.to_dict("records"):
-        index = at[str(row["id"])]
+        name = str(row["id"])
         suggested = None if pd.isna(row["suggested"]) else str(row["suggested"])
-        data = _shown(samples.x, index, samples.kind, str(row["id"]), source)
-        rows.append({**row, "suggested": suggested, "data": data})
+        shown = _shown(samples.x, at[name], samples.kind, name, source)
+        rows.append({**row, "suggested": suggested, "data": shown, "path": shown.get("image")})
     run_of = folder.read_json(folder.summary).get("fingerprint")
-    write_json(target, label_studio.tasks(rows, run_of))
-    write_text(target.with_suffix(".xml"), label_studio.interface(saved["classes"], samples.kind) + "\n")
+    if tool == "fiftyone":
+        target.mkdir(parents=True, exist_ok=True)
+        write_json(target / "metadata.json", fiftyone.metadata(saved["classes"]))
+        write_json(target / "samples.json", fiftyone.samples(rows, run_of))
+    else:
+        write_json(target, label_studio.tasks(rows, run_of))
+        interface = label_studio.interface(saved["classes"], samples.kind)
+        write_text(target.with_suffix(".xml"), interface + "\n")
     return {"tasks": len(rows), "out": str(target.absolute())}
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from graylearn.errors import DataError
 from graylearn.report import Decision
-from graylearn.report.label_studio import NONE, decisions_of, interface, tasks
+from graylearn.report.exports import decided
+from graylearn.report.label_studio import NONE, interface, tasks
 
 ROWS = [
     {"id": 7, "label": "cat", "score": 0.9, "suggested": "dog", "data": {"text": "woof"}},
@@ -49,7 +50,7 @@ def test_what_people_decided_comes_back(tmp_path):
         task["annotations"] = [old] if choice is None else [{"result": []}, {"result": [answer]}]
     path = tmp_path / "export.json"
     path.write_text(json.dumps(exported))
-    found = decisions_of(path)
+    found = decided(path)
     assert found == [Decision("7", "relabel", "dog"), Decision("b", "drop"), Decision("c", "keep")]
     assert {each.run for each in found} == {"run-1"}
     assert [each.given for each in found] == ["cat", "dog", "dog"]
@@ -68,7 +69,8 @@ def exported(**task):
     [
         ("{", "no JSON export"),
         ("[" * 100_000, "no JSON export"),
-        ("{}", "expected a list of tasks"),
+        ("{}", "no samples.json of FiftyOne"),
+        ("[1]", "expected a list of tasks"),
         ('[{"data": {}}]', "has no graylearn_id"),
         ('[{"data": "graylearn_id"}]', "has no graylearn_id"),
         (exported(annotations=3), "task 1 is not as Label Studio exports it"),
@@ -82,4 +84,4 @@ def exported(**task):
 def test_other_files_are_refused(tmp_path, content, told):
     (tmp_path / "export.json").write_text(content)
     with pytest.raises(DataError, match=told):
-        decisions_of(tmp_path / "export.json")
+        decided(tmp_path / "export.json")

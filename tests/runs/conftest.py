@@ -13,6 +13,10 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 
+def _kind(suspects, name):
+    return "ok" if name not in suspects else "ood" if suspects[name] is None else "mislabelled"
+
+
 @pytest.fixture
 def finished(tmp_path):
     """Make a finished run of `data`, whose suspects and suggestions are given by hand."""
@@ -32,6 +36,7 @@ def finished(tmp_path):
                 "label": [str(prepared.train.classes[k]) for k in prepared.train.y],
                 "score": [0.9 if name in suspects else 0.1 for name in ids],
                 "suspected": [name in suspects for name in ids],
+                "kind": [_kind(suspects, name) for name in ids],
                 "suggested": pa.array([suspects.get(name) for name in ids], pa.string()),
             }
         )

@@ -1,5 +1,7 @@
 """Decisions about images carried out: folders of classes, lists of images, images that cannot be read."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from run_helpers import decide
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.tasks import write_tasks
 
 
 @pytest.fixture
@@ -131,3 +134,24 @@ def test_nothing_is_written_inside_the_images(tmp_path, finished, photos):
     run = finished(photos, features="pixels", size=8)
     with pytest.raises(SettingsError, match="lies inside the data"):
         apply_decisions(run, None, photos / "clean", suspects="drop")
+
+
+def test_decisions_come_back_from_fiftyone(tmp_path, finished, photos):
+    run = finished(photos, suspects={"cat/1.png": "dog", "dog/3.png": None}, sure={"cat/1.png"})
+    assert write_tasks(run, tmp_path / "suspects", "fiftyone")["tasks"] == 2
+    path = tmp_path / "suspects" / "samples.json"
+    written = json.loads(path.read_text())
+    first, second = written["samples"]
+    assert first["filepath"] == str(photos / "cat/1.png")
+    assert first["tags"] == ["suspect", "mislabelled", "sure"]
+    first["tags"].append("accept")
+    second["tags"].append("drop")
+    path.write_text(json.dumps(written))
+    done = apply_decisions(run, path, tmp_path / "clean")
+    assert (done["kept"], done["dropped"], done["relabelled"]) == (3, 1, 1)
+    assert len(tree(tmp_path / "clean")) == 3
+
+
+def test_fiftyone_shows_images_alone(tmp_path, plain_run):
+    with pytest.raises(SettingsError, match="FiftyOne shows images"):
+        write_tasks(plain_run, tmp_path / "suspects", "fiftyone")

@@ -1,0 +1,76 @@
+"""FiftyOne: suspects as samples with fields and tags, and what people decided there as decisions.
+
+    dataset = fiftyone.Dataset.from_dir("suspects", dataset_type=fiftyone.types.FiftyOneDataset)
+
+Back from it, a sample that bears the tag drop is dropped and one that bears keep is kept; accept takes what
+the audit suggests, and another ground_truth relabels. All others decide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from graylearn.errors import DataError
+from graylearn.report.decisions import Decision
+
+SUSPECT, KEEP, DROP, ACCEPT = "suspect", "keep", "drop", "accept"
+"""Tags: those of graylearn, and those that people decide with."""
+
+
+def metadata(classes: Iterable[str]) -> dict[str, Any]:
+    """What metadata.json holds: no version, by which FiftyOne learns the fields from the samples."""
+    return {"media_type": "image", "info": {"made_by": "graylearn"}, "default_classes": [*classes]}
+
+
+def samples(rows: Iterable[Mapping[str, Any]], run: str | None = None) -> dict[str, Any]:
+    """What samples.json holds; a row has id, label, score, kind, level, suggested (None: no class), path."""
+    return {"samples": [_sample(row, run) for row in rows]}
+
+
+def _sample(row: Mapping[str, Any], run: str | None) -> dict[str, Any]:
+    level = str(row.get("level") or "")
+    return {
+        "filepath": str(row["path"]),
+        "tags": [SUSPECT, str(row["kind"]), *([level] if level else [])],
+        "ground_truth": _classification(row["label"]),
+        "suggested": None if row["suggested"] is None else _classification(row["suggested"]),
+        "graylearn_score": float(row["score"]),
+        "graylearn_id": str(row["id"]),
+        "graylearn_label": str(row["label"]),
+        "graylearn_run": run,
+    }
+
+
+def _classification(label: Any) -> dict[str, Any]:
+    return {"_cls": "Classification", "tags": [], "label": str(label)}
+
+
+def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
+    """What people decided, of the samples.json that FiftyOne exports."""
+    if not isinstance(exported, dict) or not isinstance(exported.get("samples"), list):
+        raise DataError(f"{path} is no samples.json of FiftyOne: expected a list of samples")
+    found = []
+    for sample in exported["samples"]:
+        if not isinstance(sample, dict) or "graylearn_id" not in sample:
+            raise DataError(f"{path} holds a sample that graylearn did not make: it has no graylearn_id")
+        name, given, tags = (
+            str(sample["graylearn_id"]),
+            str(sample["graylearn_label"]),
+            sample.get("tags") or [],
+        )
+        clear = [tag for tag in (KEEP, DROP, ACCEPT) if tag in tags]
+        if len(clear) > 1:
+            raise DataError(f"{path}: {name!r} bears the tags {' and '.join(clear)}: leave one of them")
+        wanted = (sample.get("ground_truth") or {}).get("label")
+        if clear == [ACCEPT]:
+            wanted = (sample.get("suggested") or {}).get("label")
+        known = {"given": given, "run": sample.get("graylearn_run")}
+        if clear == [DROP] or (clear == [ACCEPT] and wanted is None):
+            found.append(Decision(name, "drop", **known))
+        elif clear != [KEEP] and wanted is not None and str(wanted) != given:
+            found.append(Decision(name, "relabel", str(wanted), **known))
+        elif clear:
+            found.append(Decision(name, "keep", **known))
+    return found

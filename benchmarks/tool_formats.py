@@ -19,12 +19,20 @@ from pathlib import Path
 from typing import Any
 
 CLASSES = ("cat", 'a "b" <c>', "ünï|cödé")
-ROWS = [
-    {"id": f"{k}/{n}.png", "label": CLASSES[k], "score": 0.9 - 0.1 * n, "kind": ("mislabelled", "ood")[n == 2],
-     "level": "sure", "suggested": None if n == 2 else CLASSES[(k + 1) % 3], "path": f"/photos/{k}/{n}.png",
-     "data": {"image": f"/photos/{k}/{n}.png"}}
-    for k in range(3) for n in range(4)
-]  # fmt: skip
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": f"{k}/{n}.png",
+        "label": CLASSES[k],
+        "score": 0.9 - 0.1 * n,
+        "kind": "ood" if n == 2 else "mislabelled",
+        "level": "sure",
+        "suggested": None if n == 2 else CLASSES[(k + 1) % 3],
+        "path": f"/photos/{k}/{n}.png",
+        "data": {"image": f"/photos/{k}/{n}.png"},
+    }
+    for k in range(3)
+    for n in range(4)
+]
 DECIDED = {0: "accept", 1: "keep", 2: "accept", 3: "drop"}
 """By the number of a sample in its class."""
 

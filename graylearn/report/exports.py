@@ -18,4 +18,6 @@ def decided(path: str | Path) -> list[Decision]:
         exported = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no JSON export of Label Studio or FiftyOne ({error})") from error
-    return (fiftyone if isinstance(exported, dict) else label_studio).decisions_of(exported, path)
+    if isinstance(exported, dict):
+        return fiftyone.decisions_of(exported, path)
+    return label_studio.decisions_of(exported, path)

@@ -48,7 +48,7 @@ def _digest(sample: Any) -> bytes:
 def _read(file: Path) -> dict[bytes, NDArray[np.float32]]:
     """The features by what they are of; none where there is no file, or it is damaged."""
     try:
-        with np.load(file, allow_pickle=False) as saved:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as saved:
             return dict(zip(map(bytes, saved["digests"]), saved["features"], strict=True))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return {}

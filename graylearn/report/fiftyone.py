@@ -52,25 +52,31 @@ def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
     if not isinstance(exported, dict) or not isinstance(exported.get("samples"), list):
         raise DataError(f"{path} is no samples.json of FiftyOne: expected a list of samples")
     found = []
-    for sample in exported["samples"]:
+    for number, sample in enumerate(exported["samples"], start=1):
         if not isinstance(sample, dict) or "graylearn_id" not in sample:
             raise DataError(f"{path} holds a sample that graylearn did not make: it has no graylearn_id")
-        name, given, tags = (
-            str(sample["graylearn_id"]),
-            str(sample["graylearn_label"]),
-            sample.get("tags") or [],
-        )
-        clear = [tag for tag in (KEEP, DROP, ACCEPT) if tag in tags]
-        if len(clear) > 1:
-            raise DataError(f"{path}: {name!r} bears the tags {' and '.join(clear)}: leave one of them")
-        wanted = (sample.get("ground_truth") or {}).get("label")
-        if clear == [ACCEPT]:
-            wanted = (sample.get("suggested") or {}).get("label")
-        known = {"given": given, "run": sample.get("graylearn_run")}
-        if clear == [DROP] or (clear == [ACCEPT] and wanted is None):
-            found.append(Decision(name, "drop", **known))
-        elif clear != [KEEP] and wanted is not None and str(wanted) != given:
-            found.append(Decision(name, "relabel", str(wanted), **known))
-        elif clear:
-            found.append(Decision(name, "keep", **known))
+        try:
+            decision = _decision(sample)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"{path}: sample {number} is not as FiftyOne exports it ({error}): export it again"
+            ) from error
+        if decision is not None:
+            found.append(decision)
     return found
+
+
+def _decision(sample: Mapping[str, Any]) -> Decision | None:
+    """What was decided about one sample; None where nothing was."""
+    name, given, tags = str(sample["graylearn_id"]), str(sample["graylearn_label"]), list(sample["tags"])
+    clear = [tag for tag in (KEEP, DROP, ACCEPT) if tag in tags]
+    if len(clear) > 1:
+        raise ValueError(f"{name!r} bears the tags {' and '.join(clear)}")
+    field = sample.get("suggested" if clear == [ACCEPT] else "ground_truth")
+    wanted = None if field is None else str(field["label"])
+    known = {"given": given, "run": sample.get("graylearn_run")}
+    if clear == [DROP] or (clear == [ACCEPT] and not wanted):
+        return Decision(name, "drop", **known)
+    if clear != [KEEP] and wanted and wanted != given:
+        return Decision(name, "relabel", wanted, **known)
+    return Decision(name, "keep", **known) if clear else None

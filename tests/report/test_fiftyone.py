@@ -67,7 +67,12 @@ def test_what_is_unclear_is_refused(tmp_path):
     path = tmp_path / "samples.json"
     exported = samples(ROWS[:1])
     exported["samples"][0]["tags"] += ["keep", "drop"]
-    for content, told in ((exported, "the tags keep and drop"), ({"samples": [{}]}, "has no graylearn_id")):
+    odd = {**exported["samples"][0], "tags": [], "ground_truth": "cat"}
+    for content, told in (
+        (exported, "sample 1 is not .* the tags keep and drop"),
+        ({"samples": [{}]}, "has no graylearn_id"),
+        ({"samples": [odd]}, "sample 1 is not as FiftyOne exports it"),
+    ):
         path.write_text(json.dumps(content))
         with pytest.raises(DataError, match=told):
             decided(path)

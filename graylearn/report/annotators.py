@@ -21,13 +21,13 @@ def annotator_part(data: ReportData) -> dict[str, Any] | None:
         return None
     alpha, sure, whom = crowd.agreement, crowd.confidence, crowd.whom_to_ask
     asked = []
-    for place in crowd.ask_again[:ASKED].tolist():
-        given = np.flatnonzero(crowd.label[place] != MISSING)
+    for index in crowd.ask_again[:ASKED].tolist():
+        given = np.flatnonzero(crowd.label[index] != MISSING)
         said = [
-            [str(crowd.annotators[who]), str(crowd.classes[crowd.label[place, who]])] for who in given[:20]
+            [str(crowd.annotators[who]), str(crowd.classes[crowd.label[index, who]])] for who in given[:20]
         ]
-        ask = None if whom[place] is None else str(whom[place])
-        asked.append({"place": place, "sure": round(float(sure[place]), 4), "said": said, "ask": ask})
+        ask = None if whom[index] is None else str(whom[index])
+        asked.append({"index": index, "sure": round(float(sure[index]), 4), "said": said, "ask": ask})
     people = [
         [
             str(row["annotator"]),

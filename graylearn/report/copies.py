@@ -17,14 +17,14 @@ def copy_groups(data: ReportData) -> list[dict[str, Any]]:
         return []
     groups: list[dict[str, Any]] = []
     for number, members in enumerate(found.groups):
-        places = [int(place) for place in members if place < found.count]
+        indices = [int(index) for index in members if index < found.count]
         group = {
-            "places": places,
+            "indices": indices,
             "exact": bool(found.exact[number]),
             "contradicting": bool(found.contradicting[number]),
-            "test": len(members) - len(places),
+            "test": len(members) - len(indices),
         }
-        if places:  # copies within the test set alone are no matter of this page
+        if indices:  # copies within the test set alone are no matter of this page
             groups.append(group)
-    groups.sort(key=lambda group: (not group["contradicting"], not group["test"], -len(group["places"])))
+    groups.sort(key=lambda group: (not group["contradicting"], not group["test"], -len(group["indices"])))
     return groups[:MOST]

@@ -102,7 +102,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     odd = None if data.rows is None else odd_columns(data.rows, label, suspected, len(data.classes))
     # Half of the pictures for suspects, then those they are compared with, then all others.
     first = wanted[: min(int(suspected.sum()), MAX_PICTURES // 2)]
-    copies = [place for group in main["copies"] for place in group["places"]]
+    copies = [index for group in main["copies"] for index in group["indices"]]
     beside_them = [*needed(main["beside"], first), *copies[: MAX_PICTURES // 4]]
     listed = np.array(list(dict.fromkeys([*first, *beside_them, *wanted])), dtype=np.int64)
     main["previews"], blocks = preview_blocks(data, listed, odd)

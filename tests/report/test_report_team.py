@@ -31,7 +31,7 @@ def team():
     crowd = consensus(pd.DataFrame(said, columns=["anna", "ben", "<b>cleo</b>"]))
     return ReportData(
         title="Pets", run="pets", table=table, classes=CLASSES, copies=copies, crowd=crowd,
-        previews=lambda place: image_preview(np.full((8, 8, 3), 2 * place, np.uint8)),
+        previews=lambda index: image_preview(np.full((8, 8, 3), 2 * index, np.uint8)),
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_without_either_there_is_no_section(open_report, small):
 
 def test_groups_and_people_of_another_set_are_refused(team, small):
     main, _ = build_payload(team)
-    assert [group["places"] for group in main["copies"]] == [[0, 90, 93], [70], [60, 63]]
+    assert [group["indices"] for group in main["copies"]] == [[0, 90, 93], [70], [60, 63]]
     assert [group["test"] for group in main["copies"]] == [0, 1, 0]
     with pytest.raises(DataError, match="copies are of 90 samples, the table has 120"):
         replace(small, copies=replace(team.copies, count=90))

@@ -3,7 +3,7 @@
 const ASKED_AT_FIRST = 10;
 
 const askedAgain = (report.annotators?.ask ?? [])
-  .map((asked) => ({ ...asked, row: rowOfPlace[asked.place] }))
+  .map((asked) => ({ ...asked, row: rowOfIndex[asked.index] }))
   .filter((asked) => asked.row >= 0);
 
 function agreementWords(alpha) {

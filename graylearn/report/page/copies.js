@@ -5,7 +5,7 @@ const COPIES_AT_MOST = 500;
 const COPIES_SHOWN = 5;
 
 const copyGroups = report.copies
-  .map((group) => ({ ...group, rows: group.places.map((place) => rowOfPlace[place]).filter((row) => row >= 0) }))
+  .map((group) => ({ ...group, rows: group.indices.map((index) => rowOfIndex[index]).filter((row) => row >= 0) }))
   .filter((group) => group.rows.length > 1 || (group.rows.length && group.test));
 
 /** The row of a group that stays: what a person kept, else one not suspected, of the label most of them bear. */
@@ -14,7 +14,7 @@ function bestCopy(rows) {
   for (const row of rows) bears.set(samples.label[row], (bears.get(samples.label[row]) ?? 0) + 1);
   const stays = (row) => (decided.verdict[row] === KEEP || decided.verdict[row] === RELABEL ? 0 : 1);
   return [...rows].sort((a, b) => stays(a) - stays(b) || samples.suspected[a] - samples.suspected[b] ||
-    bears.get(samples.label[b]) - bears.get(samples.label[a]) || samples.place[a] - samples.place[b])[0];
+    bears.get(samples.label[b]) - bears.get(samples.label[a]) || samples.index[a] - samples.index[b])[0];
 }
 
 /** Keep one of each group, drop its other copies; what is decided stays. */
@@ -33,11 +33,11 @@ function copyButtons(group) {
   return [...labelsOf(group).slice(0, 4).map(one), all];
 }
 
-function copyLine(group, place) {
+function copyLine(group, at) {
   const name = `${plural(group.rows.length, "sample")}, ${group.exact ? "the same" : "nearly the same"}`;
   const test = group.test ? el("p", { class: "muted small" }, `${plural(group.test, "copy", "copies")} in the test set`) : null;
   const more = group.rows.length - COPIES_SHOWN;
-  return el("li", { class: "copy-group", "data-copies": place },
+  return el("li", { class: "copy-group", "data-copies": at },
     el("div", { class: "copy-words" },
       el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(group.rows, el("span", null, "copies of ", said(idName(group.rows[0]), 40))) }, name),
       group.contradicting ? el("span", { class: "chip mislabelled" }, "labels differ") : null,

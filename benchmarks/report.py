@@ -4,8 +4,8 @@
 
 First paint is what the browser reports; `suspects drawn` is when the list stands, `all drawn` when the charts
 do too. A step is the time from changing a control to the next frame after the list was drawn anew, with the
-delay after typing. On a busy machine those are the times of the machine; the processor time of the page, beside
-them, hardly depends on who else computes.
+delay after typing. On a busy machine those are times of the machine; the processor time of the page, beside
+them, depends far less on who else computes.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def opened(page: Page, path: Path) -> dict[str, float]:
 
 
 def measure(path: Path, repeats: int) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
-    """Milliseconds of each step, in a new context each time, by the clock and of the processor; and the number
+    """Milliseconds of each step by the clock and of the processor, in a new context each time; and the number
     of elements in the page."""
     times: dict[str, list[float]] = {}
     work: dict[str, list[float]] = {}

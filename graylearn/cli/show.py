@@ -119,9 +119,13 @@ def show_applied(summary: dict[str, Any]) -> None:
         table.add_row("of them copies", f"{summary['copies_dropped']:,}")
     printed.print(table)
     if summary["undecided_suspects"]:
+        rule = f"--suspects {summary['suspects']}"
+        if (sure := summary["undecided_sure"]) is not None:
+            rule = f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are"
         printed.print(
-            f"{summary['undecided_suspects']:,} suspects had no decision: --suspects {summary['suspects']}",
+            f"{summary['undecided_suspects']:,} suspects had no decision: {rule}",
             markup=False,
+            soft_wrap=True,
         )
     if summary["not_audited"]:
         printed.print(

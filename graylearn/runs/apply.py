@@ -106,6 +106,7 @@ def apply_decisions(
         "decisions": len(found),
         "suspects": suspects,
         "undecided_suspects": len(set(recorded.suspects) - decided),
+        "undecided_sure": len(recorded.sure - decided) if only_sure else None,
         "not_audited": len(recorded.held_out - decided),
     }
 

@@ -28,7 +28,8 @@ def test_the_rule_can_be_for_sure_suspects_alone(tmp_path, finished, sure, expec
     data = tmp_path / "a.csv"
     data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
     run = finished(data, {"2": "y", "5": None}, sure)
-    apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested", only_sure=True)
+    summary = apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested", only_sure=True)
+    assert (summary["undecided_suspects"], summary["undecided_sure"]) == (2, len(sure or ()))
     assert (tmp_path / "c.csv").read_text() == f"a,label\n{expected}"
 
 

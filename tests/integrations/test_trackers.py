@@ -53,9 +53,7 @@ def test_each_epoch_is_logged_under_its_number(make):
     assert writer.flushed == (2 if make is trackers.to_tensorboard else 0)
 
 
-def test_mlflow_has_the_epochs_in_its_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    before = mlflow.get_tracking_uri()
+def test_mlflow_has_the_epochs_in_its_run(tmp_path):
     mlflow.set_tracking_uri((tmp_path / "tracked").as_uri())
     try:
         with mlflow.start_run() as run:
@@ -64,7 +62,7 @@ def test_mlflow_has_the_epochs_in_its_run(tmp_path, monkeypatch):
         assert [metric.value for metric in kept] == [row["loss"] for row in result.log]
         assert [metric.step for metric in kept] == [0, 1]
     finally:
-        mlflow.set_tracking_uri(before)
+        mlflow.set_tracking_uri(None)
 
 
 @pytest.mark.parametrize(

@@ -94,3 +94,19 @@ def test_what_is_merely_compressed_well_is_read(tmp_path, small_limit):
     rows = "".join(f"{value:.3f},{'xy'[row % 2]}\n" for row, value in enumerate(rng.normal(size=20_000)))
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(("a,label\n" + rows).encode()))
     assert len(read(tmp_path / "a.csv.gz")) == 20_000
+
+
+def test_a_version_and_a_size_that_cannot_be_are_told(tmp_path, monkeypatch):
+    damaged = bytearray(zipped(b"a,label\n1,x\n"))
+    damaged[damaged.index(b"PK\x01\x02") + 6] = 151  # the version that it takes to unpack it
+    (tmp_path / "a.csv.zip").write_bytes(damaged)
+    with pytest.raises(DataError, match=r"cannot be read \(zip file version 15\.1\); is the file whole"):
+        read(tmp_path / "a.csv.zip")
+
+    def too_much(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(lzma, "open", too_much)
+    (tmp_path / "a.csv.xz").write_bytes(lzma.compress(b"a,label\n1,x\n"))
+    with pytest.raises(DataError, match=r"cannot be read \(MemoryError\); is the file whole"):
+        read(tmp_path / "a.csv.xz")

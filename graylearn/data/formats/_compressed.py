@@ -18,8 +18,11 @@ from graylearn.paths import most_unpacked, too_large
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 """Endings, and what packs the files that have them."""
-ERRORS = (OSError, EOFError, pa.ArrowException, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
-"""What damaged files fail with."""
+ERRORS = (
+    OSError, EOFError, pa.ArrowException, lzma.LZMAError, zipfile.BadZipFile, zlib.error,
+    NotImplementedError, MemoryError,
+)  # fmt: skip
+"""What damaged files fail with; the last where they name a way of packing, or a size, that cannot be."""
 _CHUNK = 1 << 24
 
 

@@ -73,7 +73,9 @@ class Worded(Exception):  # noqa: N818  warnings are worded too
         """
         problem = one_line(self.problem)
         spelled = [(spelling(hint.option, hint.value), hint.purpose) for hint in self.hints]
-        ways = [f"pass {option} {purpose}".strip() for option, purpose in spelled if option is not None]
+        ways = [
+            one_line(f"pass {option} {purpose}").strip() for option, purpose in spelled if option is not None
+        ]
         if not ways:
             return problem.rstrip(":;")
         return f"{problem}{' ' if problem.endswith((':', ';')) else ', or '}{' or '.join(ways)}"

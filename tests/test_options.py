@@ -113,3 +113,8 @@ def test_each_face_words_an_error_its_own_way(error, python, flags):
 def test_an_error_that_quotes_a_file_is_one_line_that_steers_no_terminal():
     error = DataError("the column a\r\n  b\x1b[31m\x85\u2028c is not there")
     assert str(error) == "the column a b\\x1b[31m c is not there"
+
+
+def test_what_would_mend_an_error_is_on_the_same_line():
+    error = DataError("no column is plainly the label;", Hint("label", None, 'with one of: a\n"b", x'))
+    assert str(error) == 'no column is plainly the label; pass label= with one of: a "b", x'

@@ -1,6 +1,7 @@
 """`graylearn check`: what fails, what was accepted, and what other programs are told."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -112,22 +113,28 @@ def check_sarif(log):
 
 
 def check_junit(suites, new):
-    """The part of the usual JUnit schema that concerns what is written."""
+    """What the schema of Ant's JUnit reports says of what is written, in its order."""
     assert suites.tag == "testsuites"
+    assert not suites.attrib
     (suite,) = suites
     assert suite.tag == "testsuite"
-    for name in ("tests", "failures", "errors", "skipped"):
-        assert suite.get(name).isdecimal()
-    cases = list(suite)
+    counts = {"tests", "failures", "errors", "skipped", "time", "id"}
+    assert set(suite.attrib) == {*counts, "name", "package", "hostname", "timestamp"}
+    assert all(suite.get(name).isdecimal() for name in counts)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.get("timestamp"))
+    first, *cases, out, err = suite
+    assert (first.tag, out.tag, err.tag) == ("properties", "system-out", "system-err")
     assert int(suite.get("tests")) == len(cases) == len(FOUND)
-    failed = [case for case in cases if case.find("failure") is not None]
+    failed = [case for case in cases if len(case)]
     assert int(suite.get("failures")) == len(failed) == len({each["ruleId"] for each in new})
     for case in cases:
         assert case.tag == "testcase"
-        assert case.get("name")
-        assert case.get("classname")
-        assert {part.tag for part in case} <= {"failure", "system-out"}
-    assert sum(len(case.find("failure").text.splitlines()) for case in failed) == len(new)
+        assert set(case.attrib) == {"name", "classname", "time"}
+    for case in failed:
+        (failure,) = case
+        assert failure.tag == "failure"
+        assert set(failure.attrib) == {"message", "type"}
+    assert sum(len(case[0].text.splitlines()) for case in failed) == len(new)
 
 
 def test_samples_of_the_test_set_in_the_training_set(folder):

@@ -47,6 +47,9 @@ def in_python(option: str, value: Any) -> str:
     return f"{option}=" if value is None else f"{option}={value!r}"
 
 
+LONGEST = 1500
+"""Characters of a problem that are told: what quotes a damaged file may go on for pages."""
+
 _LINE_BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(14, 32), *range(127, 160))}
 
@@ -72,6 +75,8 @@ class Worded(Exception):  # noqa: N818  warnings are worded too
         A problem that ends in a colon or semicolon leaves the mending to the hints alone.
         """
         problem = one_line(self.problem)
+        if len(problem) > LONGEST:
+            problem = f"{problem[: LONGEST - 300]} ... {problem[-300:]}"
         spelled = [(spelling(hint.option, hint.value), hint.purpose) for hint in self.hints]
         ways = [
             one_line(f"pass {option} {purpose}").strip() for option, purpose in spelled if option is not None

@@ -118,3 +118,10 @@ def test_an_error_that_quotes_a_file_is_one_line_that_steers_no_terminal():
 def test_what_would_mend_an_error_is_on_the_same_line():
     error = DataError("no column is plainly the label;", Hint("label", None, 'with one of: a\n"b", x'))
     assert str(error) == 'no column is plainly the label; pass label= with one of: a "b", x'
+
+
+def test_an_error_that_quotes_pages_is_cut_in_the_middle():
+    text = str(DataError("begin " + "x" * 10_000 + " end"))
+    assert len(text) < 1600
+    assert text.startswith("begin x")
+    assert text.endswith("x end")

@@ -255,9 +255,10 @@ def _check_columns(classifier: ClassifierState) -> None:
         raise CheckpointError(f"the encoder reads {encoder.kind!r}, but is not one that does")
     if encoder.table is None:
         return
-    names = getattr(classifier, "feature_names_in_", encoder.names)
-    unknown = set(encoder.table.kinds_) - set(encoder.names)
-    if not len(names) == len(encoder.names) == classifier.n_features_in_ or unknown:
+    names = list(encoder.names)
+    told = classifier.feature_names_in_.tolist() if hasattr(classifier, "feature_names_in_") else names
+    unknown = set(encoder.table.kinds_) - set(names)
+    if told != names or len(names) != classifier.n_features_in_ or unknown:
         raise CheckpointError("the names of the columns do not fit those that the classifier was fitted on")
     if encoder.shape != (len(encoder.table.get_feature_names_out()),):
         raise CheckpointError("the features of the encoder do not fit the network")

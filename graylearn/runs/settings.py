@@ -168,13 +168,13 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 
         try:
             values = yaml.safe_load(content)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, RecursionError) as error:  # brackets without end
             raise SettingsError(f"{file} is not valid YAML ({_one_line(error)})") from error
         values = {} if values is None else values
     elif file.suffix.lower() == ".toml":
         try:
             values = tomllib.loads(content)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise SettingsError(f"{file} is not valid TOML ({_one_line(error)})") from error
     else:
         raise SettingsError(f"{file} ends in {file.suffix!r}; settings are .toml, .yaml or .yml")

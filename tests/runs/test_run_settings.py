@@ -86,6 +86,8 @@ def test_wrong_settings_are_named(tmp_path, content, words):
         ("s.ini", "a", "settings are .toml, .yaml or .yml"),
         ("s.yaml", "[1, 2]", "expected names and values"),
         ("s.yaml", "a: [", "not valid YAML"),
+        ("s.yaml", "a: " + "[" * 5000, "not valid YAML"),
+        ("s.toml", "a = " + "[" * 5000, "not valid TOML"),
         ("absent.toml", None, "cannot be read"),
     ],
 )

@@ -65,3 +65,8 @@ def test_a_pickle_that_lies_about_its_array_does_not_reach_numpy(tmp_path):
         (tmp_path / "batch").write_bytes(whole.replace(old, new))
         with pytest.raises(DataError, match="is damaged or not a dataset"):
             load_plain_pickle(tmp_path / "batch")
+
+
+def test_keys_that_are_no_text_are_read_all_the_same(tmp_path):
+    (tmp_path / "odd").write_bytes(pickle.dumps({b"data": 1, b"\xff": 2}))
+    assert load_plain_pickle(tmp_path / "odd") == {"data": 1, "\N{REPLACEMENT CHARACTER}": 2}

@@ -91,4 +91,7 @@ def load_plain_pickle(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{path} holds {type(content).__name__}; expected a dictionary of arrays")
     # Python 3 copies keep their keys as bytes.
-    return {key.decode() if isinstance(key, bytes) else key: value for key, value in content.items()}
+    return {
+        key.decode(errors="replace") if isinstance(key, bytes) else key: value
+        for key, value in content.items()
+    }

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 from training_helpers import Opaque, assert_same_weights, blobs, mlp
 
 from graylearn.errors import SettingsError
@@ -157,3 +158,31 @@ def test_training_goes_on_from_weights_that_a_callback_changed(opaque, tmp_path)
     resumed = Opaque(mlp()) if opaque else mlp()
     train(resumed, (x, y), callbacks=[halve], checkpoint=tmp_path, resume=True, **settings)
     assert_same_weights(resumed, reference)
+
+
+class Dispatched(TorchDispatchMode):
+    """Keeps the names of what reaches torch's kernels."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.name())
+        return function(*args, **(kwargs or {}))
+
+
+def test_layers_are_seen_without_running_any():
+    with Dispatched() as seen:
+        layers = mlp_layers(mlp(dropout=0.3))
+    assert [layer.relu for layer in layers] == [True, True, False]
+    assert not [name for name in seen.names if "mm" in name or "linear" in name or "relu" in name]
+
+
+def test_layers_whose_widths_do_not_fit_are_none():
+    assert mlp_layers(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(4, 3))) is None
+
+
+def test_units_that_are_closed_in_place_are_a_layer():
+    layers = mlp_layers(nn.Sequential(nn.Linear(6, 5), nn.ReLU(inplace=True), nn.Linear(5, 3)))
+    assert [layer.relu for layer in layers] == [True, False]

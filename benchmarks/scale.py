@@ -6,16 +6,20 @@
     python benchmarks/scale.py classes --rows 30000 --classes 5000
     python benchmarks/scale.py fit audited --rows 100000          # beside scikit-learn; with its audit
     python benchmarks/scale.py memory --rows 1000000              # a fit without audit
+    python benchmarks/scale.py audit --rows 1000000 --device cuda  # the stages, and what each takes
     python benchmarks/scale.py predict embedding
     python benchmarks/scale.py cells --data FOLDER --features FOLDER      # lists and parts on real cells
 
-One thread, and seconds of CPU, because the machine may be shared; compare within one run. Peak memory is that
-of a process of its own. Rows go to results/scale.jsonl. A library that cannot be imported is left out.
+One thread, and seconds of CPU, because the machine may be shared; compare within one run. On an idle machine
+`--threads`, and `--device cuda` for audit and neighbours: there the `seconds` of the clock tell more. Peak
+memory is that of a process of its own. Rows go to results/scale.jsonl. A library that cannot be imported is
+left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -43,6 +47,7 @@ from graylearn.audit.evidence import gather
 from graylearn.audit.inputs import as_features
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing
+from graylearn.audit.progress import watched
 from graylearn.audit.result import Audit
 from graylearn.audit.scaling import scaled
 from graylearn.errors import GraylearnError
@@ -68,29 +73,42 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, found
 
 
+class Stages:
+    """Seconds of the clock between what an audit tells, by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.stage, self.began = "reading", time.perf_counter()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.perf_counter()
+        self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + now - self.began
+        self.stage, self.began = stage, now
+
+
 def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure_neighbours(n: int) -> Iterator[Row]:
+def measure_neighbours(n: int, device: str) -> Iterator[Row]:
     x = scaled(clouds(n)[0])
-    unit = neighbours.unit_rows(x)
+    unit = neighbours.unit_rows(x).to(device)
     asked = np.random.default_rng(1).permutation(n)[:1500]
     block = unit[asked] @ unit.T
     block[torch.arange(len(asked)), torch.as_tensor(asked)] = -2.0
-    expected = block.topk(K, dim=1).indices.numpy()
+    expected = block.topk(K, dim=1).indices.cpu().numpy()
 
     def row(name: str, taken: float, index: Any) -> Row:
         others = [[j for j in index[i] if j != i][:K] for i in asked]
         hits = [len(np.intersect1d(a, b)) for a, b in zip(others, expected, strict=True)]
         return {"way": name, "cpu_seconds": taken, "recall": float(np.mean(hits)) / K}
 
-    yield row("lists", *seconds(lambda: neighbours._among_lists(unit, K)[0].numpy()))
+    yield row("lists", *seconds(lambda: neighbours._among_lists(unit, K)[0].cpu().numpy()))
     if n <= 30_000:
-        yield row("all pairs", *seconds(lambda: neighbours._among_all(unit, K)[0].numpy()))
+        yield row("all pairs", *seconds(lambda: neighbours._among_all(unit, K)[0].cpu().numpy()))
     for name, find in peers().items():
         try:
-            yield row(name, *seconds(lambda find=find: find(unit.numpy())))  # type: ignore[misc]
+            yield row(name, *seconds(lambda find=find: find(unit.cpu().numpy())))  # type: ignore[misc]
         except ImportError:
             print(f"{name} cannot be imported: left out")
 
@@ -122,14 +140,22 @@ def peers() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     return {"faiss IVFFlat": faiss_lists, "hnswlib": hnsw}
 
 
-def measure_audit(n: int) -> Iterator[Row]:
+def measure_audit(n: int, device: str) -> Iterator[Row]:
     x, y, bad = clouds(n)
+    audit(x[:500], y[:500], device=device)  # imports, and wakes the device
+    before = peak_mb()
 
     def row(way: str, **options: Any) -> Row:
-        taken, found = seconds(lambda: audit(x, y, **options))
-        ap = float(average_precision_score(bad, found.score))
-        flagged = float(found.suspected.mean())
-        return {"way": way, "cpu_seconds": taken, "ap": ap, "flagged": flagged, "peak_mb": peak_mb()}
+        began, stages = time.perf_counter(), Stages()
+        with watched(stages):
+            taken, found = seconds(lambda: audit(x, y, device=device, **options))
+        stages("done", 0, 0)
+        return {
+            "way": way, "cpu_seconds": taken, "seconds": time.perf_counter() - began,
+            "ap": float(average_precision_score(bad, found.score)), "flagged": float(found.suspected.mean()),
+            "before_mb": before, "peak_mb": peak_mb(), "device": device,
+            "stages": {name: round(value, 2) for name, value in stages.seconds.items()},
+        }  # fmt: skip
 
     yield row("default", epochs=None) | {"epochs": heldout.epochs_by_size(n)}
     if n <= 30_000:
@@ -315,10 +341,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"), help="as in audit.py, for cells")
     parser.add_argument("--features", type=Path, default=Path("features"), help="likewise")
     parser.add_argument("--out", type=Path, default=Path("results/scale.jsonl"))
+    parser.add_argument("--device", default="cpu", help="of the audit and of the neighbours")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--here", action="store_true", help="in this process, the first of parts and rows")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
+    torch.set_num_threads(options.threads)
     part, n = options.parts[0], options.rows[0]
     if not options.here:
         for part in options.parts:
@@ -326,15 +354,19 @@ def main() -> None:
                 command = [sys.executable, __file__, part, "--rows", str(n), "--here"]
                 command += ["--classes", str(options.classes), "--out", str(options.out)]
                 command += ["--data", str(options.data), "--features", str(options.features)]
-                subprocess.run(command, check=True)
+                command += ["--device", options.device, "--threads", str(options.threads)]
+                threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+                subprocess.run(command, check=True, env=os.environ | threads)
         return
     given: tuple[Any, ...] = () if part in alone else (n, options.classes) if part == "classes" else (n,)
     if part == "cells":
         given = (options.data, options.features)
+    if part in ("audit", "neighbours"):
+        given = (n, options.device)
     for row in every[part](*given):  # type: ignore[operator]
         found = {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
         rows = {} if part in alone else {"rows": n}
-        append(record(f"scale, {part}", **rows, **found, seed=0, threads=1), options.out)
+        append(record(f"scale, {part}", **rows, **found, seed=0, threads=options.threads), options.out)
         print(part, rows, found, flush=True)
 
 

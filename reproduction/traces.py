@@ -16,7 +16,7 @@ import numpy as np
 
 from graylearn.data import Contaminated
 from graylearn.data.atomic import replacing
-from graylearn.training import Result
+from graylearn.training import History, Result
 from reproduction.cells import Cell
 from reproduction.diagnostics import by_group
 from reproduction.measure import rounded
@@ -80,6 +80,16 @@ class Traces:
         }
         with replacing(self.histories / f"{cell.key}.json") as partial:
             partial.write_text(json.dumps(rounded(told)) + "\n")
+
+    def kept(self, cell: Cell) -> tuple[History, float] | None:
+        """The history that `keep` wrote of the fit of a cell, and how many seconds the fit took."""
+        if self.histories is None:
+            return None
+        history, told = (self.histories / f"{cell.key}.{end}" for end in ("npz", "json"))
+        if not history.exists() or not told.exists():
+            return None
+        log = json.loads(told.read_text())["log"]
+        return History.load(history), float(sum(row["seconds"] for row in log))
 
 
 NONE = Traces()

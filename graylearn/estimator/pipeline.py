@@ -176,7 +176,9 @@ class Pipeline:
         if self.audit == "history":
             assert history is not None  # its first fit was trained
             by_sample = samples.by_sample(history)
-            return Audit.from_history(by_sample, None, samples.features, samples.ids, classes=classes)
+            return Audit.from_history(
+                by_sample, None, samples.features, samples.ids, classes=classes, overlap=self.overlap
+            )
         labels = samples.classes[samples.labels]
         if samples.features is not None:
             device = choose(self.settings.device)

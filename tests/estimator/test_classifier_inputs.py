@@ -107,7 +107,8 @@ def test_images_are_read_as_pixels():
         classifier.predict(images[:, :10])
     with pytest.raises(DataError, match="fitted on images"):
         classifier.predict(images.reshape(120, -1))
-    grey = quick(network="mlp", epochs=2).fit(images[..., 0], y)
+    grey = quick(network="mlp", epochs=2, audit="history", overlap="none").fit(images[..., 0], y)
+    assert grey.audit_.overlap == "none"
     assert grey.encoder_.shape == (1, 12, 12)
 
 

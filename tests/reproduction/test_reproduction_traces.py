@@ -169,6 +169,21 @@ def test_a_kept_history_tells_the_samples_and_their_truth(tmp_path, one_thread):
     np.testing.assert_allclose(np.sum(shares, axis=0), 1, atol=1e-5)
 
 
+def test_a_second_fit_begins_from_the_history_that_was_kept(tmp_path, monkeypatch, one_thread):
+    traces = Traces(histories=tmp_path / "kept")
+    refined = FEW.but(method="gl+refine")
+    together = measured_of([FEW, refined], traces)
+    stages = []
+    train = pipeline.Pipeline.train
+    monkeypatch.setattr(
+        pipeline.Pipeline, "train", lambda self, fit: stages.append(fit.stage) or train(self, fit)
+    )
+    alone = measured_of([refined], traces)
+    assert alone[refined.key] == together[refined.key]
+    # where the audit finds nothing to believe, the first fit answers and must be trained
+    assert stages == (["refined"] if together[refined.key]["refined"] else ["first"])
+
+
 @pytest.mark.parametrize("classes", [2, 3, 10, 100])
 @pytest.mark.parametrize("is_top", [True, False])
 def test_gradients_are_those_of_the_loss(classes, is_top):

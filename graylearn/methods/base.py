@@ -147,6 +147,10 @@ class Method:
     def start_epoch(self, epoch: int) -> None:
         """Called before the first step of each epoch."""
 
+    def blend(self, inputs: Tensor) -> Tensor:
+        """What the network is given in place of the inputs of a batch; here the inputs themselves."""
+        return inputs
+
     def loss(self, step: Step) -> Tensor:
         """The loss of each sample of the batch, (N,)."""
         raise TypeError(f"{type(self).__name__} does not say what its loss is: write loss(self, step)")

@@ -116,6 +116,10 @@ class Dispatch:
             for scale in [group.method.learning_rate_scale(epoch)] * group.models
         ]
 
+    def blend(self, inputs: Tensor) -> Tensor:
+        """What the network is given of a batch."""
+        return self.groups[0].method.blend(inputs) if self.single else inputs
+
     def losses(
         self,
         batch: Batch,

@@ -138,7 +138,7 @@ class Loop:
                 self._update(batch.index, torch.zeros(0, device=self.device))
                 self.step += 1
                 continue
-            output = learner.forward(batch.inputs)
+            output = learner.forward(dispatch.blend(batch.inputs))
             losses = dispatch.losses(batch, output, epoch, self._of_all if self.group else None)
             stepped = self._update(batch.index, losses)
             self.step += 1

@@ -17,8 +17,12 @@ Bools = NDArray[np.bool_]
 Pair = tuple[int, int]
 
 SPLITS = 3
+SEPARATED = 0.6
+"""Density half-way between two classes, over that at their means, below which they are apart."""
 _LEAST = 4
 """Samples of a class in each half below which no gap is seen."""
+_MOST = 5000
+"""Further pairs beyond which a class that lies between is held to bridge the two without a look."""
 
 
 def inside_rank(probabilities: Floats, label: Ints, best: Ints) -> Floats:
@@ -50,11 +54,32 @@ def pairs_of(label: Ints, best: Ints) -> list[Pair]:
 def gaps(
     features: NDArray[np.float32], label: Ints, best: Ints, pairs: set[Pair], num_classes: int
 ) -> dict[Pair, tuple[float, bool]]:
-    """By pair: density half-way over that at the two means, and whether no third class lies between.
+    """By pair: density half-way over that at the two means, and whether no third class bridges the two.
 
     Read along the direction of linear discriminant analysis, which is fitted on one half of the members and
-    read on the other, in the mean over three such splits.
+    read on the other, in the mean over three such splits. A third class that lies between bridges them unless
+    it is itself apart from both.
     """
+    width, between = _read(features, label, best, pairs, num_classes)
+    asked = {pair: third for pair, third in between.items() if third and width[pair] < SEPARATED}
+    sides = {
+        pair: [(min(end, k), max(end, k)) for k in third for end in pair] for pair, third in asked.items()
+    }
+    further = {side for each in sides.values() for side in each} - width.keys()
+    if 0 < len(further) <= _MOST:
+        width |= _read(features, label, best, further, num_classes)[0]
+    bridged = {
+        pair for pair, each in sides.items() if any(width.get(side, 1.0) >= SEPARATED for side in each)
+    }
+    return {
+        pair: (width[pair], not between[pair] or (pair in asked and pair not in bridged)) for pair in pairs
+    }
+
+
+def _read(
+    features: NDArray[np.float32], label: Ints, best: Ints, pairs: set[Pair], num_classes: int
+) -> tuple[dict[Pair, float], dict[Pair, list[int]]]:
+    """By pair: density half-way over that at the two means, and the classes whose means lie between."""
     member = np.flatnonzero(best == label)
     random = np.random.default_rng(0)
     x = features.astype(np.float64)
@@ -79,12 +104,15 @@ def gaps(
             seen[one, two].append(_half_way(*sides))
     present = np.bincount(label, minlength=num_classes) > 0
 
-    def adjacent(one: int, two: int) -> bool:
+    def third(one: int, two: int) -> list[int]:
         away = (((means - means[end]) ** 2).sum(axis=1) for end in (one, two))
-        between = present & (sum(away) < ((means[one] - means[two]) ** 2).sum())
-        return not np.delete(between, [one, two]).any()
+        inside = present & (sum(away) < ((means[one] - means[two]) ** 2).sum())
+        inside[[one, two]] = False
+        return np.flatnonzero(inside).tolist()
 
-    return {pair: (float(np.mean(values)), adjacent(*pair)) for pair, values in seen.items()}
+    return {pair: float(np.mean(values)) for pair, values in seen.items()}, {
+        pair: third(*pair) for pair in pairs
+    }
 
 
 def _half_way(one: Floats, two: Floats) -> float:

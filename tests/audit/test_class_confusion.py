@@ -110,3 +110,39 @@ def test_gaps_are_seen_between_clouds_and_not_between_halves_of_one():
     assert read[0, 1][0] > 0.75
     assert read[0, 2][0] < 0.2
     assert read[0, 1][1]
+
+
+def clouds(n, step, columns=2):
+    """Three classes whose clouds lie on one line, and labels of which a tenth are the next class."""
+    random = np.random.default_rng(0)
+    true = np.arange(n) % 3
+    x = random.normal(size=(n, columns))
+    x[:, 0] += step * true
+    wrong = random.random(n) < 0.1
+    return x, true, np.where(wrong, (true + 1) % 3, true), wrong
+
+
+def test_a_small_table_shows_confusion_by_all_of_its_ranks():
+    x, true, given, wrong = clouds(360, 7.0)
+    found = audit(x, given)
+    assert found.overlap == "possible"
+    assert found.found_by == ("class_confusion",)
+    assert found.suspected[wrong].mean() > 0.6
+    assert wrong[found.suspected].mean() > 0.95
+    assert not audit(x, true).suspected.any()
+
+
+def test_a_small_table_whose_classes_overlap_says_what_is_not_known():
+    x, _, given, _ = clouds(360, 2.0)
+    found = audit(x, given)
+    assert not found.suspected.any()
+    assert any("confusion cannot be told from overlap" in note for note in found.notes)
+
+
+def test_a_class_between_two_bridges_them_unless_it_is_apart_from_both():
+    x, true, _, _ = clouds(600, 7.0, columns=4)
+    assert gaps(x, true, true, {(0, 2)}, 3)[0, 2][1]
+    x[true == 1, 0] = np.random.default_rng(1).uniform(0, 14, size=200)  # from one to the other without a gap
+    width, free = gaps(x, true, true, {(0, 2)}, 3)[0, 2]
+    assert width < 0.6
+    assert not free

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
-from graylearn.audit.gaps import gaps, inside_rank, pairs_of
+from graylearn.audit.gaps import SEPARATED, gaps, inside_rank, pairs_of
 from graylearn.audit.transitions import Reading, gain_over_even, sharpened, sharpness_for, wrong_share
 from graylearn.data.samples import Label
 
@@ -37,9 +38,15 @@ MIN_RATE, RATE_OF_DISAGREEMENT = 0.012, 0.07
 """The rate of confusion that they stand for (ranks are even: they are a fifth of it) is at least the first,
 and at least the second of the samples that look like another class: where classes overlap, nearly all lie
 between."""
-SEPARATED, MEAN_GAP, CLEAR_GAP = 0.6, 0.75, 0.3
-"""Density half-way between two classes, over that at their means, below which they are apart; the mean of it
-over all samples that look like another class; and that mean where classes may overlap."""
+HALF_OF_OVERLAP, CHANCE, MIN_BELOW = 0.15, 0.01, 5
+"""Few samples show it by all of their ranks: half of them lie below the middle where labels are confused, and
+no more than the first of them where classes overlap (clean sets .00 to .13). The second is the chance above
+which so many below the middle may still be overlap, the third how many there are at least."""
+MANY = 20
+"""Samples that look like another class from which on it is said that they lie between the two."""
+MEAN_GAP, CLEAR_GAP = 0.75, 0.3
+"""Largest mean gap (`gaps.py`: large where there is none) over all samples that look like another class; the
+second where classes may overlap."""
 MAX_DIFFER, MAX_DIFFER_STRUCTURED, STRUCTURED = 0.36, 0.45, 0.08
 """Share of samples on which network and neighbours differ above which the model is too weak to contradict;
 the second where a rate for each pair gains more than the third, in nats a sample."""
@@ -165,7 +172,9 @@ class _Part:
         if not apart.any():
             return "no sample looks like another class"
         gain = gain_over_even(sharpened(self.probabilities, self.beta), label)
-        inside = apart & (inside_rank(self.probabilities, label, best) < LOW_RANK)
+        rank = inside_rank(self.probabilities, label, best)
+        seen = apart & ~np.isnan(rank)
+        all_seen = seen.copy()
         least_rate, least = MIN_RATE, MIN_INSIDE if gain >= MIN_GAIN else MIN_INSIDE_ALONE
         mean_gap = 0.0
         if self.features is not None:
@@ -174,15 +183,17 @@ class _Part:
                 return "the model is too weak to contradict labels: only the order is told"
             pairs = pairs_of(label[apart], best[apart])
             read = gaps(self.features, label, best, set(pairs), self.num_classes)
-            inside[apart] &= [read[pair][0] < SEPARATED and read[pair][1] for pair in pairs]
+            seen[apart] &= [read[pair][0] < SEPARATED and read[pair][1] for pair in pairs]
             mean_gap = float(np.mean([read[pair][0] for pair in pairs]))
             least_rate = max(MIN_RATE, RATE_OF_DISAGREEMENT * float(apart.mean()))
-        rate = float(inside.mean()) / LOW_RANK
+        inside = int((rank[seen] < LOW_RANK).sum())
+        rate = inside / LOW_RANK / len(label)
         self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}
-        if inside.sum() < least or rate < least_rate or mean_gap > largest_gap:
-            return (
-                "samples that look like another class lie between the two, as they do where classes overlap"
-            )
+        if mean_gap > largest_gap:
+            return "no clear gap lies between the classes mixed up: confusion cannot be told from overlap"
+        shown = inside >= least and rate >= least_rate
+        if not shown and not (self.features is not None and _even(rank[seen], len(label))):
+            return _not_inside(rank[all_seen])
         alone = self.features is None and self.num_classes > 2
         if gain < MIN_GAIN and (explained or alone):
             return "labels go wrong towards any class alike"
@@ -220,6 +231,22 @@ class _Part:
             wrong = wrong_share(self.probabilities, self.label, beta)
             beta = start / (1.0 - 1.5 * min(wrong, 0.5))
         return beta
+
+
+def _even(rank: Floats, n: int) -> bool:
+    """Whether the ranks of so many samples are as even as those of confused labels, and not as overlap's."""
+    below = int((rank < 0.5).sum())
+    enough = below >= max(MIN_BELOW, 0.5 * MIN_RATE * n)
+    return enough and float(binom.sf(below - 1, len(rank), HALF_OF_OVERLAP)) < CHANCE
+
+
+def _not_inside(rank: Floats) -> str:
+    """What is known of samples that look like another class and were not shown to lie inside it."""
+    if len(rank) >= MANY and (rank < 0.5).mean() <= HALF_OF_OVERLAP:
+        return "samples that look like another class lie between the two, as they do where classes overlap"
+    return (
+        "too few samples lie inside another class to tell labels that are confused from classes that overlap"
+    )
 
 
 def _ramp(value: float, start: float, end: float) -> float:

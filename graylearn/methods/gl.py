@@ -8,6 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from graylearn.losses import gray_loss
+from graylearn.losses.soft import soft_gray_rows
 from graylearn.methods.base import Method, Step, register
 
 
@@ -30,12 +31,19 @@ class Gray(Method):
 
     def loss(self, step: Step) -> Tensor:
         """The gray loss of each sample."""
-        confidence: str | Tensor = self.confidence
-        if confidence == "relative" and step.of_all is not None:
-            top = step.logits.detach().softmax(1).amax(1)
-            # a NaN has its loss say so
-            confidence = (top / step.of_all(top).nanmedian()).clamp(max=1.0).nan_to_num(1.0)
-        return gray_loss(step.logits, step.target, confidence=confidence, reduction="none")
+        return gray_loss(step.logits, step.target, confidence=self._confidence(step), reduction="none")
+
+    def soft_loss(self, step: Step, share: Tensor) -> Tensor:
+        """The loss to be expected where labels are drawn by `share`, (N, K), at the cost of one label."""
+        return soft_gray_rows(step.logits, share.to(step.logits.dtype), self._confidence(step))
+
+    def _confidence(self, step: Step) -> str | Tensor:
+        """The rule, or the values where several processes have parts of the batch."""
+        if self.confidence != "relative" or step.of_all is None:
+            return self.confidence
+        top = step.logits.detach().softmax(1).amax(1)
+        # a NaN has its loss say so
+        return (top / step.of_all(top).nanmedian()).clamp(max=1.0).nan_to_num(1.0)
 
 
 @register("gl-relative")

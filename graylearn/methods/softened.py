@@ -5,7 +5,8 @@ cross entropy that is cross entropy with t. For the Gray loss it is
 
     C * sum_k t_k * (-log Q_k) + (1 - C) * sum_k (1 - t_k) * (-log(1 - Q_k)),
 
-what t claims and what it excludes, with C as ever a matter of the network alone.
+what t claims and what it excludes, with C as ever a matter of the network alone; that is how it is computed.
+Of other methods each step costs K losses a sample.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from graylearn.methods.gl import Gray
 
 
 class Softened(Method):
-    """Another method, taught by distributions over the classes; each step costs K losses a sample."""
+    """Another method, taught by distributions over the classes."""
 
     per_sample = False
 
     def __init__(self, method: Method, smoothing: float = 0.0, targets: Tensor | None = None) -> None:
-        # C relative to the batch is that of the batch whose every row stands K times: the median is the same
         alone = method.per_sample and method.networks == 1 and not method.needs_features
-        if not alone and not isinstance(method, Gray):
+        # not of a subclass that has a loss of its own
+        self.gray = method if isinstance(method, Gray) and type(method).loss is Gray.loss else None
+        if not alone and self.gray is None:
             raise SettingsError(
                 f"{type(method).__name__} does more with a label than a loss of its own (it selects, draws,"
                 " remembers or compares), so that it has no meaning for part of one: leave label_smoothing"
@@ -80,7 +82,8 @@ class Softened(Method):
         else:
             share = self.targets[step.index]
         share = (1 - self.smoothing) * share + self.smoothing / k
-        of_all = step.of_all
+        if self.gray is not None:
+            return self.gray.soft_loss(step, share)
         each = Step(
             inputs=step.inputs,
             target=torch.arange(k, device=step.target.device).repeat(n),
@@ -88,6 +91,5 @@ class Softened(Method):
             output=Output(step.logits.repeat_interleave(k, dim=0), None),
             epoch=step.epoch,
             forward=step.forward,
-            of_all=None if of_all is None else lambda values: of_all(values[::k]),
         )
         return (self.method.loss(each).view(n, k) * share).sum(1)

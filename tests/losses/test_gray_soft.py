@@ -1,0 +1,102 @@
+"""The Gray loss of soft targets at the cost of one label: against K losses, one a label, in float64."""
+
+import pytest
+import torch
+
+from graylearn.losses import gray_loss
+from graylearn.losses.soft import soft_gray_rows
+
+RULES = ["max", "label", "relative", "given"]
+
+
+def batch(n=40, k=6, spread=3.0, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = spread * torch.randn(n, k, generator=generator, dtype=torch.float64)
+    share = torch.rand(n, k, generator=generator, dtype=torch.float64).pow(4)
+    share[::3] = torch.nn.functional.one_hot(torch.arange(len(share[::3])) % k, k)
+    share[1::3, 0] = 0.0
+    return logits, share / share.sum(1, keepdim=True), torch.rand(n, generator=generator, dtype=torch.float64)
+
+
+def one_loss_a_label(logits, share, confidence):
+    n, k = logits.shape
+    known = confidence.repeat_interleave(k) if isinstance(confidence, torch.Tensor) else confidence
+    losses = gray_loss(
+        logits.repeat_interleave(k, dim=0),
+        torch.arange(k).repeat(n),
+        confidence=known,
+        reduction="none",
+        impl="reference",
+    )
+    # the label that cannot be has no part in it, however large its loss
+    return torch.where(share == 0, 0.0, share * losses.view(n, k)).sum(1)
+
+
+def with_gradient(loss, logits, *given):
+    leaf = logits.clone().requires_grad_()
+    rows = loss(leaf, *given)
+    (slope,) = torch.autograd.grad((rows * torch.linspace(0.5, 2.0, len(rows), dtype=rows.dtype)).sum(), leaf)
+    return rows.detach(), slope
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("k", "spread"), [(2, 3.0), (6, 0.0), (6, 3.0), (6, 200.0), (40, 10.0)])
+def test_it_is_the_sum_over_labels_and_so_is_its_gradient(rule, k, spread):
+    logits, share, given = batch(k=k, spread=spread)
+    confidence = given if rule == "given" else rule
+    rows, slope = with_gradient(soft_gray_rows, logits, share, confidence)
+    wanted, wanted_slope = with_gradient(one_loss_a_label, logits, share, confidence)
+    torch.testing.assert_close(rows, wanted, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(slope, wanted_slope, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_its_gradient_is_the_one_that_the_docs_derive(rule):
+    logits, share, given = batch()
+    confidence = given if rule == "given" else rule
+    q = logits.softmax(1)
+    c = q.amax(1, keepdim=True)
+    c = {"max": c, "label": q, "relative": (c / c.median()).clamp(max=1), "given": given[:, None]}[rule]
+    claimed, doubted = share * c, share * (1 - c)
+    odds = (doubted.sum(1, keepdim=True) - doubted) * q / (1 - q)
+    wanted = q * (claimed - odds).sum(1, keepdim=True) - claimed + odds
+    leaf = logits.clone().requires_grad_()
+    soft_gray_rows(leaf, share, confidence).sum().backward()
+    torch.testing.assert_close(leaf.grad, wanted, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("spread", [1.0, 30.0])
+def test_float32_is_as_good_as_its_rounding(rule, spread):
+    logits, share, given = batch(spread=spread)
+    confidence = given if rule == "given" else rule
+    rows, slope = with_gradient(soft_gray_rows, logits, share, confidence)
+    single = confidence.float() if rule == "given" else confidence
+    found, found_slope = with_gradient(soft_gray_rows, logits.float(), share.float(), single)
+    torch.testing.assert_close(found.double(), rows, rtol=2e-5, atol=2e-5)
+    torch.testing.assert_close(found_slope.double(), slope, rtol=2e-4, atol=2e-5)
+
+
+def test_a_masked_class_that_the_target_leaves_out_costs_nothing():
+    logits, share, _ = batch()
+    logits[:, 2] = float("-inf")
+    share[:, 2] = 0.0
+    kept = [0, 1, 3, 4, 5]
+    rows, slope = with_gradient(soft_gray_rows, logits, share, "max")
+    wanted, wanted_slope = with_gradient(soft_gray_rows, logits[:, kept], share[:, kept], "max")
+    torch.testing.assert_close(rows, wanted)
+    torch.testing.assert_close(slope[:, kept], wanted_slope)
+    assert (slope[:, 2] == 0).all()
+
+
+def test_what_it_keeps_for_the_gradient_grows_as_the_classes_do():
+    def kept(k):
+        logits, share, _ = batch(n=3, k=k)
+        sizes = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda each: sizes.append(each.numel()), lambda _: None
+        ):
+            soft_gray_rows(logits.requires_grad_(), share, "label")
+        return sum(sizes)
+
+    assert kept(200) < 2.1 * kept(100)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from graylearn.audit.blocks import precision_for, row_blocks
+from graylearn.audit.blocks import drawn, precision_for, row_blocks
 from graylearn.audit.neighbours import unit_rows
 
 Floats = NDArray[np.float64]
@@ -50,18 +50,53 @@ def centre_cosine(
 
     `outside` (N,) are samples already held to be foreign: no centre is made of them.
     """
+    some = drawn(label, num_classes)
+    if some is not None:
+        return _cosine_by_part(features, label, num_classes, outside, some)
     n, d = features.shape
     unit = unit_rows(features).numpy().astype(precision_for(n * max(d, num_classes)))
     inside = np.ones(n, dtype=bool) if outside is None else ~outside
+    total, kept = _trimmed_sums(unit, label, inside, num_classes)
+    similarity = unit @ _directions(total).T
+    similarity[np.arange(n), label] = _own_cosine(unit, total, label, without=kept)
+    return np.asarray(similarity)
+
+
+def _cosine_by_part(
+    features: NDArray[np.float32],
+    label: Ints,
+    num_classes: int,
+    outside: NDArray[np.bool_] | None,
+    some: Ints,
+) -> Floats:
+    """`centre_cosine` to centres that are made of some of the samples."""
+    n, d = features.shape
+    similarity = np.empty((n, num_classes), dtype=precision_for(n * num_classes))
+    unit = unit_rows(features[some]).numpy().astype(precision_for(n * max(d, num_classes)))
+    inside = np.ones(len(some), dtype=bool) if outside is None else ~outside[some]
+    total, kept = _trimmed_sums(unit, label[some], inside, num_classes)
+    direction = _directions(total).T.astype(np.float32)
+    for part in row_blocks(n, max(d, num_classes)):
+        similarity[part] = unit_rows(features[part]).numpy() @ direction
+    similarity[some, label[some]] = _own_cosine(unit, total, label[some], without=kept)
+    return similarity
+
+
+def _directions(total: Floats) -> Floats:
+    """Rows of length one; those of zeros stay."""
+    return np.asarray(total / np.maximum(np.linalg.norm(total, axis=1), 1e-12)[:, None])
+
+
+def _trimmed_sums(
+    unit: Floats, label: Ints, inside: NDArray[np.bool_], num_classes: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """(K, D) sum of the rows of each label that are closest to it, and (N,) which they are."""
     kept = inside
     total = _sums(unit, label, kept, num_classes)
     for _ in range(ROUNDS):
         kept = closest(_own_cosine(unit, total, label), label, TRIM) & inside
         total = _sums(unit, label, kept, num_classes)
-    length = np.maximum(np.linalg.norm(total, axis=1), 1e-12)
-    similarity = unit @ (total / length[:, None]).T
-    similarity[np.arange(n), label] = _own_cosine(unit, total, label, without=kept)
-    return np.asarray(similarity)
+    return total, kept
 
 
 def _own_cosine(unit: Floats, total: Floats, label: Ints, without: NDArray[np.bool_] | None = None) -> Floats:
@@ -105,16 +140,20 @@ def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int
     tables, average precision .25 to .82 (stellar) and .73 to .88 (skyserver) by itself.
     """
     n, d = features.shape
-    x = np.asarray(features, dtype=precision_for(n * max(d, num_classes)))
-    kept = np.ones(n, dtype=bool)
-    own = np.empty(n, dtype=x.dtype)
+    kind = precision_for(n * max(d, num_classes))
+    some = drawn(label, num_classes)
+    given = label if some is None else label[some]
+    learned = np.asarray(features if some is None else features[some], dtype=kind)
+    kept = np.ones(len(given), dtype=bool)
+    own = np.empty(len(given), dtype=kind)
     for _ in range(ROUNDS // 2):
-        centre, whiten = round_classes(x, label, num_classes, kept)
-        for part in row_blocks(n, d):
-            own[part] = (((x[part] - centre[label[part]]) @ whiten.T) ** 2).sum(axis=1)
-        kept = closest(-own, label, TRIM)
+        centre, whiten = round_classes(learned, given, num_classes, kept)
+        for part in row_blocks(*learned.shape):
+            own[part] = (((learned[part] - centre[given[part]]) @ whiten.T) ** 2).sum(axis=1)
+        kept = closest(-own, given, TRIM)
+    x = learned if some is None else features
     white_centre = centre @ whiten.T
-    square = np.empty((n, num_classes), dtype=x.dtype)
+    square = np.empty((n, num_classes), dtype=kind)
     for part in row_blocks(n, max(d, num_classes)):
         white = x[part] @ whiten.T
         square[part] = (

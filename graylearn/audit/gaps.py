@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.audit.blocks import drawn
 from graylearn.audit.centroids import round_classes
 
 Floats = NDArray[np.float64]
@@ -81,6 +82,11 @@ def _read(
 ) -> tuple[dict[Pair, float], dict[Pair, list[int]]]:
     """By pair: density half-way over that at the two means, and the classes whose means lie between."""
     member = np.flatnonzero(best == label)
+    present = np.bincount(label, minlength=num_classes) > 0
+    some = drawn(label[member], num_classes)
+    if some is not None:
+        features, label = features[member[some]], label[member[some]]
+        member = np.arange(len(some))
     random = np.random.default_rng(0)
     x = features.astype(np.float64)
     seen: dict[Pair, list[float]] = {pair: [] for pair in pairs}
@@ -102,7 +108,6 @@ def _read(
             along = whiten.T @ (direction[one] - direction[two])
             sides = (x[read[first[k] : first[k + 1]]] @ along for k in (one, two))
             seen[one, two].append(_half_way(*sides))
-    present = np.bincount(label, minlength=num_classes) > 0
 
     def third(one: int, two: int) -> list[int]:
         away = (((means - means[end]) ** 2).sum(axis=1) for end in (one, two))

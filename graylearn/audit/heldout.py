@@ -32,6 +32,8 @@ DROPOUT = 0.2
 EPOCHS, LEAST_EPOCHS, ROWS = 20, 6, 50_000
 """The first number of passes up to so many samples. Larger sets have fewer, at least the second number: each
 network takes its steps all the same."""
+MOST_STEPS, LARGEST_BATCH = 4_000, 2048
+"""Steps of a network beyond which those of larger sets are made of more samples, up to so many."""
 _CHUNK = 4096
 
 
@@ -65,6 +67,14 @@ def schedule_for(num_samples: int, epochs: int) -> tuple[int, float, int]:
     """Batch size, learning rate and epochs of a network for so many samples."""
     batch = batch_size_for(num_samples)
     return batch, 1e-3 * math.sqrt(batch / 32), epochs_for(num_samples, batch, epochs)
+
+
+def schedule_by_size(num_samples: int, seen: int, epochs: int) -> tuple[int, float, int]:
+    """`schedule_for` networks that see so many of the samples; in larger sets, steps of more samples."""
+    batch, rate, epochs = schedule_for(seen, epochs)
+    while num_samples > ROWS and batch < LARGEST_BATCH and epochs * seen > MOST_STEPS * batch:
+        batch, rate = 2 * batch, rate * math.sqrt(2)
+    return batch, rate, epochs
 
 
 def epochs_by_size(num_samples: int) -> int:
@@ -103,7 +113,9 @@ def held_out_probabilities(
     seen = [np.flatnonzero(row != f) for row in fold for f in range(folds)]
     train_rows, held_rows = _padded(seen, where), _padded(held, where)
     n = train_rows.shape[1]
-    batch, rate, epochs = schedule_for(n, epochs_by_size(len(label)) if epochs is None else epochs)
+    batch, rate, epochs = schedule_by_size(
+        len(label), n, epochs_by_size(len(label)) if epochs is None else epochs
+    )
     summed = torch.zeros(len(label), num_classes, device=where)
     chunk = max(1, min(_CHUNK, BLOCK // (len(held) * num_classes)))
     taken = 0

@@ -2,7 +2,8 @@
 
 A second opinion beside the network: it needs no folds, as the prediction for a sample left out follows
 from the fit with it. A few hundred landmarks (Nystroem) keep the cost linear in the number of samples, and
-rows are mapped and asked in blocks, so that memory holds the landmarks' view of one block at a time.
+rows are mapped and asked in blocks, so that memory holds the landmarks' view of one block at a time. A large
+set is regressed on a part of its samples, and the others are asked as they are.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from torch import Tensor
 
-from graylearn.audit.blocks import precision_for, row_blocks, sampled_blocks
+from graylearn.audit.blocks import drawn, precision_for, row_blocks, sampled_blocks
 from graylearn.audit.progress import tell
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Columns = Callable[[slice], Tensor]
+Rows = slice | Tensor
+Columns = Callable[[Rows], Tensor]
 """Rows -> their (n, columns), whose inner products are the kernel."""
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
@@ -28,40 +30,50 @@ SHARPNESS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 LANDMARKS = 400
 
 
-def landmark_columns(
-    features: NDArray[np.float32],
-    landmarks: int = LANDMARKS,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
-) -> Columns:
+class Landmarks:
     """The map of rows of `features` to columns whose inner products approximate a Gaussian kernel.
 
     The kernel's width is the median squared distance between landmarks.
     """
-    x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
-    chosen = x[torch.from_numpy(np.random.default_rng(seed).permutation(len(x))[:landmarks])]
-    between = _squared_distance(chosen, chosen).double().numpy()
-    off_diagonal = between[np.triu_indices(len(chosen), 1)]
-    width = float(np.median(off_diagonal)) if len(off_diagonal) else 1.0
-    width = width if width > 0 else 1.0
-    value, vector = eigh(np.exp(-between / width))
-    kept = value > value.max() * 1e-6
-    # The large products are in single precision, which is enough for votes; what is inverted is not.
-    weight = torch.from_numpy((vector[:, kept] / np.sqrt(value[kept])).astype(np.float32)).to(device)
-    there = chosen.to(device)
 
-    def columns(rows: slice) -> Tensor:
-        square = _squared_distance(x[rows].to(device), there)
-        return square.mul_(-1.0 / width).exp_() @ weight
+    def __init__(
+        self,
+        features: NDArray[np.float32],
+        landmarks: int = LANDMARKS,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.x = x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
+        chosen = x[torch.from_numpy(np.random.default_rng(seed).permutation(len(x))[:landmarks])]
+        between = _squared_distance(chosen, chosen).double().numpy()
+        off_diagonal = between[np.triu_indices(len(chosen), 1)]
+        width = float(np.median(off_diagonal)) if len(off_diagonal) else 1.0
+        self.width = width if width > 0 else 1.0
+        value, vector = eigh(np.exp(-between / self.width))
+        kept = value > value.max() * 1e-6
+        # The large products are in single precision, which is enough for votes; what is inverted is not.
+        weight = (vector[:, kept] / np.sqrt(value[kept])).astype(np.float32)
+        self.weight, self.chosen = torch.from_numpy(weight).to(device), chosen.to(device)
 
-    return columns
+    def __call__(self, rows: Rows) -> Tensor:
+        """(n, columns) of some rows."""
+        return self.times(rows, self.weight)
+
+    def by(self, rows: Rows, slopes: Tensor) -> Tensor:
+        """(n, K) columns of some rows times slopes (columns, K), without making the columns."""
+        return self.times(rows, self.weight @ slopes)
+
+    def times(self, rows: Rows, weight: Tensor) -> Tensor:
+        """(n, K) likeness of some rows to the landmarks times a weight (landmarks, K)."""
+        square = _squared_distance(self.x[rows].to(self.chosen.device), self.chosen)
+        return square.mul_(-1.0 / self.width).exp_() @ weight
 
 
 def landmark_features(
     features: NDArray[np.float32], landmarks: int = LANDMARKS, seed: int = 0
 ) -> NDArray[np.float32]:
     """(N, at most `landmarks`) columns of all rows at once."""
-    return landmark_columns(features, landmarks, seed)(slice(None)).numpy()
+    return Landmarks(features, landmarks, seed)(slice(None)).numpy()
 
 
 def leave_one_out(columns: NDArray[np.float32] | Floats, label: Ints, num_classes: int) -> Floats:
@@ -71,17 +83,32 @@ def leave_one_out(columns: NDArray[np.float32] | Floats, label: Ints, num_classe
     softmax the one under which their labels are most likely; large sets choose them on a part of the samples.
     """
     values = torch.as_tensor(columns)
-    return _leave_one_out(lambda rows: values[rows], label, num_classes)
+    return _leave_one_out(lambda rows: values[rows], label, num_classes)[0]
 
 
 def kernel_probabilities(
     features: NDArray[np.float32], label: Ints, num_classes: int, device: torch.device | str = "cpu"
 ) -> Floats:
-    """`leave_one_out` of the landmarks' columns of features (N, D), in blocks, on any device."""
-    return _leave_one_out(landmark_columns(features, device=device), label, num_classes)
+    """`leave_one_out` of the landmarks' columns of features (N, D), in blocks, on any device.
+
+    Of a large set, the samples that the regression did not see need not be left out of it.
+    """
+    columns = Landmarks(features, device=device)
+    some = drawn(label, num_classes)
+    if some is None:
+        return _leave_one_out(columns, label, num_classes)[0]
+    index = torch.from_numpy(some)
+    own, slopes, sharpness = _leave_one_out(lambda rows: columns(index[rows]), label[some], num_classes)
+    found = np.empty((len(label), num_classes), dtype=precision_for(len(label) * num_classes))
+    for rows in row_blocks(len(label), max(len(columns.chosen), num_classes)):
+        tell("asking a kernel regression", rows.start, len(label))
+        found[rows] = (sharpness * columns.by(rows, slopes).double()).softmax(1).cpu().numpy()
+    found[some] = own
+    return found
 
 
-def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> Floats:
+def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floats, Tensor, float]:
+    """(N, K) class probabilities, the regression's slopes (columns, K), and the sharpness of the softmax."""
     n = len(label)
     example = columns(slice(0, 1))
     d, kind, device = example.shape[1], example.dtype, example.device
@@ -136,7 +163,7 @@ def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> Floats:
         tell("leaving samples out of a kernel regression", rows.start, n)
         (predicted,) = outside(rows, best)
         found[rows] = (sharpness * predicted.double()).softmax(1).cpu().numpy()
-    return found
+    return found, turn @ (moment * slopes[best[0]][:, None]), sharpness
 
 
 def _squared_distance(a: Tensor, b: Tensor) -> Tensor:

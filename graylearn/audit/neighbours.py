@@ -2,7 +2,7 @@
 
 Up to `EXACT` samples all pairs are compared. Beyond, samples are dealt to lists round centres, and those of
 one list are compared with those of the lists nearest to it: N^1.5 instead of N^2, in dense products on any
-device.
+device. Beyond `KNOWN` samples, neighbours are looked for among so many, drawn at random: linear in N.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _BLOCK = 1 << 24
 """Similarities held at once: 64 MB of float32."""
 EXACT = 20_000
 """Samples up to which all pairs are compared."""
+KNOWN = 100_000
+"""Samples at most among which neighbours are looked for."""
 LISTS = 2.0
-"""Lists are so many times the root of N: 633 of 158 samples for 100,000, 2,000 of 500 for a million."""
+"""Lists are so many times the root of N: 633 of 158 samples for 100,000."""
 PROBES = 16
 """Lists that a list's samples are compared with, its own included."""
 _ROUNDS = 4
@@ -53,8 +55,8 @@ def neighbours(
 ) -> tuple[Ints, Floats]:
     """The k samples nearest to each by cosine, itself left out: index and distances, both (N, k).
 
-    Nearly all of them beyond `EXACT` samples: see `benchmarks/scale.py`. The similarities are made in blocks,
-    so memory grows with N and not with its square.
+    Nearly all of them beyond `EXACT` samples: see `benchmarks/scale.py`; beyond `KNOWN`, the nearest of so
+    many. The similarities are made in blocks, so memory grows with N and not with its square.
     """
     unit = unit_rows(features).to(device)
     n = len(unit)
@@ -81,29 +83,34 @@ def _among_all(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _among_lists(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Index and cosine (N, k) of the nearest among the samples of the `PROBES` nearest lists."""
+    """Index and cosine (N, k) of the nearest among the known samples of the `PROBES` nearest lists."""
     n = len(unit)
+    draw = torch.randperm(n, generator=torch.Generator().manual_seed(1))[:KNOWN].to(unit.device)
+    is_known = torch.zeros(n, dtype=torch.bool, device=unit.device).index_fill_(0, draw, True)
     centres, home = _lists(unit)
-    order = home.argsort(stable=True)
-    size = torch.bincount(home, minlength=len(centres))
-    members = order.split(size.tolist())  # type: ignore[no-untyped-call]
+    order = (2 * home + ~is_known).argsort(stable=True)  # by list, in each those that are known first
+    size = torch.bincount(home, minlength=len(centres)).tolist()
+    known = torch.bincount(home[is_known], minlength=len(centres)).tolist()
+    everyone = order.split(size)  # type: ignore[no-untyped-call]
+    members = [own[:count] for own, count in zip(everyone, known, strict=True)]
     probes = min(PROBES, len(centres))
     nearest = (centres @ centres.T).fill_diagonal_(2.0).topk(probes, dim=1).indices.tolist()
     index = torch.empty((n, k), dtype=torch.int64, device=unit.device)
     cosine = torch.empty((n, k), device=unit.device)
-    for number, (own, listed) in enumerate(zip(members, nearest, strict=True)):
-        tell("comparing neighbours", number, len(members))
+    for number, (own, listed) in enumerate(zip(everyone, nearest, strict=True)):
+        tell("comparing neighbours", number, len(everyone))
         if not len(own):
             continue
         asked = torch.cat([members[each] for each in listed])  # its own list comes first
         if len(asked) <= k:
-            asked = torch.cat([asked, order[: k + 1]])  # too few around: some that lie anywhere
+            asked = torch.cat([asked, draw[~torch.isin(draw, asked)][: k + 1]])  # too few: some from anywhere
         rows = unit[asked]
         step = max(1, _BLOCK // len(asked))
         for start in range(0, len(own), step):
             some = own[start : start + step]
             block = unit[some] @ rows.T
-            block[some[:, None] == asked[None]] = -2.0
+            itself = torch.arange(start, min(start + step, known[number]), device=unit.device)
+            block[itself - start, itself] = -2.0
             near, found = block.topk(k, dim=1)
             index[some], cosine[some] = asked[found], near
     return index, cosine
@@ -112,7 +119,7 @@ def _among_lists(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _lists(unit: Tensor) -> tuple[Tensor, Tensor]:
     """Centres (L, D), and the list of each row (N,): spherical means of a part, none far above mean size."""
     n = len(unit)
-    count = math.ceil(LISTS * math.sqrt(n))
+    count = math.ceil(LISTS * math.sqrt(min(n, KNOWN)))
     generator = torch.Generator().manual_seed(0)
     part = unit[torch.randperm(n, generator=generator)[: _SAMPLE * count].to(unit.device)]
     centres = part[:count].clone()

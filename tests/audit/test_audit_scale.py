@@ -101,6 +101,53 @@ def test_large_sets_are_passed_over_less_often(n, epochs):
     assert heldout.epochs_by_size(n) == epochs
 
 
+@pytest.mark.parametrize(("n", "batch"), [(3_000, 128), (100_000, 128), (10**6, 1024), (10**7, 2048)])
+def test_steps_of_large_sets_are_of_more_samples(n, batch):
+    epochs = heldout.epochs_by_size(n)
+    found, rate, passes = heldout.schedule_by_size(n, n // 2, epochs)
+    assert (found, passes) == (batch, epochs)
+    assert rate == pytest.approx(1e-3 * (batch / 32) ** 0.5)
+
+
+def test_large_sets_are_judged_by_a_part_of_each_label():
+    label = np.repeat([0, 1, 2], [80_000, 20_000, 300])
+    some = blocks.drawn(label, 3)
+    count = np.bincount(label[some])
+    np.testing.assert_allclose(count, [40_000, 10_000, 300], atol=150)
+    assert (np.diff(some) > 0).all()
+    assert blocks.drawn(label[:50_000], 3) is None
+
+
+def test_what_a_part_says_is_what_all_say(monkeypatch):
+    x, label, _ = clouds(4, foreign=0.1, n=3000, k=4, d=12)
+    views = (
+        lambda: kernel.kernel_probabilities(x, label, 4),
+        lambda: centre_cosine(x, label, 4),
+        lambda: np.sqrt(centre_distance(x, label, 4)),
+    )
+    whole = [view() for view in views]
+    monkeypatch.setattr(blocks, "ENOUGH", 1500)
+    monkeypatch.setattr(blocks, "ENOUGH_OF_CLASS", 100)
+    for view, expected in zip(views, whole, strict=True):
+        found = view()
+        assert found.shape == expected.shape
+        assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.98
+
+
+def test_neighbours_are_looked_for_among_those_that_are_known(lists, monkeypatch):
+    monkeypatch.setattr(nb, "KNOWN", 800)
+    x = clouds(5, n=3000, d=6)[0]
+    index, distance = nb.neighbours(x, 5)
+    known = np.unique(index)
+    assert len(known) <= 800
+    assert not (index == np.arange(3000)[:, None]).any()
+    unit = nb.unit_rows(x).numpy()
+    cosine = unit @ unit[known].T
+    cosine[np.arange(3000)[:, None] == known[None]] = -2
+    nearest = 1 - np.sort(cosine, axis=1)[:, ::-1][:, :5]
+    assert (np.abs(nearest - distance) < 1e-5).mean() > 0.85
+
+
 def test_an_audit_of_more_classes_than_a_class_has_samples():
     """600 classes of two to seven samples: finished, and nothing that is N x N or N x K x K."""
     random = np.random.default_rng(3)

@@ -39,6 +39,9 @@ GATE_FULL_WEAK, GATE_UNEVEN = 30.0, -4.0
 """Where the model is weak and labels are not wrong equally often everywhere, the gain must be above the first
 or 2 (LL2 - LL3) above the second, LL3 that of uneven sharpness: else it may be overlap. Clean sets with weak
 features have gains up to 19.5 and 11.8, there with -57 and -6; OOD among 300 rows 15 to 36, with -2 to 6."""
+GATE_FULL_FEW_CLEAR = 45.0
+"""The same bar with two or three classes, weak or not: two clean clouds that overlap had a gain of 31 with
+-4.5, OOD with two classes has 56 to 94."""
 
 FIRST_STEPS = 12
 FIT_VALUES, FIT_ROWS = 1_000_000, 4_000
@@ -226,7 +229,8 @@ def fit_noise(
     paid = 2 * (log_likelihood["constant"] - log_likelihood["none"]) > gate_constant
     gain = 2 * (log_likelihood["full"] - max(log_likelihood["none"], log_likelihood["constant"]))
     noise = gain > gate_full
-    if noise and weak and not paid and gain <= GATE_FULL_WEAK:
+    clear = GATE_FULL_FEW_CLEAR if k < 4 else GATE_FULL_WEAK if weak else gate_full
+    if noise and not paid and gain <= clear:
         log_likelihood["uneven"] = uneven_sharpness(objective.log_p, objective.label, objective.evidence)
         noise = 2 * (log_likelihood["full"] - log_likelihood["uneven"]) > GATE_UNEVEN
     form: Form = "full" if noise else "constant" if paid else "none"

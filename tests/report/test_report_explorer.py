@@ -209,7 +209,7 @@ def test_the_sure_ones_are_told_from_those_to_review(open_report):
     level = np.where(np.arange(120) < 60, np.where(np.arange(120) < 12, "sure", "review"), "")
     page = open_report(explored(table=make_table().assign(level=level)))
     assert page.locator(".sample").first.locator(".chip").all_inner_texts() == ["mislabelled", "sure"]
-    page.get_by_role("button", name="Look through the 12 samples").click()
+    page.get_by_role("link", name="Look through the 12 samples").click()
     expect(page.locator("#count")).to_have_text(re.compile("of 12 shown"))
     page.select_option("#level", "1")
     expect(page.locator("#count")).to_have_text(re.compile("of 48 shown"))

@@ -65,6 +65,7 @@ function drawHistogram(width) {
   const x = scaleTo(0, 1, plot.left, plot.right);
   const bins = rows[0].length;
   const parts = [];
+  const names = []; // drawn last, over the line of the threshold
   rows.forEach((counts, kind) => {
     const base = plot.top + (kind + 1) * rowHeight - 6;
     const most = Math.max(1, ...counts);
@@ -81,7 +82,7 @@ function drawHistogram(width) {
     const amount = all ? `${number(all)}, at most ${number(most)} a bar` : "none";
     const name = text(plot.left, base - rowHeight + 24, KIND_NAMES[kind], "row-name", "start");
     name.append(svg("tspan", { class: "tick", dx: 10 }, amount));
-    parts.push(name);
+    names.push(name);
   });
   for (const at of [0, 0.25, 0.5, 0.75, 1]) {
     parts.push(text(x(at), plot.bottom + 16, trimmed(at), "tick", at === 0 ? "start" : at === 1 ? "end" : "middle"));
@@ -93,7 +94,7 @@ function drawHistogram(width) {
     parts.push(line(at, plot.top - 8, at, plot.bottom, "threshold"));
     parts.push(text(at + (side === "end" ? -6 : 6), plot.top - 10, `flagged from ${report.threshold.toFixed(2)}`, "threshold-name", side));
   }
-  return picture(width, plot.bottom + 42, "Histograms of scores, one for each kind of sample", ...parts);
+  return picture(width, plot.bottom + 42, "Histograms of scores, one for each kind of sample", ...parts, ...names);
 }
 
 // -- calibration -----------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ function drawConfusion(width) {
     parts.push(text(left + side / 2, 13, "predicted", "axis-name"), text(12, top + side / 2, "given label", "axis-name turned"));
   }
   const readout = el("p", { class: "readout muted", "aria-hidden": "true" }, "Point at a cell to read it.");
-  const drawn = picture(width, top + side + 4, `Confusion matrix of ${plural(size, "class").replace("classs", "classes")}; the largest confusions are listed below`, ...parts);
+  const drawn = picture(width, top + side + 4, `Confusion matrix of ${plural(size, "class", "classes")}; the largest confusions are listed below`, ...parts);
   const counts = new Map(cells.map(([row, column, n]) => [row * size + column, n]));
   drawn.addEventListener("pointermove", (event) => {
     const box = drawn.getBoundingClientRect();

@@ -15,7 +15,7 @@ function drawDanger() {
   const lines = found.slice(0, 5).map(([k, all, suspects]) =>
     el("li", null, "Most of ", el("strong", null, said(report.classes[k], 40)),
       ` is suspect: accepting all suggestions leaves ${number(all - suspects)} of ${number(all)} samples. `,
-      el("button", { type: "button", class: "link", onclick: () => showClass(k) }, "Look at them")));
+      listLink("Look at them", () => showClass(k))));
   if (found.length > 5) lines.push(el("li", null, `${plural(found.length - 5, "more class", "more classes")} like that.`));
   byId("danger").hidden = !lines.length;
   byId("danger-list").replaceChildren(...lines);

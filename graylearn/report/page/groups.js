@@ -40,7 +40,7 @@ function pairTable(name, which, limit) {
   const rest = Math.min(which.length, PAIRS_AT_MOST) - shown.length;
   return el("div", null,
     el("table", { class: "pair-table" }, el("caption", null, name), el("tbody", null, shown.map((at) => pairLine(pairs[at], at)))),
-    rest > 0 ? el("button", { type: "button", class: "quiet", onclick: () => drawPairs(PAIRS_AT_MOST) }, `Show ${plural(rest, "more group")}`) : null);
+    rest > 0 ? el("button", { type: "button", class: "quiet more", onclick: () => drawPairs(PAIRS_AT_MOST) }, `Show ${plural(rest, "more group")}`) : null);
 }
 
 function drawPairs(limit = PAIRS_AT_FIRST) {
@@ -83,7 +83,7 @@ function drawMistaken(limit = PAIRS_AT_FIRST) {
   );
   const rest = all.length - limit;
   byId("mistaken").replaceChildren(table,
-    ...(rest > 0 ? [el("button", { type: "button", class: "quiet", onclick: () => drawMistaken(all.length) }, `Show ${plural(rest, "more pair")}`)] : []));
+    ...(rest > 0 ? [el("button", { type: "button", class: "quiet more", onclick: () => drawMistaken(all.length) }, `Show ${plural(rest, "more pair")}`)] : []));
 }
 
 // -- near duplicates -------------------------------------------------------------------------------------

@@ -51,13 +51,30 @@ function filteredRows(filters) {
   return order ? found.sort(order) : found;
 }
 
-/** Show these rows alone, whatever they are, until the filters are reset. */
-function showOnly(rows, name) {
+/** List what passes these filters, by their ids, and no others; `only` as `showOnly` sets it. */
+function showList(filters, only = null) {
   byId("filters").reset();
-  view.only = { rows: new Set(rows), name };
+  view.only = only;
+  for (const [id, value] of Object.entries(filters)) byId(id).value = value;
   refilter();
   byId("list-top").scrollIntoView();
+}
+
+/** Show these rows alone, whatever they are, until the filters are reset. */
+function showOnly(rows, name) {
+  showList({}, { rows: new Set(rows), name });
   focusCurrent();
+}
+
+/** Show the suspects of one class, from the bars above. */
+function showClass(k) {
+  showList({ label: k });
+  byId("label").focus({ preventScroll: true });
+}
+
+/** A link in a sentence, which breaks with its line as a button would not, to samples that `show` lists. */
+function listLink(name, show) {
+  return el("a", { href: "#list-top", onclick: (event) => { event.preventDefault(); show(); } }, name);
 }
 
 /** Read what a search will look through while the browser has nothing else to do. */
@@ -109,6 +126,7 @@ function renderPage() {
     : numSuspects || byId("scope").value === "all"
       ? "No sample passes these filters."
       : "Nothing was flagged. Show all samples to look at the largest scores.";
+  byId("pager").hidden = !rows.length;
   byId("page").value = view.page + 1;
   byId("page").max = numPages();
   byId("pages").textContent = number(numPages());
@@ -132,16 +150,6 @@ function focusCurrent() {
   if (!item) return;
   item.focus({ preventScroll: true });
   item.scrollIntoView({ block: "nearest" });
-}
-
-/** Show the suspects of one class, from the bars above. */
-function showClass(k) {
-  byId("filters").reset();
-  view.only = null;
-  byId("label").value = String(k);
-  refilter();
-  byId("list-top").scrollIntoView();
-  byId("label").focus({ preventScroll: true });
 }
 
 function startList() {

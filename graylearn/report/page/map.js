@@ -3,6 +3,7 @@
 const mapState = { box: null, lasso: [], chosen: null, drawing: false };
 const MAP_EDGE = 14;
 const CLASSES_NAMED = 30;
+const MAP_HINT = "Draw a line around some samples to list them.";
 
 function mapColours() {
   const style = getComputedStyle(document.documentElement);
@@ -110,7 +111,7 @@ function endLasso() {
   const suspects = rows.filter((row) => samples.suspected[row]);
   byId("map-words").textContent = rows.length
     ? `${plural(rows.length, "sample")} inside the line, ${number(suspects.length)} of them suspected.`
-    : "";
+    : MAP_HINT;
   byId("map-suspects").hidden = !suspects.length;
   byId("map-all").hidden = !rows.length;
   byId("map-suspects").onclick = () => showOnly(suspects, "suspects inside the line on the map");
@@ -143,6 +144,7 @@ function startMap() {
     });
   }
   byId("map-legend").append(...kindLegend());
+  byId("map-words").textContent = MAP_HINT;
   drawMap();
   new ResizeObserver(() => canvas.parentElement.clientWidth !== mapState.box?.width && redrawMap()).observe(canvas.parentElement);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawMap);
@@ -184,12 +186,6 @@ function startThreshold() {
   byId("threshold").value = String(Math.round(1000 * (report.threshold ?? lowest)));
   byId("threshold").defaultValue = byId("threshold").value;
   byId("threshold").addEventListener("input", sayThreshold);
-  byId("threshold-show").addEventListener("click", () => {
-    byId("filters").reset();
-    view.only = null;
-    byId("scope").value = "score";
-    refilter();
-    byId("list-top").scrollIntoView();
-  });
+  byId("threshold-show").addEventListener("click", () => showList({ scope: "score" }));
   sayThreshold();
 }

@@ -21,23 +21,18 @@ function commandBox() {
 
 function drawSteps() {
   const steps = [];
-  const go = (name, act) => el("button", { type: "button", class: "link", onclick: act }, name);
   const sure = samples.level ? samples.level.filter((level) => level === 2).length : 0;
-  const jump = (level) => {
-    byId("filters").reset();
-    view.only = null;
-    byId("level").value = level;
-    refilter();
-    byId("list-top").scrollIntoView();
+  const listed = (name, level) => listLink(name, () => {
+    showList({ level });
     focusCurrent();
-  };
+  });
   byId("steps-card").hidden = !numSuspects;
   if (!numSuspects) return;
   if (sure) {
-    steps.push([go(`Look through the ${plural(sure, "sample")} the audit is sure of`, () => jump("2")), ", and accept what you agree with."]);
-    if (sure < numSuspects) steps.push([go(`Judge the ${number(numSuspects - sure)} to review`, () => jump("1")), " one by one."]);
+    steps.push([listed(`Look through the ${plural(sure, "sample")} the audit is sure of`, "2"), ", and accept what you agree with."]);
+    if (sure < numSuspects) steps.push([listed(`Judge the ${number(numSuspects - sure)} to review`, "1"), " one by one."]);
   } else {
-    steps.push([go("Start with the largest scores", () => jump("")), ": keep, drop or relabel each."]);
+    steps.push([listed("Start with the largest scores", ""), ": keep, drop or relabel each."]);
   }
   if (pairs.length && pairs[0].rows.length > 2) steps.push(["Where a whole group is plain, decide it at once ", el("a", { href: "#pairs-card" }, "by pair"), "."]);
   steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);

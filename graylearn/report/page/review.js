@@ -19,8 +19,8 @@ function refreshDecisions(rows) {
   markCopies();
   const other = done.all - done.suspects;
   byId("progress").textContent =
-    `${number(done.suspects)} of ${plural(numSuspects, "suspect")} decided` +
-    (other ? `, and ${plural(other, "other sample")}` : "") +
+    (numSuspects ? `${number(done.suspects)} of ${plural(numSuspects, "suspect")} decided` : `${plural(done.all, "sample")} decided`) +
+    (numSuspects && other ? `, and ${plural(other, "other sample")}` : "") +
     (done.all ? `: ${number(done.keep)} keep, ${number(done.drop)} drop, ${number(done.relabel)} relabel` : "");
   byId("progress-bar").max = Math.max(numSuspects, 1);
   byId("progress-bar").value = done.suspects;

@@ -11,8 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.paths import existing
-from graylearn.runs.settings import read_settings, settings_from
 
 FAILED = 4
 """The exit code of a check that does not pass."""
@@ -63,16 +61,9 @@ def check(
     """
     from graylearn.errors import SettingsError
 
-    values = read_settings(settings) if settings is not None else {}
-    told = {k: str(v) if isinstance(v, Path) else v for k, v in given.items() if v is not None}
-    chosen = settings_from(values | told | {"command": "audit"}, "the command line")
-    if not chosen.data:
-        raise SettingsError("there is no data: name a table, an image folder or an .npz file")
+    chosen = flags.chosen(given, "audit", settings)
     if accept and against is None:
         raise SettingsError("--accept writes to --against: name a file there")
-    for named in (chosen.data, chosen.test):
-        if named:
-            existing(named)
     from graylearn.runs import RunProgress
     from graylearn.runs import check as checking
     from graylearn.runs import check_files as files
@@ -99,9 +90,9 @@ def check(
             "samples": found.samples,
             "allowed": found.allowed,
             "gone": found.gone,
+            "problems": [dataclasses.asdict(each) for each in found.problems],
         }
-        problems = [dataclasses.asdict(each) for each in found.problems]
-        typer.echo(json.dumps(told | {"problems": problems}, ensure_ascii=False))
+        typer.echo(json.dumps(told, ensure_ascii=False))
     else:
         from graylearn.cli.errors import plain
 

@@ -10,8 +10,7 @@ import typer
 
 from graylearn.cli import options as flags
 from graylearn.options import Learning
-from graylearn.paths import existing
-from graylearn.runs.settings import Sizing, settings_from
+from graylearn.runs.settings import Sizing
 
 
 @flags.with_settings(
@@ -42,15 +41,7 @@ def duplicates(
 
       graylearn duplicates train.csv --test holdout.csv --label status --out copies.csv
     """
-    from graylearn.errors import SettingsError
-
-    told = {k: str(v) if isinstance(v, Path) else v for k, v in given.items() if v is not None}
-    chosen = settings_from(told, "the command line")
-    if not chosen.data:
-        raise SettingsError("there is no data: name a table, an image folder or an .npz file")
-    for named in (chosen.data, chosen.test):
-        if named:
-            existing(named)
+    chosen = flags.chosen(given, "audit")
     from graylearn.runs.copies import write_copies
     from graylearn.runs.outputs import copies_in_numbers
     from graylearn.runs.progress import RunProgress

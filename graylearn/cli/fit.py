@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.paths import existing, is_standard, saved_input
-from graylearn.runs.settings import Measuring, Sizing, read_settings, settings_from
+from graylearn.paths import is_standard, saved_input
+from graylearn.runs.settings import Command, Measuring, Sizing
 
 
 @flags.with_settings(*Sizing.__annotations__)
@@ -70,7 +70,7 @@ def audit(
 
 
 def _run(
-    command: str,
+    command: Command,
     given: dict[str, Any],
     settings_file: Path | None,
     out: Path,
@@ -78,19 +78,10 @@ def _run(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    values = read_settings(settings_file) if settings_file is not None else {}
-    flags_given = {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in given.items()
-        if value is not None
-    }
-    if is_standard(flags_given.get("data", "")):
+    if is_standard(given.get("data") or ""):
         # beside the run, which `apply` reads it from
-        flags_given["data"] = str(saved_input(out.with_name(f"{out.name}-input")))
-    chosen = settings_from(values | flags_given | {"command": command}, "the command line")
-    for named in (chosen.data, chosen.test, chosen.annotations):
-        if named:
-            existing(named)  # said before the seconds that torch takes to import
+        given["data"] = saved_input(out.with_name(f"{out.name}-input"))
+    chosen = flags.chosen(given, command, settings_file)
     from graylearn.cli.show import show_run
     from graylearn.runs import RunProgress, run
 

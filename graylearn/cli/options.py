@@ -11,7 +11,18 @@ from typing import Annotated, Any, TypeAlias, get_origin
 import typer
 
 from graylearn.options import Learning, documented
-from graylearn.runs.settings import FIELDS, Looking, Measuring, Reading, RunSettings, Sizing
+from graylearn.paths import existing
+from graylearn.runs.settings import (
+    FIELDS,
+    Command,
+    Looking,
+    Measuring,
+    Reading,
+    RunSettings,
+    Sizing,
+    read_settings,
+    settings_from,
+)
 
 PANELS = {
     Reading: "Data",
@@ -77,6 +88,25 @@ def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[.
         return command
 
     return decorate
+
+
+def chosen(given: dict[str, Any], command: Command, file: Path | None = None) -> RunSettings:
+    """The settings by the flags that were given and, where those are silent, by a file.
+
+    Whether the data are there is said now, before the seconds that torch takes to import.
+    """
+    values = {} if file is None else read_settings(file)
+    told = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in given.items()
+        if value is not None
+    }
+    settings = settings_from(values | told | {"command": command}, "the command line")
+    settings.check_data()
+    for named in (settings.data, settings.test, settings.annotations):
+        if named:
+            existing(named)
+    return settings
 
 
 def _type_of(name: str) -> Any:

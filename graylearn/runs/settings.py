@@ -125,6 +125,11 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
         if self.text is not None and self.path is not None:
             raise SettingsError("both text and path are given: samples are texts or images")
 
+    def check_data(self) -> None:
+        """Refuse settings that name no data."""
+        if not self.data:
+            raise SettingsError("there is no data: name a table, an image folder or an .npz file")
+
 
 FIELDS: dict[str, Any] = get_type_hints(RunSettings)
 """The type of each setting by its name."""

@@ -39,8 +39,7 @@ def run(
 
 
 def _run(settings: RunSettings, out: str | Path, overwrite: bool, progress: RunProgress) -> dict[str, Any]:
-    if not settings.data:
-        raise SettingsError("there is no data: name a table, an image folder or an .npz file")
+    settings.check_data()
     # refuse a name or a device that is not there before any work is done
     as_method(method_for(settings.method, ()))
     choose(settings.device)

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,9 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -27,6 +30,30 @@ from graylearn.runs.settings import in_flags
 
 _EVERY = 30.0  # seconds between two lines of how far something is
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
+
+
+@dataclass
+class _Bar:
+    """A bar, and lines for those who do not see it."""
+
+    bars: Progress
+    task: TaskID
+    say: Callable[[str], None]
+    outcome: str = ""
+    """What is told at the end, beside how long it took."""
+    told: float = field(default_factory=time.perf_counter)
+
+    def tell(self, words: str, began: float, done: int, total: int, before: int = 0) -> None:
+        """Every half minute how far it is, and how much is left at the pace since `before` were done."""
+        now = time.perf_counter()
+        if now - self.told >= _EVERY and before < done < total:
+            self.told = now
+            left = (now - began) * (total - done) / (done - before)
+            self.say(f"{words}, about {duration(left)} left")
+
+
+def _title() -> TextColumn:
+    return TextColumn("{task.description}", markup=False)
 
 
 class RunProgress:
@@ -80,29 +107,30 @@ class RunProgress:
             yield
 
     @contextmanager
-    def working(self, title: str, *, bar: bool = True) -> Iterator[None]:
-        """Show that something is being done; without `bar` where it shows a bar of its own."""
+    def _bar(
+        self, title: str, *columns: ProgressColumn, wanted: bool = True, total: int | None = None
+    ) -> Iterator[_Bar]:
+        """A bar on a terminal where no other is shown; at the end, how long it took."""
         began, was_busy = time.perf_counter(), self._busy
-        shows = bar and not was_busy and self.console.is_terminal and not self.console.quiet
-        bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=30),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            disable=not shows,
-        )
+        shows = wanted and not was_busy and self.console.is_terminal and not self.console.quiet
+        bars = Progress(*columns, console=self.console, transient=True, disable=not shows)
         self._busy = was_busy or shows
         try:
             with bars:
-                bars.add_task(title, total=None)
-                yield
+                bar = _Bar(bars, bars.add_task(title, total=total), self._keep if shows else self.say)
+                yield bar
         finally:
             self._busy = was_busy
         seconds = time.perf_counter() - began
         tell = self.say if seconds >= _WORTH_TELLING else self._keep
-        tell(f"{title} ({seconds:.1f} s)")
+        tell(f"{title}{bar.outcome} ({seconds:.1f} s)")
+
+    @contextmanager
+    def working(self, title: str, *, bar: bool = True) -> Iterator[None]:
+        """Show that something is being done; without `bar` where it shows a bar of its own."""
+        columns = (SpinnerColumn(), _title(), BarColumn(bar_width=30), TimeElapsedColumn())
+        with self._bar(title, *columns, wanted=bar):
+            yield
 
     @contextmanager
     def steps(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -110,72 +138,38 @@ class RunProgress:
 
         Lines where nobody watches, and in run.log, every half minute.
         """
-        began = told = time.perf_counter()
-        shows = not self._busy and self.console.is_terminal and not self.console.quiet
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        bars = Progress(
-            *columns, TimeRemainingColumn(), console=self.console, transient=True, disable=not shows
-        )
+        began = time.perf_counter()
         done, before = 0, None
 
         def advance(count: int) -> None:
-            nonlocal done, before, told
+            nonlocal done, before
             done += count
             before = done if before is None else before  # what an earlier run did took no time of this one
-            bars.update(task, completed=done)
-            now = time.perf_counter()
-            if now - told >= _EVERY and before < done < total:
-                told = now
-                left = (now - began) * (total - done) / (done - before)
-                tell = self._keep if shows else self.say
-                tell(f"{title}: {done:,} of {total:,}, about {duration(left)} left")
+            bar.bars.update(bar.task, completed=done)
+            bar.tell(f"{title}: {done:,} of {total:,}", began, done, total, before)
 
-        with bars:
-            task = bars.add_task(title, total=total)
+        columns = (_title(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with self._bar(title, *columns, total=total) as bar:
             yield advance
-        seconds = time.perf_counter() - began
-        tell = self.say if seconds >= _WORTH_TELLING else self._keep
-        tell(f"{title}: {done:,} ({seconds:.1f} s)")
+            bar.outcome = f": {done:,}"
 
     @contextmanager
     def watching(self, title: str) -> Iterator[Callable[[str, int, int], None]]:
         """`working` on something that has stages; gives a function that is told how far each of them is."""
-        began = told = stage_began = time.perf_counter()
-        current = ""
-        shows = not self._busy and self.console.is_terminal and not self.console.quiet
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30))
-        bars = Progress(
-            *columns,
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=self.console,
-            transient=True,
-            disable=not shows,
-        )
+        current, began = "", time.perf_counter()
 
         def watch(stage: str, done: int, total: int) -> None:
-            nonlocal told, stage_began, current
-            now = time.perf_counter()
+            nonlocal current, began
             if stage != current:
-                current, stage_began = stage, now
-                bars.reset(task, description=f"{title}: {stage}", total=total)
-            bars.update(task, completed=done, total=total)
-            if now - told >= _EVERY and 0 < done < total:
-                told = now
-                left = duration((now - stage_began) * (total - done) / done)
-                tell = self._keep if shows else self.say
-                tell(f"{title}, {stage}: {done / total:.0%}, about {left} left")
+                current, began = stage, time.perf_counter()
+                bar.bars.reset(bar.task, description=f"{title}: {stage}", total=total)
+            bar.bars.update(bar.task, completed=done, total=total)
+            if total:
+                bar.tell(f"{title}, {stage}: {done / total:.0%}", began, done, total)
 
-        was_busy, self._busy = self._busy, self._busy or shows
-        try:
-            with bars:
-                task = bars.add_task(title, total=None)
-                yield watch
-        finally:
-            self._busy = was_busy
-        seconds = time.perf_counter() - began
-        tell = self.say if seconds >= _WORTH_TELLING else self._keep
-        tell(f"{title} ({seconds:.1f} s)")
+        columns = (_title(), BarColumn(bar_width=30), TimeElapsedColumn(), TimeRemainingColumn())
+        with self._bar(title, *columns) as bar:
+            yield watch
 
     @contextmanager
     def training(self, title: str) -> Iterator[Callable[[list[dict[str, Any]]], None]]:

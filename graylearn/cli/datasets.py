@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
+from graylearn.cli.show import console
+
 Folder = Annotated[
     Path | None,
     typer.Option("--data", help="The folder of datasets; GRAYLEARN_DATA where left out.", show_default=False),
@@ -55,9 +57,7 @@ def datasets(
             row.source,
             "" if row.present else row.needs,
         )
-    console = Console()
-    # a pipe has no width: let every column be as wide as it needs rather than fold at 80
-    (console if console.is_terminal else Console(width=240)).print(table)
+    console(width=240).print(table)
 
 
 def _bytes(size: float) -> str:
@@ -72,10 +72,10 @@ def _fetch(name: str, data: Path | None) -> None:
     """Download with a bar on a terminal; a line when done."""
     from graylearn.data import download
 
-    console = Console(stderr=True)
+    stderr = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
-        console=console, disable=not console.is_terminal,
+        console=stderr, disable=not stderr.is_terminal,
     ) as bar:  # fmt: skip
         task = bar.add_task(name, total=None)
 
@@ -83,4 +83,4 @@ def _fetch(name: str, data: Path | None) -> None:
             bar.update(task, completed=received, total=total)
 
         folder = download(name, data, progress=seen)
-    console.print(f"{name} is in {folder}", soft_wrap=True)
+    stderr.print(f"{name} is in {folder}", soft_wrap=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, deque
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -70,7 +68,7 @@ def predict(
     RunFolder(run).check_finished()
     if not is_standard(data):
         existing(data)  # both said before the seconds that torch takes to import
-    from graylearn.runs.predict import check_out, predict_blocks, write_predictions
+    from graylearn.runs.predict import Answered, check_out, predict_blocks, write_predictions
     from graylearn.runs.progress import RunProgress
 
     with TemporaryDirectory() as folder:
@@ -91,30 +89,17 @@ def predict(
             no_id=no_id,
             unreadable=unreadable,
         )
-        counts: Counter[Any] = Counter()
-        rows, rejected = 0, None
-        shown: list[Any] | None = [] if as_json and out is None else None
-
-        def counted() -> Iterator[Any]:
-            nonlocal rows, rejected
-            for table in blocks:
-                counts.update(table["class"].dropna().tolist())
-                rows += len(table)
-                if "none_of_these" in table:
-                    rejected = (rejected or 0) + int(table["none_of_these"].sum())
-                if shown is not None:
-                    shown.extend(json.loads(table.to_json(orient="records")))
-                yield table
-
-        if shown is None:
-            write_predictions(counted(), out)
+        answered, shown = Answered(), None
+        tables = answered.counting(blocks)
+        if as_json and out is None:
+            shown = [row for table in tables for row in json.loads(table.to_json(orient="records"))]
         else:
-            deque(counted(), 0)
+            write_predictions(tables, out)
     if as_json:
         summary = {
-            "samples": rows,
-            "classes": {str(name): count for name, count in counts.most_common()},
-            "none_of_these": rejected,
+            "samples": answered.samples,
+            "classes": {str(name): count for name, count in answered.classes.most_common()},
+            "none_of_these": answered.none_of_these,
             "out": None if out is None else str(out.absolute()),
             "predictions": shown,
         }
@@ -122,4 +107,4 @@ def predict(
     elif out is not None:
         from graylearn.cli.show import show_predictions
 
-        show_predictions(rows, counts, rejected, out)
+        show_predictions(answered, out)

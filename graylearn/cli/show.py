@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,15 +13,32 @@ from rich.text import Text
 
 from graylearn.cli.errors import plain
 
-
-def console() -> Console:
-    """Standard output; a pipe has no width, so tables are given one."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(width=120, highlight=False)
-
+if TYPE_CHECKING:
+    from graylearn.runs.predict import Answered
 
 MEANING = {"mislabelled": "mislabelled: looks like another class", "ood": "ood: looks like no class"}
 """What is found, for somebody who reads the words for the first time."""
+
+
+def console(width: int = 120) -> Console:
+    """Standard output; a pipe has no width, so tables are given one."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(width=width, highlight=False)
+
+
+def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = None) -> Table:
+    """An empty table: columns of words, then columns of numbers."""
+    table = Table(title=title)
+    for name in words:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _say(out: Console, line: str, style: str | None = None) -> None:
+    """One line, whatever is in it."""
+    out.print(plain(line), markup=False, soft_wrap=True, style=style)
 
 
 def show_run(summary: dict[str, Any]) -> None:
@@ -29,15 +46,8 @@ def show_run(summary: dict[str, Any]) -> None:
     out = console()
     total = summary["samples"]
     heading = f"{Path(summary['data']).name}: {total:,} samples, {summary['classes']} classes"
-    out.print(plain(heading), markup=False, soft_wrap=True, style="bold")
-    table = Table()
-    for name, justify in (
-        ("found", "left"),
-        ("samples", "right"),
-        ("share", "right"),
-        ("estimated", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    _say(out, heading, style="bold")
+    table = _table(["found"], ["samples", "share", "estimated"])
     for kind, count in summary["found"].items():
         estimate = summary["contamination"].get(kind)
         table.add_row(
@@ -48,16 +58,11 @@ def show_run(summary: dict[str, Any]) -> None:
         )
     out.print(table)
     for note in summary["notes"]:
-        out.print(plain(note), markup=False, soft_wrap=True)
+        _say(out, note)
     _show_worst(out, summary["worst"], summary["id_word"])
     if summary["test"]:
-        table = Table(title=f"measured on {summary['test_samples']:,} samples")
-        for name, justify in (
-            ("way of learning", "left"),
-            ("accuracy %", "right"),
-            ("calibration error %", "right"),
-        ):
-            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        title = f"measured on {summary['test_samples']:,} samples"
+        table = _table(["way of learning"], ["accuracy %", "calibration error %"], title)
         for way, values in summary["test"].items():
             table.add_row(way, f"{100 * values['accuracy']:.1f}", f"{100 * values['ece']:.1f}")
         out.print(table)
@@ -67,16 +72,13 @@ def show_run(summary: dict[str, Any]) -> None:
     if summary["worst"]:
         lines.append(f"next    open the report and decide, then {summary['next']}")
     for line in lines:
-        out.print(plain(line), markup=False, soft_wrap=True)
+        _say(out, line)
 
 
 def _show_worst(out: Console, worst: list[dict[str, Any]], id_word: str) -> None:
     if not worst:
         return
-    table = Table(title="the strongest suspects")
-    for name in (id_word, "label", "kind", "looks like"):
-        table.add_column(name, overflow="fold")
-    table.add_column("score", justify="right")
+    table = _table([id_word, "label", "kind", "looks like"], ["score"], "the strongest suspects")
     for row in worst:
         words = (row["id"], row["label"], row["kind"], row["suggested"] or "")
         table.add_row(*(Text(plain(word)) for word in words), f"{row['score']:.3f}")
@@ -89,29 +91,25 @@ def _near(path: str) -> str:
     return relative if len(relative) < len(path) else path
 
 
-def show_predictions(rows: int, counts: Counter[Any], rejected: int | None, out: Path) -> None:
+def show_predictions(answered: Answered, out: Path) -> None:
     """How many samples were given each class, and how many none."""
     printed = console()
-    table = Table(title=f"{rows:,} samples")
-    table.add_column("class")
-    table.add_column("samples", justify="right")
-    largest = counts.most_common()
+    table = _table(["class"], ["samples"], f"{answered.samples:,} samples")
+    largest = answered.classes.most_common()
     for name, count in largest[:20]:
         table.add_row(Text(plain(str(name))), f"{count:,}")
     if len(largest) > 20:
         table.add_row(f"{len(largest) - 20} more", f"{sum(count for _, count in largest[20:]):,}")
-    if rejected is not None:
-        table.add_row(Text("none of these", style="italic"), f"{rejected:,}")
+    if answered.none_of_these is not None:
+        table.add_row(Text("none of these", style="italic"), f"{answered.none_of_these:,}")
     printed.print(table)
-    printed.print(plain(f"written to {out}"), markup=False, soft_wrap=True)
+    _say(printed, f"written to {out}")
 
 
 def show_applied(summary: dict[str, Any]) -> None:
     """What became of a dataset."""
     printed = console()
-    table = Table(title="the cleaned dataset")
-    table.add_column("samples")
-    table.add_column("", justify="right")
+    table = _table(["samples"], [""], "the cleaned dataset")
     for name in ("kept", "relabelled", "dropped"):
         words = "of them relabelled" if name == "relabelled" else name
         table.add_row(words, f"{summary[name]:,}")
@@ -122,16 +120,11 @@ def show_applied(summary: dict[str, Any]) -> None:
         rule = f"--suspects {summary['suspects']}"
         if (sure := summary["undecided_sure"]) is not None:
             rule = f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are"
-        printed.print(
-            f"{summary['undecided_suspects']:,} suspects had no decision: {rule}",
-            markup=False,
-            soft_wrap=True,
-        )
+        _say(printed, f"{summary['undecided_suspects']:,} suspects had no decision: {rule}")
     if summary["not_audited"]:
-        printed.print(
+        _say(
+            printed,
             f"{summary['not_audited']:,} samples held out to measure on were not audited, "
             "and are in it as they were",
-            markup=False,
-            soft_wrap=True,
         )
-    printed.print(plain(f"written to {_near(summary['out'])}"), markup=False, soft_wrap=True)
+    _say(printed, f"written to {_near(summary['out'])}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -102,6 +103,27 @@ def predict_blocks(
         yield table.iloc[without_label(path, source, settings)] if only_unlabelled else table
     for name, each in strange.items():
         progress.note(each.words(name))
+
+
+@dataclass
+class Answered:
+    """How many samples were given each class."""
+
+    samples: int = 0
+    """All of them."""
+    classes: Counter[Any] = field(default_factory=Counter)
+    """Of each class that was given."""
+    none_of_these: int | None = None
+    """Those that were given none; None where none was rejected on purpose."""
+
+    def counting(self, tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """The tables of `predict_blocks`, each counted as it goes by."""
+        for table in tables:
+            self.samples += len(table)
+            self.classes.update(table["class"].dropna().tolist())
+            if "none_of_these" in table:
+                self.none_of_these = (self.none_of_these or 0) + int(table["none_of_these"].sum())
+            yield table
 
 
 def check_out(out: str | Path | None, data: str | Path) -> None:

@@ -34,9 +34,9 @@ MAY_IMPORT["training"] |= {"notebook", "options", "torch_internals"}
 MAY_IMPORT["audit"] |= {"notebook", "options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
-MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"paths", "report"}
-MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs"}
 MAY_IMPORT["integrations"] = MAY_IMPORT["estimator"] | {"estimator"}
+MAY_IMPORT["runs"] = MAY_IMPORT["report"] | {"paths", "report", "integrations"}
+MAY_IMPORT["cli"] = MAY_IMPORT["runs"] | {"runs"}
 MAY_IMPORT["__main__"] = {"cli"}
 
 

@@ -16,6 +16,7 @@ from graylearn.cli.check import check
 from graylearn.cli.datasets import datasets
 from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
+from graylearn.cli.export import export
 from graylearn.cli.fit import audit, fit
 from graylearn.cli.predict import predict
 from graylearn.cli.tasks import tasks
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.command("fit")(fit)
 app.command("audit")(audit)
 app.command("predict")(predict)
+app.command("export")(export)
 app.command("apply")(apply)
 app.command("check")(check)
 app.command("duplicates")(duplicates)

@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import are_large, count_rows
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
-from graylearn.data.formats import Origin
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.runs.folder import RunFolder, same_file, write_csv
-from graylearn.runs.prepare import Encoding, read_new, read_new_blocks, without_label
+from graylearn.runs.folder import same_file, write_csv
+from graylearn.runs.model import load_model
+from graylearn.runs.prepare import read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress
 
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -68,17 +68,12 @@ def predict_blocks(
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
     progress = progress or RunProgress()
-    folder, path = RunFolder(run), Path(data)
-    folder.check_finished()
+    path = Path(data)
     reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
     given: dict[str, Any] = {name: value for name, value in reading.items() if value is not None}
-    settings = replace(folder.settings(), split=split, **given)
-    if settings.command == "audit":
-        raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
-    saved = folder.read_json(folder.data)
-    source = Origin.from_json(saved["source"])
-    way = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
-    classifier = GrayClassifier.load(folder.model)
+    model = load_model(run)
+    source, way, classifier = model.source, model.encoding, model.classifier
+    settings = replace(model.settings, split=split, **given)
     strange: dict[str, _Strange] = {}
 
     def answered(samples: Samples, features: Samples) -> pd.DataFrame:

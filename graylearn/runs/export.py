@@ -1,0 +1,93 @@
+"""`export`: the model of a run as an ONNX file or as a folder for MLflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from graylearn.errors import FolderTakenError, SettingsError
+from graylearn.estimator import GrayClassifier
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.model import load_model
+
+REJECT_AT = 0.99
+"""The share of new samples that belong and are answered, unless told."""
+_NAMED = 6
+"""Columns that are named; of others their number is told."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    out: str
+    format: str
+    """onnx or mlflow."""
+    reads: str
+    """What it is given a sample, in words."""
+    classes: list[str]
+    reject_at: float
+
+    @property
+    def words(self) -> str:
+        """What it holds, for people."""
+        kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[self.format]
+        return (
+            f"{self.out}: {kind} that reads {self.reads} and answers class ({len(self.classes)} of them), "
+            f"probabilities, ood_score, and rejected where that exceeds what {self.reject_at:.4g} of new "
+            "samples that belong keep to"
+        )
+
+
+def export(model: str | Path, out: str | Path, reject_at: float = REJECT_AT) -> Exported:
+    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere.
+
+    A name that ends in .onnx is an ONNX file, which takes the place of one there; one without an ending is a
+    new folder for MLflow.
+    """
+    path = Path(out)
+    if path.suffix.lower() not in (".onnx", ""):
+        raise SettingsError(
+            f"{path} ends in {path.suffix!r}; end it in .onnx for an ONNX file, or in nothing for a folder "
+            "of MLflow"
+        )
+    to_onnx = path.suffix != ""
+    if path.exists() and path.is_dir() == to_onnx:
+        raise FolderTakenError(f"{path} is a {'folder' if to_onnx else 'file'}; name another with --out")
+    if not to_onnx and path.exists() and any(path.iterdir()):
+        raise FolderTakenError(f"{path} is there already and not empty; name another folder with --out")
+    classifier, reads = _model_and_inputs(Path(model))
+    if to_onnx:
+        from graylearn.integrations.onnx import save_model as save_onnx
+
+        save_onnx(classifier, path, reject_at=reject_at)
+    else:
+        from graylearn.integrations.mlflow import save_model as save_mlflow
+
+        save_mlflow(classifier, path, reject_at=reject_at)
+    classes = [str(name) for name in classifier.classes_.tolist()]
+    return Exported(str(path), "onnx" if to_onnx else "mlflow", reads, classes, reject_at)
+
+
+def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:
+    """The classifier of a run or of a folder of its own, and what it reads in words."""
+    if RunFolder(folder).settings_file.exists() or not (folder / "model.json").exists():
+        run = load_model(folder)
+        classifier, encoding = run.classifier, run.encoding
+        if encoding.way.endswith("embedding"):
+            reads = f"the {classifier.n_features_in_} {encoding.words}, which are made before"
+            return classifier, reads
+    else:
+        classifier = GrayClassifier.load(folder)
+    return classifier, _inputs(classifier)
+
+
+def _inputs(classifier: GrayClassifier) -> str:
+    if classifier.encoder_.kind != "rows":
+        return "images as the classifier does"
+    if not hasattr(classifier, "feature_names_in_"):
+        return f"X, {classifier.n_features_in_} numbers a sample"
+    table = classifier.encoder_.table
+    names = list(classifier.feature_names_in_) if table is None else list(table.kinds_)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"the columns {', '.join(map(str, names[:_NAMED]))}{more}"

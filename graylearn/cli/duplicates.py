@@ -42,8 +42,7 @@ def duplicates(
       graylearn duplicates train.csv --test holdout.csv --label status --out copies.csv
     """
     chosen = flags.chosen(given, "audit")
-    from graylearn.runs.copies import write_copies
-    from graylearn.runs.outputs import copies_in_numbers
+    from graylearn.runs.copies import copies_in_numbers, write_copies
     from graylearn.runs.progress import RunProgress
 
     found = write_copies(chosen, out, RunProgress(quiet=quiet))

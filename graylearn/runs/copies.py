@@ -83,6 +83,16 @@ def group_column(copies: Duplicates) -> pd.Series[int]:
     return pd.Series(pd.array(np.where(number > 0, number, 0), dtype="Int64")).replace(0, pd.NA)
 
 
+def copies_in_numbers(copies: Duplicates) -> dict[str, int]:
+    """For summary.json: how many copies there are."""
+    return {
+        "groups": len(copies.groups),
+        "samples": int((copies.group[: copies.count] >= 0).sum()),
+        "contradicting": int(copies.contradicting.sum()),
+        "leaked": len(copies.leaked),
+    }
+
+
 def note_of(copies: Duplicates) -> str | None:
     """What the reader of the findings should know; None where there is no copy."""
     if not copies.groups:

@@ -29,13 +29,14 @@ from graylearn.data.formats import FORMATS
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
-from graylearn.runs import outputs
+from graylearn.runs import report
 from graylearn.runs.fit import Fitted, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data, write_csv
 from graylearn.runs.outputs import write_source
 from graylearn.runs.prepare import Encoding, Prepared, encoded, encoding_of, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.summary import Outcome, summary_of
 
 FITTED = 20_000
 """Samples, spread over the data, that the encoder of a table is fitted on."""
@@ -122,7 +123,8 @@ def audited_in_parts(
     classifier = make_classifier(opened.settings)
     classifier.encoder_ = InputEncoder.fitted(whole.features, "keep")
     fitted = Fitted(classifier, replace(whole.kept, ids=shown.ids), {}, None, {})
-    summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began)
+    outcome = Outcome(prepared, fitted)
+    summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary |= _totals(opened.classes, whole, written)
     summary["notes"] = [
         *summary["notes"],
@@ -130,9 +132,7 @@ def audited_in_parts(
         f"of {summary['suspected']:,} suspects and some other samples, audit.csv and audit.parquet have all",
     ]
     with progress.working("writing the report"):
-        summary["fingerprint"] = outputs.make_report(
-            folder, prepared, fitted, summary, environment, progress.notes
-        )
+        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
     return summary
 
 

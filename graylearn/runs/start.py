@@ -12,7 +12,7 @@ from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
 from graylearn.paths import address_of
-from graylearn.runs import outputs
+from graylearn.runs import outputs, report
 from graylearn.runs.copies import copies_of
 from graylearn.runs.crowd import has_annotators, of_samples, with_consensus, write_crowd
 from graylearn.runs.fit import fit_stages
@@ -21,6 +21,7 @@ from graylearn.runs.large import audited_in_parts, is_large
 from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.summary import Outcome, summary_of
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.group import led
@@ -74,11 +75,10 @@ def _run(settings: RunSettings, out: str | Path, overwrite: bool, progress: RunP
         outputs.write_log(folder, fitted.logs)
         if settings.command == "fit":
             fitted.classifier.save(folder.model)
-        summary = outputs.summary_of(prepared, fitted, folder, time.perf_counter() - began, copies, crowd)
+        outcome = Outcome(prepared, fitted, copies, crowd)
+        summary = summary_of(outcome, folder, time.perf_counter() - began)
         with progress.working("writing the report"):
-            summary["fingerprint"] = outputs.make_report(
-                folder, prepared, fitted, summary, environment, progress.notes, copies, crowd
-            )
+            summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
         folder.finish(summary)
     return summary
 

@@ -13,7 +13,7 @@ from run_helpers import write_blobs
 from graylearn.audit import Audit
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, run, settings_from
+from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, report, run, settings_from
 from graylearn.runs.fit import FolderStages
 from graylearn.runs.folder import FolderTakenError
 from graylearn.training.loop import Loop
@@ -151,7 +151,7 @@ def run_and_cut(settings, out, monkeypatch, where, name):
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [(Audit, "save"), (GrayClassifier, "save"), (outputs, "make_report")],
+    [(Audit, "save"), (GrayClassifier, "save"), (report, "make_report")],
 )
 def test_a_run_cut_anywhere_gives_the_same(made, tmp_path, monkeypatch, where, name):
     data, folder, _ = made

@@ -1,0 +1,167 @@
+"""`make_report`: the page of a run, and what it shows beside the audit itself: likeness, whole pictures."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+from sklearn.metrics import confusion_matrix
+
+from graylearn import metrics
+from graylearn.audit import Audit
+from graylearn.audit.scaling import reduced, scaled
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.networks import outputs_of
+from graylearn.report import Preview, ReportData, image_preview, preview_samples, write_report
+from graylearn.report.payload import fingerprint_of
+from graylearn.report.previews import THUMBNAIL
+from graylearn.runs.fit import Fitted
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.prepare import Prepared
+from graylearn.runs.summary import Outcome, id_word
+
+JUDGES = {
+    "held-out": "networks that had not seen it",
+    "history": "the network while it learned",
+    "predictions": "the model",
+}
+"""Who gave the probabilities of an audit, by its mode."""
+
+
+def make_report(
+    folder: RunFolder,
+    outcome: Outcome,
+    summary: dict[str, Any],
+    environment: dict[str, Any],
+    data_notes: Sequence[str] = (),
+) -> str:
+    """The page a person opens; `data_notes` is what reading and encoding the data told.
+
+    Gives its fingerprint, which decisions made in it carry.
+    """
+    prepared, fitted = outcome.prepared, outcome.fitted
+    audit = fitted.audit
+    table = audit.table.assign(
+        id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
+        label=[str(label) for label in audit.table["label"]],
+        suggested=pd.Series(
+            [None if label is None else str(label) for label in audit.table["suggested"]], dtype=object
+        ),
+    )
+    reliability, confusion = _on_test_set(fitted)
+    shown = ReportData(
+        title=Path(prepared.settings.data).name,
+        table=table,
+        classes=tuple(str(label) for label in audit.classes),
+        created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        run=str(folder.path.absolute()),
+        facts=_facts(outcome, summary, environment),
+        threshold=threshold_of(audit),
+        notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
+        contamination=summary["contamination"],
+        ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
+        curves=fitted.curves,
+        previews=looks(prepared),
+        probabilities=audit.probabilities,
+        judge=JUDGES[audit.mode],
+        found_by=audit.found_by,
+        confusions=audit.confusions,
+        features=likeness(prepared, fitted.classifier),
+        rows=table_rows(prepared, fitted.classifier),
+        command=summary["next"],
+        id_word=id_word(prepared, audit),
+        reliability=reliability,
+        confusion=confusion,
+        accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,
+        training_log=fitted.logs.get("first"),
+        copies=outcome.copies,
+        crowd=outcome.crowd,
+    )
+    write_report(folder.report, shown)
+    return fingerprint_of(shown)
+
+
+def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
+    """What the page says about the run."""
+    prepared, fitted = outcome.prepared, outcome.fitted
+    audit, settings = fitted.audit, prepared.settings
+    facts = {
+        "Data": Path(settings.data).name,
+        "Samples": summary["samples"],
+        "Classes": len(audit.classes),
+        "Label": prepared.source.columns.label or "the folder of each image",
+        "Learned from": prepared.encoding.words,
+        "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
+        "Audited by": {"held-out": "networks that did not see the sample"}.get(audit.mode, audit.mode),
+        "Classes may overlap": "no: each sample has one true class" if audit.overlap == "none" else "yes",
+        "Seed": str(settings.seed),
+        "Seconds": summary["seconds"],
+        "graylearn": environment["graylearn"],
+        "Device": environment["gpu"] or environment["device"],
+    }
+    if prepared.source.columns.label is None and prepared.source.form != "folder":
+        del facts["Label"]
+    return facts
+
+
+def _on_test_set(fitted: Fitted) -> tuple[metrics.Reliability | None, NDArray[Any] | None]:
+    """(calibration, confusions) of the model that was kept; None without a test set."""
+    if fitted.test_labels is None:
+        return None, None
+    said = list(fitted.test_probabilities.values())[-1]
+    classes = np.arange(len(fitted.audit.classes))
+    confusion = confusion_matrix(fitted.test_labels, said.argmax(axis=1), labels=classes)
+    return metrics.reliability(said, fitted.test_labels), confusion
+
+
+def threshold_of(audit: Audit) -> float | None:
+    """The score from which on samples are flagged, where one score is the border."""
+    flagged, rest = audit.score[audit.suspected], audit.score[~audit.suspected]
+    if not len(flagged) or (len(rest) and rest.max() >= flagged.min()):
+        return None
+    return float(flagged.min())
+
+
+def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | None:
+    """(N, D) numbers by which samples are alike: features, or of pictures what the network reads in them."""
+    x = classifier.encoder_.transform(prepared.train.x)
+    if x.ndim == 2:
+        return reduced(scaled(x))
+    if not hasattr(classifier, "network_"):  # an audit alone
+        return None
+    _, features = outputs_of(classifier.network_, x, classifier.preparation_)
+    return None if features is None else reduced(scaled(features))
+
+
+def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
+    """What each sample looks like; pictures whole, from their files, not cropped as they are learned."""
+    cropped = preview_samples(prepared.shown)
+    if prepared.source.form != "folder":
+        return cropped
+    folder, names = Path(prepared.source.path), prepared.shown.ids
+
+    def whole(index: int) -> Preview | None:
+        try:
+            with Image.open(folder / str(names[index])) as image:
+                image.draft("RGB", (2 * THUMBNAIL, 2 * THUMBNAIL))
+                return image_preview(ImageOps.exif_transpose(image))
+        except Exception:  # a file that is gone or odd: what was learned from is still known
+            return cropped(index)
+
+    return whole
+
+
+def table_rows(prepared: Prepared, classifier: GrayClassifier) -> pd.DataFrame | None:
+    """The rows of a table, by the columns that were learned from, or of numbers; None of other data."""
+    x = prepared.shown.x
+    if isinstance(x, pd.DataFrame):
+        encoder = classifier.encoder_.table
+        return x if encoder is None else x[[name for name in x.columns if str(name) in encoder.kinds_]]
+    is_rows = prepared.shown.kind == "array" and isinstance(x, np.ndarray) and x.ndim == 2
+    return pd.DataFrame(x, columns=[str(column) for column in range(x.shape[1])]) if is_rows else None

@@ -1,0 +1,174 @@
+"""What came out of a run: the summary in numbers, and notes for whoever reads it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from graylearn import metrics
+from graylearn.audit import KINDS, Audit
+from graylearn.audit.annotators import Crowd
+from graylearn.audit.duplicates import Duplicates
+from graylearn.audit.kinds import SURE
+from graylearn.audit.slices import sentences, slices
+from graylearn.data.formats import suffix_of
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.runs.copies import copies_in_numbers, note_of
+from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
+from graylearn.runs.fit import Fitted
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.prepare import Prepared
+
+_ID_WORDS = {"delimited": "line", "parquet": "row", "feather": "row", "npz": "sample", "json": "record"}
+"""What ids that no column gave count, by the format of the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All that came out of a run."""
+
+    prepared: Prepared
+    """What was learned from."""
+    fitted: Fitted
+    """The fits, and the audit."""
+    copies: Duplicates | None = None
+    """Copies among the samples, where they were looked for."""
+    crowd: Crowd | None = None
+    """What several annotators say together, where there are several."""
+
+
+def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str, Any]:
+    """What was found and measured, for people and programs."""
+    prepared, fitted, crowd = outcome.prepared, outcome.fitted, outcome.crowd
+    audit, settings = fitted.audit, prepared.settings
+    kinds = {kind: int((audit.kind == k).sum()) for k, kind in enumerate(KINDS)}
+    per_class = {}
+    for index, label in enumerate(audit.classes):
+        members = audit.label == index
+        per_class[str(label)] = {
+            "samples": int(members.sum()),
+            **{kind: int((members & (audit.kind == k)).sum()) for k, kind in enumerate(KINDS)},
+        }
+    return {
+        "command": settings.command,
+        "run": str(folder.path.absolute()),
+        "data": settings.data,
+        "samples": len(audit),
+        "held_out": int(prepared.held_out.sum()),
+        "classes": len(audit.classes),
+        "features": prepared.encoding.words,
+        "method": fitted.classifier.method_,
+        "audit": audit.mode,
+        "found": kinds,
+        "suspected": int(audit.suspected.sum()),
+        "sure": int((audit.level == SURE).sum()),
+        "overlap": audit.overlap,
+        "contamination": audit.contamination,
+        "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
+        "per_class": per_class,
+        "worst": worst_of(audit),
+        "copies": None if outcome.copies is None else copies_in_numbers(outcome.copies),
+        "annotators": None if crowd is None else crowd_in_numbers(crowd),
+        "id_word": id_word(prepared, audit) or "id",
+        "notes": notes_of(outcome),
+        "refined": fitted.refined,
+        "test_samples": 0 if prepared.test is None else len(prepared.test),
+        "test": measured(fitted),
+        "seconds": round(seconds, 1),
+        "report": str(folder.report.absolute()),
+        "next": apply_command(prepared, folder.path),
+        "model": str(folder.model.absolute()) if settings.command == "fit" else None,
+    }
+
+
+def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
+    """Accuracy and calibration error on the test set, by way of learning."""
+    labels = fitted.test_labels
+    if labels is None:
+        return {}
+    return {
+        way: {"accuracy": metrics.accuracy(said, labels), "ece": metrics.ece(said, labels)}
+        for way, said in fitted.test_probabilities.items()
+    }
+
+
+def worst_of(audit: Audit, top: int = 5) -> list[dict[str, Any]]:
+    """The strongest suspects."""
+    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable").head(top)
+    return [
+        {
+            "id": str(row["id"]),
+            "label": str(row["label"]),
+            "score": round(row["score"], 4),
+            "kind": row["kind"],
+            "suggested": None if row["suggested"] is None else str(row["suggested"]),
+        }
+        for row in rows.to_dict("records")
+    ]
+
+
+def notes_of(outcome: Outcome) -> list[str]:
+    """What the reader of the findings should know, in plain sentences."""
+    prepared, fitted, copies = outcome.prepared, outcome.fitted, outcome.copies
+    notes = list(fitted.audit.notes)
+    if outcome.crowd is not None:
+        notes.append(note_of_crowd(outcome.crowd))
+    held_out = int(prepared.held_out.sum())
+    if held_out:
+        notes.append(
+            f"{held_out:,} samples held out to measure on were not audited; apply keeps them as they are"
+        )
+    notes += slices_of(prepared, fitted.audit)
+    if copies is not None and (told := note_of(copies)):
+        notes.append(told)
+    why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
+    return notes if why_not is None else [*notes, why_not]
+
+
+def slices_of(prepared: Prepared, audit: Audit) -> list[str]:
+    """Where suspects gather, by columns that are no numbers and by folders; one folder a class is none."""
+    x = prepared.shown.x
+    is_table = isinstance(x, pd.DataFrame)
+    frame = x.select_dtypes(exclude="number") if is_table else pd.DataFrame(index=audit.ids)
+    folders = prepared.shown.ids if prepared.source.columns.path is not None else None
+    if not audit.suspected.any():
+        return []
+    return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
+
+
+def why_not_refined(classifier: GrayClassifier) -> str | None:
+    """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
+    audit = classifier.audit_
+    if classifier.refined_ or audit is None or not audit.suspected.any():
+        return None
+    if len(audit.classes) < LEAST_CLASSES:
+        reason = (
+            f"with fewer than {LEAST_CLASSES} classes a fit on what the audit believes measured no better"
+        )
+    else:
+        reason = (
+            "networks that had not seen the samples did not bear the suspects out clearly enough "
+            "for a fit on what the audit believes"
+        )
+    who = "the model" if classifier.members_ == 1 else f"the committee of {classifier.members_}"
+    return f"not refined: {who} learned the labels as they are, for {reason}"
+
+
+def apply_command(prepared: Prepared, run: Path) -> str:
+    """What writes the cleaned dataset once the decisions are downloaded."""
+    data = Path(prepared.settings.data)
+    ending = "" if data.is_dir() else suffix_of(data)
+    source = Path(prepared.source.path)  # of several annotators' labels it is not the data themselves
+    clean = f"{data.name.removesuffix(ending)}-clean{'' if source.is_dir() else suffix_of(source)}"
+    return shlex.join(["graylearn", "apply", str(run), "decisions.csv", "--out", clean])
+
+
+def id_word(prepared: Prepared, audit: Audit) -> str:
+    """What the ids count where they are numbers that no column gave."""
+    counted = audit.ids.dtype.kind in "iu" and prepared.source.columns.id is None
+    return _ID_WORDS.get(prepared.source.form, "") if counted else ""

@@ -5,20 +5,37 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from graylearn.errors import DataError
 
-_SIGNS = {
-    b"PAR1": ".parquet",
-    b"ARROW1": ".arrow",
-    b"PK\x03\x04": ".xlsx",
-    b"SQLite format 3\x00": ".sqlite",
-    b"\x1f\x8b": ".csv.gz",
-    b"\x28\xb5\x2f\xfd": ".csv.zst",
-    b"BZh": ".csv.bz2",
-    b"\xfd7zXZ\x00": ".csv.xz",
-}
-"""How files begin, and the ending that they should have."""
+
+class Sign(NamedTuple):
+    """How files of a kind begin."""
+
+    start: bytes
+    """Their first bytes."""
+    ending: str
+    """What a file of them, of which nothing else is known, is called; empty where none is read."""
+    words: str
+    """What they are and what to do with one that is called otherwise."""
+
+
+_SIGNS = (
+    Sign(b"PAR1", ".parquet", "a Parquet file: let its name end in .parquet"),
+    Sign(b"ARROW1", ".arrow", "an Arrow file: let its name end in .arrow"),
+    Sign(
+        b"PK\x03\x04",
+        ".xlsx",
+        "a spreadsheet or a zip archive: let its name end in .xlsx, or in .csv.zip",
+    ),
+    Sign(b"\xd0\xcf\x11\xe0", "", "an old spreadsheet: save it as CSV (UTF-8) and give that"),
+    Sign(b"SQLite format 3\x00", ".sqlite", "an SQLite database: let its name end in .sqlite"),
+    Sign(b"\x1f\x8b", ".csv.gz", "compressed by gzip: let its name end in .gz"),
+    Sign(b"\x28\xb5\x2f\xfd", ".csv.zst", "compressed by zstd: let its name end in .zst"),
+    Sign(b"BZh", ".csv.bz2", "compressed by bzip2: let its name end in .bz2"),
+    Sign(b"\xfd7zXZ\x00", ".csv.xz", "compressed by xz: let its name end in .xz"),
+)
 UNPACKED, RATIO = 1 << 30, 200
 """Bytes that a compressed file may always unpack to, and how many times its own size beyond that."""
 
@@ -48,12 +65,17 @@ def saved_input(stem: Path) -> Path:
     content = sys.stdin.buffer.read()
     if not content:
         raise DataError("there is nothing on standard input")
-    start = content.lstrip()[:1]
-    ending = next((end for sign, end in _SIGNS.items() if content.startswith(sign)), None)
-    path = stem.with_name(f"{stem.name}{ending or {b'{': '.jsonl', b'[': '.json'}.get(start, '.csv')}")
+    known = sign_of(content)
+    text = {b"{": ".jsonl", b"[": ".json"}.get(content.lstrip()[:1], ".csv")
+    path = stem.with_name(f"{stem.name}{known.ending if known and known.ending else text}")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
+
+
+def sign_of(content: bytes) -> Sign | None:
+    """What a file is by its first bytes; None where it may be text."""
+    return next((sign for sign in _SIGNS if content.startswith(sign.start)), None)
 
 
 def address_of(given: str | os.PathLike[str]) -> str | None:

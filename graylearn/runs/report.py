@@ -62,7 +62,7 @@ def make_report(
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         run=str(folder.path.absolute()),
         facts=_facts(outcome, summary, environment),
-        threshold=threshold_of(audit),
+        threshold=border_of(audit),
         notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
@@ -120,7 +120,7 @@ def _on_test_set(fitted: Fitted) -> tuple[metrics.Reliability | None, NDArray[An
     return metrics.reliability(said, fitted.test_labels), confusion
 
 
-def threshold_of(audit: Audit) -> float | None:
+def border_of(audit: Audit) -> float | None:
     """The score from which on samples are flagged, where one score is the border."""
     flagged, rest = audit.score[audit.suspected], audit.score[~audit.suspected]
     if not len(flagged) or (len(rest) and rest.max() >= flagged.min()):

@@ -1,10 +1,14 @@
 """DuckDB: its example, and labels of the types that it has."""
 
+import sys
+
 import duckdb
+import pytest
 
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
+from graylearn.errors import MissingExtraError
 
 
 def example(folder):
@@ -31,3 +35,10 @@ def test_labels_keep_their_type(tmp_path):
             (label,) for label in ("dog", "cat", "cat", "dog", "cat")
         ]
         assert str(base.execute("DESCRIBE pets").fetchall()[1][1]).startswith("ENUM")
+
+
+def test_without_the_package_its_extra_is_named(tmp_path, monkeypatch):
+    path = example(tmp_path)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingExtraError, match=r"graylearn\[tables\]"):
+        read_file(path, ReadOptions())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from graylearn.data.formats._base import Origin, first_line, moved_path, read_bytes
+from graylearn.data.formats._base import Origin, moved_path, read_bytes, told_as
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
 
@@ -17,14 +17,10 @@ def read_arrow(path: Path, kind: str, read: Callable[[pa.BufferReader], pa.Table
     raw = read_bytes(path)
     if not len(raw):
         raise DataError(f"{path} is empty")
-    try:
+    with told_as(f"{path} is damaged or not a {kind} file"):
         table = read(pa.BufferReader(raw))
         table.validate(full=True)  # damaged offsets would be followed out of the file's memory
         return table_from_arrow(table, str(path))
-    except DataError:
-        raise
-    except Exception as error:  # damaged metadata fails in pyarrow, pandas or json, each in its own way
-        raise DataError(f"{path} is damaged or not a {kind} file ({first_line(error)})") from error
 
 
 def changed(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,19 +18,8 @@ from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, packed, unp
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError
-
-_SIGNATURES = (
-    (b"PK\x03\x04", "a spreadsheet or a zip archive: let its name end in .xlsx, or in .csv.zip"),
-    (b"\xd0\xcf\x11\xe0", "an old spreadsheet: save it as CSV (UTF-8) and give that"),
-    (b"PAR1", "a Parquet file: let its name end in .parquet"),
-    (b"ARROW1", "an Arrow file: let its name end in .arrow"),
-    (b"\x1f\x8b", "compressed by gzip: let its name end in .gz"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd: let its name end in .zst"),
-    (b"BZh", "compressed by bzip2: let its name end in .bz2"),
-    (b"\xfd7zXZ\x00", "compressed by xz: let its name end in .xz"),
-    (b"SQLite format 3\x00", "an SQLite database: let its name end in .sqlite"),
-)
+from graylearn.errors import DataError, GraylearnError
+from graylearn.paths import sign_of
 
 
 @dataclass(frozen=True)
@@ -90,6 +81,11 @@ class Change:
     def kept(self) -> list[int]:
         """The indices of those that stay."""
         return [index for index, keep in enumerate(self.keep) if keep]
+
+    def check_count(self, path: Path, rows: int) -> None:
+        """Refuse a file that has another number of rows than were read of it."""
+        if rows != len(self.keep):
+            raise DataError(f"{path} has {rows} rows where {len(self.keep)} samples were read")
 
     def with_rows(self, left_out: Sequence[int]) -> Change:
         """The same for all rows of a table, of which those at `left_out` are no samples and go."""
@@ -159,9 +155,8 @@ def read_bytes(path: Path) -> bytes:
 def read_text_bytes(path: Path) -> bytes:
     """`read_bytes` of a file that should be text: what is plainly something else is refused, by its name."""
     raw = read_bytes(path)
-    for start, what in _SIGNATURES:
-        if raw.startswith(start):
-            raise DataError(f"{path} is not text but {what}")
+    if (known := sign_of(raw)) is not None:
+        raise DataError(f"{path} is not text but {known.words}")
     return raw
 
 
@@ -182,12 +177,33 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read ({error.strerror or error})") from error
 
 
+def joint_fingerprint(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
+    """Size and hash of several files together, each under a name."""
+    joint, size = hashlib.sha256(), 0
+    for name, path in files:
+        found = file_fingerprint(path)
+        joint.update(f"{name}\0{found['sha256']}\0".encode())
+        size += found["bytes"]
+    return {"bytes": size, "sha256": joint.hexdigest()}
+
+
 def moved_path(image: str, path: Path, out: Path) -> str:
     """The path of an image that the table at `path` lists, as the table at `out` has to write it."""
     before, after = path.absolute().parent.resolve(), out.absolute().parent.resolve()
     if before == after or Path(image).is_absolute():
         return image
     return Path(os.path.relpath(before / image, after)).as_posix()
+
+
+@contextmanager
+def told_as(sentence: str) -> Iterator[None]:
+    """Whatever goes wrong inside, as a DataError with this sentence: libraries fail each in their own way."""
+    try:
+        yield
+    except GraylearnError:
+        raise
+    except Exception as error:
+        raise DataError(f"{sentence} ({first_line(error)})") from error
 
 
 def first_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._base import Change, Format, Origin, first_line
+from graylearn.data.formats._base import Change, Format, Origin, told_as
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError, Hint
@@ -48,55 +48,45 @@ class Database(Format):
         """A copy of the database, in which rows of one table are gone or bear another label."""
         _, numbers = self._rows(path, origin.split)
         table = quoted(self._chosen(path, origin.split))
-        if len(numbers) != len(change.keep):
-            raise DataError(f"{path} has {len(numbers)} rows where {len(change.keep)} samples were read")
+        change.check_count(path, len(numbers))
         label = quoted(str(origin.columns.label))
-        try:
-            with replacing(out) as partial:
-                shutil.copyfile(path, partial)
-                with closing(self.connect(partial, write=True)) as opened:
-                    opened.execute("BEGIN")
-                    bearers = sorted({of for at, of in enumerate(change.label_of) if of != at})
-                    labels = {
-                        of: opened.execute(
-                            f"SELECT {label} FROM {table} WHERE rowid = ?", (numbers[of],)
-                        ).fetchone()[0]
-                        for of in bearers
-                    }
-                    for at, of in enumerate(change.label_of):
-                        if of != at and change.keep[at]:
-                            opened.execute(
-                                f"UPDATE {table} SET {label} = ? WHERE rowid = ?", (labels[of], numbers[at])
-                            )
-                    for at, keep in enumerate(change.keep):
-                        if not keep:
-                            opened.execute(f"DELETE FROM {table} WHERE rowid = ?", (numbers[at],))
-                    opened.execute("COMMIT")
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(f"{out} cannot be written as {self.title} ({first_line(error)})") from error
+        with told_as(f"{out} cannot be written as {self.title}"), replacing(out) as partial:
+            shutil.copyfile(path, partial)
+            with closing(self.connect(partial, write=True)) as opened:
+                opened.execute("BEGIN")
+                bearers = sorted({of for at, of in enumerate(change.label_of) if of != at})
+                labels = {
+                    of: opened.execute(
+                        f"SELECT {label} FROM {table} WHERE rowid = ?", (numbers[of],)
+                    ).fetchone()[0]
+                    for of in bearers
+                }
+                for at, of in enumerate(change.label_of):
+                    if of != at and change.keep[at]:
+                        opened.execute(
+                            f"UPDATE {table} SET {label} = ? WHERE rowid = ?", (labels[of], numbers[at])
+                        )
+                for at, keep in enumerate(change.keep):
+                    if not keep:
+                        opened.execute(f"DELETE FROM {table} WHERE rowid = ?", (numbers[at],))
+                opened.execute("COMMIT")
 
     def _rows(self, path: Path, table: str | None) -> tuple[RawTable, list[int]]:
         chosen = self._chosen(path, table)
-        try:
-            with closing(self.connect(path, write=False)) as opened:
-                return self.rows(opened, chosen, f"{path}, table {chosen}")
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(f"{path} cannot be read as {self.title} ({first_line(error)})") from error
+        with (
+            told_as(f"{path} cannot be read as {self.title}"),
+            closing(self.connect(path, write=False)) as opened,
+        ):
+            return self.rows(opened, chosen, f"{path}, table {chosen}")
 
     def _chosen(self, path: Path, table: str | None) -> str:
         if path.stat().st_size == 0:  # which is a database without tables to some
             raise DataError(f"{path} is empty")
-        try:
-            with closing(self.connect(path, write=False)) as opened:
-                names = self.tables(opened)
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(f"{path} is damaged or not {self.title} ({first_line(error)})") from error
+        with (
+            told_as(f"{path} is damaged or not {self.title}"),
+            closing(self.connect(path, write=False)) as opened,
+        ):
+            names = self.tables(opened)
         return chosen_part(path, table, names, "tables")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._base import Change, Format, Origin, first_line
+from graylearn.data.formats._base import Change, Format, Origin, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, check_unique_names
@@ -47,8 +47,7 @@ class Excel(Format):
         book = _opened(path, data_only=False)
         sheet = _sheet(book, path, origin.split)
         header, numbers, _ = _cells(sheet)
-        if len(numbers) != len(change.keep):
-            raise DataError(f"{path} has {len(numbers)} rows where {len(change.keep)} samples were read")
+        change.check_count(path, len(numbers))
         if not all(change.keep) and (formula := _formula(sheet)):
             raise DataError(
                 f"{path} holds a formula in {formula}, and rows cannot be taken out from under formulas: "
@@ -68,16 +67,12 @@ class Excel(Format):
 
 def _opened(path: Path, *, data_only: bool) -> Any:
     openpyxl = require("openpyxl", "tables")
-    try:
+    with told_as(f"{path} is damaged or not an Excel workbook"):
         with zipfile.ZipFile(path) as archive:
             size, limit = sum(member.file_size for member in archive.infolist()), most_unpacked(path)
         if size > limit:
             raise DataError(f"{path} cannot be read: {too_large(limit)}")
         return openpyxl.load_workbook(path, data_only=data_only, keep_vba=path.suffix.lower() == ".xlsm")
-    except DataError:
-        raise
-    except Exception as error:  # damaged archives and XML fail each in their own way
-        raise DataError(f"{path} is damaged or not an Excel workbook ({first_line(error)})") from error
 
 
 def _sheet(book: Any, path: Path, wanted: str | None) -> Any:

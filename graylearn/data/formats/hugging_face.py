@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, first_line
+from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.hugging_face import label_of, samples_from_hugging_face
 from graylearn.data.options import ReadOptions
@@ -35,18 +34,13 @@ class HuggingFace(Format):
     def read(self, path: Path, options: ReadOptions) -> Samples:
         """As `graylearn.read` has datasets."""
         dataset = _part(_loaded(path), path, options.split)
-        try:
+        with told_as(f"{path} is damaged or not a dataset"):
             return samples_from_hugging_face(dataset, options)
-        except DataError:
-            raise
-        except Exception as error:  # damaged Arrow files fail each in their own way
-            raise DataError(f"{path} is damaged or not a dataset ({first_line(error)})") from error
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""
         dataset = _part(_loaded(path), path, origin.split)
-        if dataset.num_rows != len(change.keep):
-            raise DataError(f"{path} has {dataset.num_rows} rows where {len(change.keep)} samples were read")
+        change.check_count(path, dataset.num_rows)
         label = label_of(dataset) if origin.columns.label is None else str(origin.columns.label)
         if label is None:
             raise DataError(f"{path}: it is not known which column is the label; make the run anew")
@@ -61,12 +55,8 @@ class HuggingFace(Format):
 
     def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
         """Size and hash of all its Arrow files together."""
-        joint, size = hashlib.sha256(), 0
-        for part in sorted(path.rglob("*.arrow")):
-            found = file_fingerprint(part)
-            joint.update(f"{part.relative_to(path).as_posix()}\0{found['sha256']}\0".encode())
-            size += found["bytes"]
-        return {"bytes": size, "sha256": joint.hexdigest()}, None
+        parts = sorted(path.rglob("*.arrow"))
+        return joint_fingerprint((part.relative_to(path).as_posix(), part) for part in parts), None
 
 
 def _loaded(path: Path) -> Any:
@@ -74,10 +64,8 @@ def _loaded(path: Path) -> Any:
         import datasets
     except ModuleNotFoundError as error:
         raise MissingExtraError("datasets is not installed; install it with: pip install datasets") from error
-    try:
+    with told_as(f"{path} is damaged or not a dataset"):
         return datasets.load_from_disk(str(path))
-    except Exception as error:
-        raise DataError(f"{path} is damaged or not a dataset ({first_line(error)})") from error
 
 
 def _part(loaded: Any, path: Path, split: str | None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +20,7 @@ from graylearn.data.formats._base import (
     Origin,
     file_fingerprint,
     first_line,
+    joint_fingerprint,
     read_bytes,
     suffix_of,
     write_bytes,
@@ -88,12 +88,7 @@ class Parquet(Format):
         """Size and hash of the file, or of all files of a folder together."""
         if path.is_file():
             return file_fingerprint(path), None
-        joint, size = hashlib.sha256(), 0
-        for part in parts_of(path):
-            found = file_fingerprint(part)
-            joint.update(f"{part.name}\0{found['sha256']}\0".encode())
-            size += found["bytes"]
-        return {"bytes": size, "sha256": joint.hexdigest()}, None
+        return joint_fingerprint((part.name, part) for part in parts_of(path)), None
 
 
 def parts_of(path: Path) -> list[Path]:

@@ -35,23 +35,6 @@ from graylearn.data.cells import guarded
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
-_FILES = (
-    "settings.toml",
-    "environment.json",
-    "data.json",
-    "samples.parquet",
-    "consensus.csv",
-    "consensus.parquet",
-    "annotators.csv",
-    "ask_again.csv",
-    "audit.csv",
-    "audit.parquet",
-    "log.jsonl",
-    "run.log",
-    "report.html",
-    "summary.json",
-)
-_FOLDERS = ("model", "stages")
 _LOCK = ".lock"
 _REPLACED = ".replaced"
 """Where a run that is made anew waits until the new one has read its data."""
@@ -77,8 +60,13 @@ class RunFolder:
         self.log = self.path / "log.jsonl"
         self.run_log = self.path / "run.log"
         self.report = self.path / "report.html"
-        self.summary = self.path / "summary.json"
         self.stages = self.path / "stages"
+        self.summary = self.path / "summary.json"
+
+    @property
+    def _entries(self) -> list[Path]:
+        """All that a run writes; the mark of its end is the last."""
+        return [entry for entry in vars(self).values() if entry is not self.path]
 
     @property
     def is_finished(self) -> bool:
@@ -135,27 +123,28 @@ class RunFolder:
 
     def _clear(self) -> None:
         """Remove what a run wrote, the mark of its end first; nothing else of the user's."""
-        for name in reversed(_FILES):
-            (self.path / name).unlink(missing_ok=True)
-        for name in _FOLDERS:
-            shutil.rmtree(self.path / name, ignore_errors=True)
+        for entry in reversed(self._entries):
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
 
     def _set_aside(self) -> None:
         """Put what a run wrote where it can be taken back from."""
         aside = self.path / _REPLACED
         aside.mkdir()
-        for name in (*reversed(_FILES), *_FOLDERS):
-            if (self.path / name).exists():
-                (self.path / name).rename(aside / name)
+        for entry in reversed(self._entries):
+            if entry.exists():
+                entry.rename(aside / entry.name)
 
     def _settle(self) -> None:
         """Take the run back that was set aside, unless another has read its data since."""
         aside = self.path / _REPLACED
         if aside.exists() and not self.is_started:
             self._clear()
-            for name in (*_FOLDERS, *_FILES):  # the mark of its end last
-                if (aside / name).exists():
-                    (aside / name).rename(self.path / name)
+            for entry in self._entries:
+                if (aside / entry.name).exists():
+                    (aside / entry.name).rename(entry)
         shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.data.atomic import replacing
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
@@ -47,7 +46,7 @@ class Problem:
     """One sample that something is wrong with."""
 
     key: str
-    """What it is known again by."""
+    """What the sample is known again by."""
     kind: str
     """One of WORDS."""
     id: str
@@ -62,6 +61,11 @@ class Problem:
     """`sure` or `review`."""
     is_new: bool = True
     """Whether it was not accepted before."""
+
+    @property
+    def known_by(self) -> str:
+        """What it was accepted by: the sample, and what is wrong with it."""
+        return f"{self.kind}:{self.key}"
 
     @property
     def words(self) -> str:
@@ -137,11 +141,9 @@ def check(
             write_json(kept, {"samples": samples, "problems": [dataclasses.asdict(p) for p in problems]})
     kinds = tuple(WORDS) if copies else FOUND
     problems = [each for each in problems if each.kind in kinds]
-    marked = [
-        dataclasses.replace(each, is_new=f"{each.kind}:{each.key}" not in accepted) for each in problems
-    ]
+    marked = [dataclasses.replace(each, is_new=each.known_by not in accepted) for each in problems]
     marked.sort(key=lambda each: not each.is_new)
-    still = {f"{each.kind}:{each.key}" for each in problems}
+    still = {each.known_by for each in problems}
     return Checked(
         settings.data,
         samples,
@@ -154,11 +156,8 @@ def check(
 
 def accept(checked: Checked, path: str | Path) -> None:
     """Write all that was found to a file, which further checks are compared with."""
-    keys = sorted({f"{each.kind}:{each.key}" for each in checked.problems})
-    with replacing(Path(path)) as partial:
-        partial.write_text(
-            json.dumps({"format": FORMAT, "accepted": keys}, indent=1) + "\n", encoding="utf-8"
-        )
+    known = sorted({each.known_by for each in checked.problems})
+    write_json(Path(path), {"format": FORMAT, "accepted": known})
 
 
 def allowed_of(text: str, samples: int) -> int:

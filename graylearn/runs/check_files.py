@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from graylearn.data.atomic import replacing
 from graylearn.runs.check import WORDS, Checked, Problem
+from graylearn.runs.folder import write_text
 
 SHOWN = 50
 """New suspects that the summary lists; the others are counted."""
@@ -75,20 +75,17 @@ def sarif(checked: Checked) -> str:
 
 
 def _result(problem: Problem, checked: Checked) -> dict[str, Any]:
+    level = "note" if not problem.is_new else "warning" if checked.passes else "error"
     place: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem, checked)}}
     if problem.line is not None:
         place["region"] = {"startLine": problem.line}
     return {
         "ruleId": problem.kind,
         "ruleIndex": list(WORDS).index(problem.kind),
-        "level": "error"
-        if problem.is_new and not checked.passes
-        else "warning"
-        if problem.is_new
-        else "note",
+        "level": level,
         "message": {"text": problem.words},
         "locations": [{"physicalLocation": place}],
-        "partialFingerprints": {"graylearn/v1": f"{problem.kind}:{problem.key}"},
+        "partialFingerprints": {"graylearn/v1": problem.known_by},
         "baselineState": "new" if problem.is_new else "unchanged",
     }
 
@@ -121,8 +118,7 @@ def write(files: Iterable[tuple[Path | None, str]]) -> None:
     """Each text to its file, whole or not at all; those without a file are left out."""
     for path, text in files:
         if path is not None:
-            with replacing(path) as partial:
-                partial.write_text(text, encoding="utf-8")
+            write_text(path, text)
 
 
 def _cell(text: str) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -57,6 +57,12 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(14, 32), *ran
 def one_line(text: str) -> str:
     """Text that may quote a file, as one line without the characters that steer a terminal."""
     return _LINE_BREAKS.sub(" ", text).translate(_CONTROLS)
+
+
+def first_few(names: Sequence[Any], most: int = 10) -> str:
+    """Names for a sentence, so many of them at most: `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 class Worded(Exception):  # noqa: N818  warnings are worded too

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_few
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class RawTable:
 
     def columns_text(self, limit: int = 30) -> str:
         """The names of the columns, for an error message."""
-        names = [str(name) for name in self.frame.columns[:limit]]
-        more = self.frame.shape[1] - limit
-        return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+        return first_few(list(self.frame.columns), limit)
 
     def where(self, row: int) -> str:
         """Where a row is to be found, for an error message."""
@@ -93,6 +91,15 @@ def check_unique_names(names: Sequence[Hashable], name: str) -> None:
         if column in seen:
             raise DataError(f"{name} has two columns called {str(column)!r}; rename one of them")
         seen.add(column)
+
+
+def check_columns(name: str, found: Iterable[Hashable], wanted: Collection[Hashable], whose: str) -> None:
+    """Refuse a table that lacks some of the columns that are wanted; `whose` says what for."""
+    known = set(found)
+    if missing := [column for column in wanted if column not in known]:
+        raise DataError(
+            f"{name} lacks {len(missing)} of the {len(wanted)} columns {whose}: {first_few(missing)}"
+        )
 
 
 def plain_ids(ids: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from graylearn.errors import FolderTakenError, SettingsError
+from graylearn.errors import FolderTakenError, SettingsError, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.model import load_model
@@ -89,5 +89,4 @@ def _inputs(classifier: GrayClassifier) -> str:
         return f"X, {classifier.n_features_in_} numbers a sample"
     table = classifier.encoder_.table
     names = list(classifier.feature_names_in_) if table is None else list(table.kinds_)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"the columns {', '.join(map(str, names[:_NAMED]))}{more}"
+    return f"the columns {first_few(names, _NAMED)}"

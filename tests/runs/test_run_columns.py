@@ -10,7 +10,8 @@ from graylearn.data.formats import Origin
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
-from graylearn.runs.prepare import prepare, read_new
+from graylearn.runs.new_samples import read_new
+from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 

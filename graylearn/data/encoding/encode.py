@@ -38,7 +38,7 @@ from graylearn.data.encoding.column_kinds import (
     looks_like_id,
     split_kind,
 )
-from graylearn.data.tables import check_unique_names
+from graylearn.data.tables import check_columns, check_unique_names
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
@@ -126,12 +126,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not hasattr(self, "kinds_"):
             raise NotFittedError("this TableEncoder is not fitted yet; call fit first")
         frame = _as_frame(X)
-        missing = [name for name in self.kinds_ if name not in frame.columns]
-        if missing:
-            shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
-            raise DataError(
-                f"the table lacks {len(missing)} of the {len(self.kinds_)} columns it was fitted on: {shown}"
-            )
+        check_columns("the table", frame.columns, self.kinds_, "it was fitted on")
         parts = [self._scaled(self._matrix(frame))]
         for name, plan in self.categories_.items():
             parts += _category_features(as_words(frame[name]), plan)

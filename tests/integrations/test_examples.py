@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what the frameworks say to 
 
 @pytest.mark.parametrize("name", HOOKS)
 def test_the_example_finds_the_wrong_labels(name):
-    if name in NOT_PINNED:
-        pytest.importorskip(NOT_PINNED[name])
+    if name in NOT_PINNED and importlib.util.find_spec(NOT_PINNED[name]) is None:
+        pytest.skip(f"{NOT_PINNED[name]} is not installed")
     audit, wrong = importlib.import_module(name).main()
     assert audit.suspected[wrong].mean() > 0.5
     assert wrong[audit.suspected].mean() > 0.8

@@ -29,11 +29,7 @@ def export(
         ),
     ],
     reject_at: Annotated[
-        float,
-        typer.Option(
-            "--reject-at",
-            help="The share of new samples that belong and are not rejected.",
-        ),
+        float, typer.Option("--reject-at", help="The share of new samples that belong and are not rejected.")
     ] = 0.99,
     as_json: flags.AsJson = False,
 ) -> None:

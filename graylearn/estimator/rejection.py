@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 NONE_OF_THESE = None
 """What `predict(X, reject_at=...)` answers for a sample it rejects: no label of anybody's."""
+REJECT_AT = 0.99
+"""The share of new samples that belong and are answered where a served model is not told."""
 _GRID = np.linspace(0.0, 1.0, 1001)
 _SMALLEST_SPREAD = 1e-3
 

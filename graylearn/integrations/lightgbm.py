@@ -29,7 +29,7 @@ class GrayLGBMClassifier(require("lightgbm", "hooks").LGBMClassifier):  # type: 
     def predict_proba(self, X: Any, raw_score: bool = False, **options: Any) -> NDArray[np.float64]:
         """(N, K) the probability of each class, in the order of `classes_`; options are LightGBM's."""
         found = np.asarray(super().predict_proba(X, raw_score=True, **options))
-        if raw_score or options.get("pred_leaf") or options.get("pred_contrib"):
+        if raw_score or _asks_for_other(options):
             return found
         if found.ndim == 1:
             return np.stack([expit(-found), expit(found)], axis=1)
@@ -38,6 +38,11 @@ class GrayLGBMClassifier(require("lightgbm", "hooks").LGBMClassifier):  # type: 
     def predict(self, X: Any, raw_score: bool = False, **options: Any) -> NDArray[Any]:
         """The most probable class of each sample; options are LightGBM's."""
         found = self.predict_proba(X, raw_score, **options)
-        if raw_score or options.get("pred_leaf") or options.get("pred_contrib"):
+        if raw_score or _asks_for_other(options):
             return found
         return np.asarray(self.classes_[found.argmax(axis=1)])
+
+
+def _asks_for_other(options: dict[str, Any]) -> bool:
+    """Whether leaves or contributions are asked for in the place of scores."""
+    return bool(options.get("pred_leaf") or options.get("pred_contrib"))

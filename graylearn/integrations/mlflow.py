@@ -17,11 +17,8 @@ import pandas as pd
 import graylearn
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.rejection import limit_at
+from graylearn.estimator.rejection import REJECT_AT, limit_at
 from graylearn.extras import require
-
-REJECT_AT = 0.99
-"""The share of new samples that belong and are answered, unless told."""
 
 
 class Served:

@@ -23,7 +23,7 @@ from graylearn.data.encoding.encode import HUGE, TableEncoder
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.models import is_model
-from graylearn.estimator.rejection import limit_at
+from graylearn.estimator.rejection import REJECT_AT, limit_at
 from graylearn.extras import require
 from graylearn.training.mlp_layers import mlp_layers
 
@@ -33,7 +33,7 @@ _IR_VERSION = 8
 """What opset 18 came with: runtimes since 2023 read it."""
 
 
-def save_model(classifier: GrayClassifier, path: str | Path, *, reject_at: float = 0.99) -> None:
+def save_model(classifier: GrayClassifier, path: str | Path, *, reject_at: float = REJECT_AT) -> None:
     """Write the classifier as an ONNX file with four outputs.
 
     class (N,) is the most probable one, probabilities is (N, K) in the order of `classes_`, ood_score (N,) as

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from graylearn.errors import FolderTakenError, SettingsError, first_few
 from graylearn.estimator import GrayClassifier
+from graylearn.estimator.rejection import REJECT_AT
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.model import load_model
 
-REJECT_AT = 0.99
-"""The share of new samples that belong and are answered, unless told."""
 _NAMED = 6
 """Columns that are named; of others their number is told."""
 

@@ -23,9 +23,9 @@ from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
+from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, StackChanges, resolve
-from graylearn.training.train import Result
 from graylearn.training.weights import weights_for
 
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.data.batches.base import Preparation
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.methods.softened import Softened
-from graylearn.notebook import lines, shown
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
 from graylearn.training.dispatch import Dispatch
@@ -32,66 +27,14 @@ from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
-from graylearn.training.predict import HALF, evaluate, predict_logits
+from graylearn.training.predict import HALF, evaluate
 from graylearn.training.progress import Row, RunLog, make_reporter
+from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import Training, check_kind, make_training, read_validation
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule
 from graylearn.training.weights import split_soft, weights_for
-
-
-@dataclass(frozen=True)
-class Result:
-    """What training gives."""
-
-    model: nn.Module
-    """The user's module, trained, on the device of the run, in eval mode."""
-    log: list[Row]
-    """One row an epoch: loss, accuracy, learning_rate, seconds, ..."""
-    history: History
-    """Confidence of each training sample in each epoch."""
-    settings: Settings
-    """What the run was made with, presets and changes resolved."""
-    preparation: Preparation
-    """How samples become inputs; prediction on uint8 images needs it."""
-    interrupted: bool = False
-    """Whether Ctrl-C came: the run ended there, at the latest with its last epoch."""
-    seconds: float = 0.0
-    """Wall time of this call."""
-    best_epoch: int | None = None
-    """With `patience`, the epoch whose weights the model has, counted from 0."""
-
-    def _repr_html_(self) -> str:
-        """Loss and accuracy over the epochs, for notebooks."""
-        pictures = []
-        for name in ("loss", "accuracy"):
-            both = {"training": name, "validation": f"validation_{name}"}
-            curves = {who: [row[key] for row in self.log] for who, key in both.items() if self._has(key)}
-            pictures.append(lines(f"{name} by epoch", curves))
-        best = "" if self.best_epoch is None else f" (best: number {self.best_epoch + 1})"
-        text = f"{type(self.model).__name__} trained for {len(self.log)} epochs{best}, {self.seconds:.1f} s"
-        return shown(text, *pictures)
-
-    def _has(self, key: str) -> bool:
-        return bool(self.log) and all(key in row for row in self.log)
-
-    def raise_if_interrupted(self) -> Result:
-        """This result; KeyboardInterrupt where Ctrl-C ended the run early."""
-        if self.interrupted:
-            raise KeyboardInterrupt
-        return self
-
-    def predict_logits(self, x: Any, **options: Any) -> NDArray[np.float32]:
-        """Logits (N, K) of samples as the model was trained on them."""
-        return predict_logits(self.model, x, **self._asked(options))
-
-    def evaluate(self, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
-        """Loss and accuracy on samples with their true labels."""
-        return evaluate(self.model, x, y, **self._asked(options))
-
-    def _asked(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"preparation": self.preparation, "logits": self.settings.logits, **options}
 
 
 def train(
@@ -146,9 +89,7 @@ def train(
             "model": model,
             "data": data,
             "method": chosen_method,
-            "settings": dataclasses.replace(
-                chosen, device=None if where.type == "cuda" else where, log="none"
-            ),
+            "settings": replace(chosen, device=None if where.type == "cuda" else where, log="none"),
             "sample_weight": sample_weight,
             "class_weight": class_weight,
             "validation": None if chosen.patience is None else validation,
@@ -176,7 +117,8 @@ def train(
             chosen_method,
             chosen,
             where,
-            (sample_weight, class_weight),
+            sample_weight,
+            class_weight,
             validation,
             called,
             began,
@@ -190,7 +132,8 @@ def _train(
     method: Method,
     settings: Settings,
     device: torch.device,
-    weighted: tuple[Any, Any],
+    sample_weight: Any,
+    class_weight: Any,
     validation: Any,
     callbacks: Sequence[Callback],
     began: float,
@@ -235,7 +178,7 @@ def _train(
         num_classes=num_classes,
         seeds=[settings.seed],
     )
-    weights = weights_for(weighted[0], source.targets, weighted[1], num_classes)
+    weights = weights_for(sample_weight, source.targets, class_weight, num_classes)
     identity = {
         **settings.describe(),
         **learner.describe(),

@@ -35,7 +35,8 @@ from scipy.fft import dctn
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import record
 
-from graylearn.audit.duplicates import find_duplicates, thumbnails
+from graylearn.audit.duplicates import find_duplicates
+from graylearn.audit.near_copies import thumbnails
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "duplicates.jsonl"
 PHOTOS = 1000

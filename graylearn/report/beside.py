@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from graylearn.audit.duplicates import joined_groups
 from graylearn.errors import DataError
 from graylearn.report.data import ReportData
 
@@ -43,7 +42,7 @@ def beside(data: ReportData, wanted: Ints, label: Ints, suspected: NDArray[np.bo
         of = wanted[: min(int(suspected.sum()), MAX_NEIGHBOURED)]
         index, distance = nearest(rows, of, COMPARED)
         found["nearest"] = {"of": of.tolist(), "index": index.reshape(-1).tolist()}
-        found["alike"] = _near_duplicates(of, index, distance)
+        found["alike"] = _near_duplicates(of, index, distance, len(data))
         found["typical"] = typical(rows, label, suspected, len(data.classes), COMPARED)
     return found
 
@@ -109,12 +108,9 @@ def _likely(data: ReportData, of: Ints) -> dict[str, Any]:
     }
 
 
-def _near_duplicates(of: Ints, index: Ints, distance: Floats) -> list[list[int]]:
+def _near_duplicates(of: Ints, index: Ints, distance: Floats, total: int) -> list[list[int]]:
     """Groups of two samples or more that are almost the same, as far as suspects are among them."""
     usual = float(np.median(distance[:, 0])) if len(of) else 0.0
     row, column = np.nonzero(distance <= NEAR_DUPLICATE * usual)
-    samples, ends = np.unique([of[row], index[row, column]], return_inverse=True)
-    one, other = ends.reshape(2, -1)
-    pairs = coo_array((np.ones(len(row)), (one, other)), shape=(len(samples), len(samples)))
-    count, group = connected_components(pairs, directed=False)
-    return [samples[group == k].tolist() for k in range(count)]
+    pairs = np.stack([of[row], index[row, column]], axis=1)
+    return [group.tolist() for group in joined_groups(pairs, total)]

@@ -1,0 +1,164 @@
+"""Copies that are not the same to the last bit: which samples come closer than chance brings about.
+
+Pictures are compared as thumbnails, each also mirrored and cropped, and those in doubt laid over one another,
+so that copies that were resized, recompressed, cropped or mirrored are found; texts by the pieces of words
+they share; rows by their distance.
+How alike two samples must be is found in the set itself: the nearest of most samples is no copy, and how near
+it comes says what chance alone brings about.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from graylearn.audit.alignment import aligned
+from graylearn.audit.inputs import as_features
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Kind = Literal["image", "text", "rows"]
+
+SIDE = 12
+"""Pixels a side of the thumbnails that are compared."""
+CROPS = ((0.9, (0.0, 0.5, 1.0)), (0.8, (0.0, 0.5, 1.0)))
+"""How much of a picture a crop keeps a side, and where it may lie."""
+LEAST = {"image": 2.3, "text": 1.6, "rows": 4.6}
+"""The least closeness of copies, -log of their distance, whatever the set says: a correlation of .9, .8 of
+the pieces of words, a hundredth of the spread of the columns."""
+SAFETY = 2.0
+"""Times as far beyond what chance brings about as one sample in the whole set would come."""
+CHANCE, FINEST = 0.1, 12.0
+"""Of rows: how many samples of a set may be taken for copies by chance, and the closeness beyond which single
+precision tells nothing."""
+NEAREST, BLOCK = 6, 1 << 24
+DOUBTED = 0.5
+"""Of the limit, from which on the part of a picture is looked for that the other one shows."""
+
+
+def near_copies(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, float]:
+    """(pairs (P, 2) of samples among `rows` that are copies, the closeness from which on they are)."""
+    pairs, closeness = _nearest_of(kind, values, rows)
+    limit = _limit(kind, closeness)
+    if kind == "image":
+        closeness = _aligned(values, pairs, closeness, limit)
+    return pairs[closeness >= limit], limit
+
+
+def plain_text(text: str) -> str:
+    """A text less its case, blanks and signs."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join("".join(sign if sign.isalnum() else " " for sign in folded).split())
+
+
+def _nearest_of(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, Floats]:
+    """(n, k, 2) pairs of samples among `rows`, each with the few it is nearest to; (n, k) their closeness."""
+    if kind == "text":
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        plain = [plain_text(text) for text in values[rows]]
+        base = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=1 << 18).transform(plain)
+        found, alike = _nearest([base], base)
+    elif kind == "image":
+        views = thumbnails(values[rows])
+        found, alike = _nearest(views, views[0])
+    else:
+        features = as_features(values.iloc[rows], len(rows)).astype(np.float32)
+        features /= max(float(np.sqrt((features**2).sum(axis=1).mean())), 1e-9)
+        found, alike = _nearest([features], features, squares=True)
+    return rows[found], _closeness(alike)
+
+
+def _aligned(images: NDArray[np.uint8], pairs: Ints, closeness: Floats, limit: float) -> Floats:
+    """The closeness of pairs, of those below the limit as the best window of one says."""
+    doubted = (closeness >= DOUBTED * limit) & (closeness < limit)
+    once, where = np.unique(np.sort(pairs[doubted], axis=1), axis=0, return_inverse=True)
+    found = closeness.copy()
+    found[doubted] = _closeness(aligned(images, once))[where.reshape(-1)]
+    return found
+
+
+def _closeness(alike: Floats) -> Floats:
+    return np.asarray(-np.log(np.clip(1.0 - alike, 1e-7, None)))
+
+
+def thumbnails(images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+    """Views (N, D) of pictures, each of length 1: as they are, cropped, and all of these mirrored."""
+    pixels = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float()
+    height, width = pixels.shape[2:]
+    windows = [(0, height, 0, width)]
+    for share, places in CROPS:
+        tall, wide = max(1, round(share * height)), max(1, round(share * width))
+        windows += [
+            (top, top + tall, left, left + wide)
+            for top in {round(place * (height - tall)) for place in places}
+            for left in {round(place * (width - wide)) for place in places}
+        ]
+    views = []
+    for top, bottom, left, right in windows:
+        part = pixels[:, :, top:bottom, left:right]
+        small = torch.nn.functional.interpolate(part, (SIDE, SIDE), mode="bilinear", antialias=True)
+        views += [_unit(small), _unit(small.flip(3))]
+    return views
+
+
+def _unit(small: torch.Tensor) -> NDArray[np.float32]:
+    centred = (small - small.mean(dim=(2, 3), keepdim=True)).flatten(1)
+    return np.asarray((centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-6)).numpy())
+
+
+def _nearest(views: list[Any], base: Any, *, squares: bool = False) -> tuple[Ints, Floats]:
+    """(pairs (n, k, 2), how alike (n, k)), each sample with those it is most alike in any view; 1: the same.
+
+    squares: by squared distance instead of the cosine, of rows whose mean square is 1.
+    """
+    n = base.shape[0]
+    block = max(1, min(n, BLOCK // max(n, 1)))
+    length = (base**2).sum(axis=1) if squares else None
+    pairs, alike = [], []
+    for start in range(0, n, block):
+        stop = min(start + block, n)
+        best = None
+        for view in views:
+            said = view[start:stop] @ base.T
+            said = said.toarray() if hasattr(said, "toarray") else said
+            best = said if best is None else np.maximum(best, said)
+        assert best is not None
+        if length is not None:
+            best = 1.0 - (length[start:stop, None] + length[None, :] - 2.0 * best)
+        best[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        k = min(NEAREST, n - 1)
+        top = np.argpartition(-best, k - 1, axis=1)[:, :k]
+        pairs.append(np.stack([np.broadcast_to(np.arange(start, stop)[:, None], top.shape), top], axis=2))
+        alike.append(np.take_along_axis(best, top, axis=1))
+    return np.concatenate(pairs).astype(np.int64), np.concatenate(alike).astype(np.float64)
+
+
+def _limit(kind: Kind, closeness: Floats) -> float:
+    """The closeness beyond what chance brings about: that of most samples to their third nearest, no copy.
+
+    closeness: of the nearest of each sample. Only the lower half says how it spreads, for the upper may hold
+    copies, should there be many of each.
+    """
+    third = np.sort(closeness, axis=1)[:, -min(3, closeness.shape[1])]
+    low, middle = np.quantile(third, [0.16, 0.5])
+    if kind == "rows":
+        limit = float(middle + _beyond_of_rows(len(third)) * (middle - low))
+        return max(LEAST[kind], limit) if limit < FINEST else float("inf")
+    beyond = SAFETY * float(norm.isf(1.0 / (len(third) + 1)))
+    return max(LEAST[kind], float(middle + beyond * (middle - low)))
+
+
+def _beyond_of_rows(count: int) -> float:
+    """Deviations by which the nearest of so many rows may come closer than the usual third nearest.
+
+    Where rows lie at random, the volume around a row as far as its third nearest is gamma distributed (median
+    2.67, deviation of its logarithm .63) and as far as the nearest exponentially: in few columns that comes
+    close by far more often than a normal tail says.
+    """
+    return float(np.log(2.67 * count / CHANCE) / 0.63)

@@ -85,11 +85,9 @@ _NAMES = {
     "methods": ("METHODS", "Method", "make_method"),
     "training": ("History", "Recorder", "Result", "train", "train_stack"),
 }
-_HOME = {name: package for package, names in _NAMES.items() for name in names}
-
 
 if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
-    __getattr__ = getter(__name__, _HOME, _MODULES)
+    __getattr__ = getter(__name__, _NAMES, _MODULES)
 
 
 def __dir__() -> list[str]:

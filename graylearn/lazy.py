@@ -1,14 +1,17 @@
 """Packages whose names are imported when asked for, so that a part of them need not wait for torch."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 
-def getter(package: str, homes: Mapping[str, str], modules: tuple[str, ...] = ()) -> Callable[[str], Any]:
-    """A `__getattr__` for `package`: names by the module that defines them, and modules of the package."""
+def getter(
+    package: str, names_of: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
+) -> Callable[[str], Any]:
+    """A `__getattr__` for `package`: the names that modules of it define, and modules themselves."""
+    homes = {name: module for module, names in names_of.items() for name in names}
 
     def get(name: str) -> Any:
         if name in modules:

@@ -72,17 +72,8 @@ __all__ = [
 
 _NAMES = {
     "batches.augment": ("Augment",),
-    "batches.base": (
-        "ArrayBatches",
-        "Batch",
-        "BatchSource",
-        "Preparation",
-        "StackBatches",
-    ),
-    "batches.streams": (
-        "LoaderBatches",
-        "StreamBatches",
-    ),
+    "batches.base": ("ArrayBatches", "Batch", "BatchSource", "Preparation", "StackBatches"),
+    "batches.streams": ("LoaderBatches", "StreamBatches"),
     "catalog": (
         "CATALOG",
         "TABLES",
@@ -94,36 +85,16 @@ _NAMES = {
         "table_task",
     ),
     "catalog.download": ("download",),
-    "contaminate": (
-        "Contaminated",
-        "contaminate",
-    ),
-    "embeddings.embed": (
-        "embed_images",
-        "embed_text",
-    ),
+    "contaminate": ("Contaminated", "contaminate"),
+    "embeddings.embed": ("embed_images", "embed_text"),
     "encoding.encode": ("TableEncoder",),
-    "images.cache": (
-        "CachedImages",
-        "cache_images",
-    ),
+    "images.cache": ("CachedImages", "cache_images"),
     "read": ("read",),
-    "samples": (
-        "Samples",
-        "classes_from_json",
-        "classes_to_json",
-        "encode_labels",
-    ),
-    "splits": (
-        "hold_out_classes",
-        "hold_out_smallest",
-        "keep_classes",
-        "split_sources",
-        "train_test_split",
-    ),
+    "samples": ("Samples", "classes_from_json", "classes_to_json", "encode_labels"),
+    "splits": ("hold_out_classes", "hold_out_smallest", "keep_classes", "split_sources", "train_test_split"),
 }
 
 if not TYPE_CHECKING:
-    __getattr__ = getter(__name__, {name: module for module, names in _NAMES.items() for name in names})
+    __getattr__ = getter(__name__, _NAMES)
 
 keep_functions(__name__, "contaminate", "read")

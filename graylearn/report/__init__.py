@@ -23,22 +23,11 @@ __all__ = [
 ]
 
 _NAMES = {
-    "data": (
-        "Preview",
-        "ReportData",
-    ),
-    "decisions": (
-        "Decision",
-        "read_decisions",
-    ),
-    "previews": (
-        "image_preview",
-        "preview_samples",
-        "row_preview",
-        "text_preview",
-    ),
+    "data": ("Preview", "ReportData"),
+    "decisions": ("Decision", "read_decisions"),
+    "previews": ("image_preview", "preview_samples", "row_preview", "text_preview"),
     "write": ("write_report",),
 }
 
 if not TYPE_CHECKING:
-    __getattr__ = getter(__name__, {name: module for module, names in _NAMES.items() for name in names})
+    __getattr__ = getter(__name__, _NAMES)

@@ -11,14 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RunProgress", "RunSettings", "read_settings", "run", "settings_from"]
 
+_NAMES = {
+    "progress": ("RunProgress",),
+    "settings": ("RunSettings", "read_settings", "settings_from"),
+    "start": ("run",),
+}
+
 if not TYPE_CHECKING:
-    __getattr__ = getter(
-        __name__,
-        {
-            "RunProgress": "progress",
-            "RunSettings": "settings",
-            "read_settings": "settings",
-            "settings_from": "settings",
-            "run": "start",
-        },
-    )
+    __getattr__ = getter(__name__, _NAMES)

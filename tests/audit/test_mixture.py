@@ -1,13 +1,19 @@
 """The noise mixture on labels drawn from the very model it fits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from graylearn.audit.detectors.random_labels import by_company
 from graylearn.audit.mixture import (
     GATE_FULL,
+    GATE_FULL_FEW,
+    GATE_FULL_FEW_CLEAR,
     GATE_FULL_WEAK,
     GATE_UNEVEN,
+    NoiseFit,
     _Objective,
     fit_noise,
     uneven_sharpness,
@@ -100,6 +106,15 @@ def test_overlap_that_a_weak_model_is_too_sure_of_is_not_taken_for_noise():
     assert not weak.posterior.any()
 
 
+def test_overlap_of_two_classes_is_not_taken_for_noise_by_a_strong_model_either():
+    p, label, u = overlapping(0, n=1500, k=2)
+    fit = fit_noise(p, label, u, gate_constant=1e9)  # only the form that says where is asked for
+    paid, beyond = gains(fit, fit.log_likelihood["uneven"])
+    assert GATE_FULL_FEW < paid < GATE_FULL_FEW_CLEAR
+    assert beyond < GATE_UNEVEN
+    assert fit.form == "none"
+
+
 def test_noise_that_overlap_does_not_explain_is_found_by_a_weak_model_too():
     p, label, u, _, at_random = planted(1, n=200, wrong=0.0, a=-5.0, b=(4.0,), temperature=0.8)
     fit = fit_noise(p, label, u, weak=True)
@@ -170,3 +185,20 @@ def test_with_two_or_three_classes_evidence_must_gain_more(k, believed):
             between += 1
             assert (fit.form == "full") == believed
     assert between > 2
+
+
+def test_suspects_among_their_like_belong_to_no_class_and_those_among_trusted_samples_do():
+    random = np.random.default_rng(0)
+    foreign = np.arange(400) >= 320
+    flipped = ~foreign & (random.random(400) < 0.2)
+    x = random.normal(size=(400, 5)).astype(np.float32)
+    x[foreign] += 6.0
+    posterior = np.where(foreign | flipped, 0.95, 0.02)
+    prior = np.full(400, 0.3)
+    even = 0.5 * prior  # how odd a sample is tells nothing here
+    fit = NoiseFit("full", prior, even, posterior, 1.0, np.zeros(1), 0.2)
+    share = by_company(fit, x)
+    assert (share[foreign] > 0.5).mean() > 0.95
+    assert (share[flipped] < 0.5).mean() > 0.7
+    odd = by_company(replace(fit, ood_prior=0.9 * prior), x)
+    assert odd[flipped].mean() > share[flipped].mean()

@@ -119,6 +119,8 @@ def find(evidence: Evidence) -> Finding:
     flagged = np.flatnonzero(wrong > 0.5)
     pairs = told(evidence.label[flagged], suggested[flagged], evidence.classes)
     note = f"labels are mistaken for one another ({pairs}): their samples lie inside another class"
+    if part.details["confusion_gain"] < -MIN_GAIN and evidence.num_classes > 2:
+        note = f"labels go wrong towards any class ({pairs}): their samples lie inside another, or in none"
     return Finding(
         posterior,
         posterior,

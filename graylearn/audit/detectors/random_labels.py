@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
 
+from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 
 WEAK = 0.2
 """Share of samples on which network and neighbours differ above which the model is weak."""
+MIN_WRONG = 0.02
+"""Share of wrong labels among samples that belong from which on suspects are of two kinds."""
+SURE_KIND = 0.98
+"""How sure one of two opinions on the kind of a suspect may be."""
+
+Floats = NDArray[np.float64]
 
 
 def find(evidence: Evidence) -> Finding:
@@ -24,6 +33,8 @@ def find(evidence: Evidence) -> Finding:
     )
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior
+    if fit.form == "full" and fit.wrong_rate > MIN_WRONG and evidence.features is not None:
+        ood_prior[checked] = fit.prior * by_company(fit, evidence.features[checked])
     known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
     wrong = posterior * known * (1.0 - evidence.confidence)
@@ -36,6 +47,23 @@ def find(evidence: Evidence) -> Finding:
         form=fit.form,
         temperature=fit.temperature,
     )
+
+
+def by_company(fit: NoiseFit, features: NDArray[np.float32]) -> Floats:
+    """(N,) the part of each suspicion that is due to the sample belonging to no class, by its company too.
+
+    A sample whose label is wrong lies among samples that are trusted, one from elsewhere among its like. What
+    neighbours and kernel expect of a sample, left out, is pi once more: e + (1 - e) o. Its o is a second
+    opinion beside that of the mixture, which knows only how odd the sample is; both count as evidence.
+    """
+    views = AskedAgain(features)
+    belief = np.stack([1.0 - fit.posterior, fit.posterior], axis=1)
+    suspect = 0.5 * (views.by_vote(belief) + views.by_kernel(belief))[:, 1]
+    company = (suspect - fit.wrong_rate) / ((1.0 - fit.wrong_rate) * suspect)
+    odd = np.divide(fit.ood_prior, fit.prior, out=np.zeros_like(suspect), where=fit.prior > 0)
+    both = np.clip([odd, company], 1.0 - SURE_KIND, SURE_KIND)
+    usual = float((fit.posterior * both.mean(axis=0)).sum() / fit.posterior.sum())
+    return np.asarray(expit(logit(both).sum(axis=0) - logit(usual)))
 
 
 def _details(fit: NoiseFit, columns: list[str]) -> dict[str, float]:

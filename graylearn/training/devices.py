@@ -1,4 +1,4 @@
-"""Devices: which one, what to switch on there, when half types and torch.compile pay."""
+"""Devices: which one, what to switch on there, and when half types pay."""
 
 from __future__ import annotations
 
@@ -11,22 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 from torch.utils.data import DataLoader
 
-from graylearn.data.batches.base import BatchSource
 from graylearn.data.batches.several import are_several
 from graylearn.data.batches.streams import split_item
 from graylearn.errors import Hint, SettingsError
-from graylearn.methods import Method
-from graylearn.training.learner import ModuleLearner
 from graylearn.training.mlp import MLPLearner
-from graylearn.training.networks import FeatureTap
 from graylearn.training.predict import HALF
-from graylearn.training.settings import Settings
-
-_WORTH_COMPILING = 3_000_000
-"""Samples of a run from which compiling, most of a minute, is won back on one GPU."""
 
 _WORTH_THREADS = 8_000_000
 """Multiply-adds of a layer in one step from which a second thread pays. Below, threads wait for each other:
@@ -163,70 +154,3 @@ def _axes(data: Any) -> int:
         first = split_item(data[0])[0]
         return 0 if are_several(first) else 1 + int(np.ndim(first))
     return 0
-
-
-def maybe_compile(
-    learner: ModuleLearner,
-    settings: Settings,
-    source: BatchSource,
-    method: Method,
-    example: Tensor,
-    note: Callable[[str], None],
-) -> None:
-    """Compile the network where the settings say so, or where the run is long enough to pay for it."""
-    mode = settings.compile
-    if mode is False:
-        return
-    if isinstance(learner.network, FeatureTap) and not learner.network.two_steps:
-        if mode:
-            note("not compiled: the features of this network are caught by hooks")
-        return
-    automatic = mode is None
-    if automatic:
-        long_run = len(source.targets) * settings.epochs >= _WORTH_COMPILING
-        if learner.device.type != "cuda" or example.ndim != 4 or not long_run:
-            return
-    learner.compile(mode if isinstance(mode, str) else _best_mode(learner, method), source.batch_size)
-    try:
-        warm_up(learner, example, source.batch_size)
-    except Exception as error:
-        if not automatic:
-            raise
-        # no compiler or no Triton on this machine: the run goes on without
-        learner.compiled, learner.keeps_outputs = None, True
-        note(f"not compiled, because it failed: {type(error).__name__}: {str(error).splitlines()[0]}")
-
-
-def _best_mode(learner: ModuleLearner, method: Method) -> str:
-    """CUDA graphs where the method looks at one network's logits alone.
-
-    ResNet18 on an H200, images a second with and without them: 39,000 and 14,000 at batch 128, 81,000 and
-    52,000 at 512, the same at 2048. Outputs live in the graph's memory, so nothing else may keep them.
-    """
-    plain = learner.device.type == "cuda" and method.networks == 1 and not method.needs_features
-    return "reduce-overhead" if plain else "default"
-
-
-def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
-    """Compile forward and backward now, on copies of an example; weights and buffers stay as they were."""
-    network = learner.network
-    before = {name: buffer.clone() for name, buffer in network.named_buffers()}
-    rng = torch.get_rng_state(), torch.cuda.get_rng_state() if learner.device.type == "cuda" else None
-    inputs = example[torch.arange(batch_size, device=example.device) % len(example)]
-    if example.ndim == 4:
-        inputs = inputs.to(memory_format=torch.channels_last)
-    was_training = network.training
-    learner.start_training()
-    learner.optimizer.zero_grad(set_to_none=True)  # what another run left must not be added to
-    try:
-        for _ in range(3 if not learner.keeps_outputs else 1):  # CUDA graphs are recorded on the second pass
-            learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]
-            learner.optimizer.zero_grad(set_to_none=True)
-    finally:
-        network.train(was_training)
-        with torch.no_grad():
-            for name, buffer in network.named_buffers():
-                buffer.copy_(before[name])
-        torch.set_rng_state(rng[0])
-        if rng[1] is not None:
-            torch.cuda.set_rng_state(rng[1])

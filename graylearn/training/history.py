@@ -24,8 +24,9 @@ from graylearn.notebook import lines, shown
 DEFAULT_BUDGET = 1 << 30
 """Bytes the kept epochs may take: 200 epochs of a million samples with up to 256 classes."""
 
-_SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
-_SAVED = ("ids", "targets", "num_classes", "epochs", "finished_epochs", "label", "max", "predicted", *_SUMS)
+SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
+"""What is summed over all epochs, kept or not."""
+_SAVED = ("ids", "targets", "num_classes", "epochs", "finished_epochs", "label", "max", "predicted", *SUMS)
 
 
 @torch.no_grad()
@@ -41,6 +42,11 @@ def class_dtype(num_classes: int) -> torch.dtype:
     if num_classes <= 1 << 8:
         return torch.uint8
     return torch.int16 if num_classes <= 1 << 15 else torch.int32
+
+
+def bytes_an_epoch(num_samples: int, num_classes: int) -> int:
+    """Memory that one kept epoch takes."""
+    return num_samples * (2 * 2 + torch.empty(0, dtype=class_dtype(num_classes)).element_size())
 
 
 class History:
@@ -67,8 +73,7 @@ class History:
         self.epochs = epochs
         self.ids = np.arange(num_samples) if ids is None else np.asarray(ids)
         classes = class_dtype(num_classes)
-        bytes_an_epoch = num_samples * (4 + torch.empty(0, dtype=classes).element_size())
-        kept = max(1, min(epochs, budget // max(1, bytes_an_epoch)))
+        kept = max(1, min(epochs, budget // max(1, bytes_an_epoch(num_samples, num_classes))))
         self._label = torch.full((kept, num_samples), torch.nan, dtype=torch.float16, device=device)
         self._max = torch.full_like(self._label, torch.nan)
         self._predicted = torch.zeros((kept, num_samples), dtype=classes, device=device)
@@ -76,7 +81,7 @@ class History:
             name: torch.zeros(
                 num_samples, dtype=torch.int32 if name == "count" else torch.float32, device=device
             )
-            for name in _SUMS
+            for name in SUMS
         }
         self.finished_epochs = 0
         """Epochs that are complete."""
@@ -257,7 +262,7 @@ class History:
                     " resume with the same data, epochs and history budget"
                 )
             mine.copy_(saved[name])
-        for name in _SUMS:
+        for name in SUMS:
             self._sums[name].copy_(saved[name])
         self.finished_epochs = int(saved["finished_epochs"])
 
@@ -293,6 +298,6 @@ class History:
         history._label = torch.from_numpy(arrays["label"])
         history._max = torch.from_numpy(arrays["max"])
         history._predicted = torch.from_numpy(arrays["predicted"])
-        history._sums = {name: torch.from_numpy(arrays[name]) for name in _SUMS}
+        history._sums = {name: torch.from_numpy(arrays[name]) for name in SUMS}
         history.finished_epochs = int(arrays["finished_epochs"])
         return history

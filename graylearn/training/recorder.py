@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.errors import DataError
-from graylearn.training.history import DEFAULT_BUDGET, History, class_dtype, confidences
+from graylearn.training.history import DEFAULT_BUDGET, SUMS, History, bytes_an_epoch, class_dtype, confidences
 
 _COLUMNS = ("label", "max", "predicted")
 _EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
@@ -64,8 +64,7 @@ class Recorder:
         self._targets: pd.Series[Any] = pd.Series([], dtype=np.int64)  # by id, in the order first seen
         self._epochs: deque[dict[str, NDArray[Any]]] = deque()
         self._sums: dict[str, NDArray[Any]] = {
-            name: np.zeros(0, dtype=np.int32 if name == "count" else np.float32)
-            for name in ("count", "label_sum", "label_square_sum", "max_sum")
+            name: np.zeros(0, dtype=np.int32 if name == "count" else np.float32) for name in SUMS
         }
 
     def record(self, ids: Any, logits: Tensor, labels: Tensor) -> None:
@@ -146,7 +145,7 @@ class Recorder:
 
     @property
     def _bytes_an_epoch(self) -> int:
-        return len(self._targets) * (4 + torch.empty(0, dtype=class_dtype(self.num_classes)).element_size())
+        return bytes_an_epoch(len(self._targets), self.num_classes)
 
     def _seen(self) -> pd.DataFrame:
         """The batches of this epoch, without labels that are ignored: id, target and what was said of it."""

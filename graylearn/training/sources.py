@@ -150,12 +150,12 @@ def _from_arrays(
     samples: Any = as_inputs(x) if several else as_tensor(x)
     for part in samples.named.values() if several else ():
         check_lengths(part, labels)
-        _check_finite(part)
+        check_finite(part)
     if samples.ndim < 2 and not several:
         raise DataError(f"x has shape {tuple(samples.shape)}, expected (num_samples, ...) with features")
     pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)
     if not several:
-        _check_finite(samples)
+        check_finite(samples)
     scale = PixelScale.measure(as_nhwc(samples)) if pixels else None
     preparation = _preparation(samples, scale, settings, dtype_images)
     streams = several or settings.stream or (settings.stream is None and not _fits(samples, pixels, device))
@@ -174,7 +174,17 @@ def _from_arrays(
     return Training(source, preparation, example, None if ids is None else np.asarray(ids), seen)
 
 
-def _check_finite(samples: Tensor) -> None:
+def check_labels(targets: Tensor, num_classes: int) -> None:
+    """Refuse labels beyond what a network gives."""
+    largest = int(targets.max())
+    if largest >= num_classes:
+        raise DataError(
+            f"there is a label {largest} but the network gives {num_classes} logits (0..{num_classes - 1})"
+        )
+
+
+def check_finite(samples: Tensor) -> None:
+    """Refuse samples with NaN or infinite values."""
     if samples.is_floating_point() and len(samples) and not bool(torch.isfinite(samples).all()):
         raise DataError("x holds NaN or infinite values: fill or remove them before training")
 

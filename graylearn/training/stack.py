@@ -26,6 +26,7 @@ from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, StackChanges, resolve
+from graylearn.training.sources import check_finite, check_labels
 from graylearn.training.weights import weights_for
 
 
@@ -108,8 +109,7 @@ def _train(
             " used once and without hooks: train others one by one"
         )
     x, y = as_tensor(data[0]), as_labels(data[1])
-    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
-        raise DataError("x holds NaN or infinite values: fill or remove them before training")
+    check_finite(x)
     samples = y.shape[-1]
     source = StackBatches(
         x,
@@ -119,11 +119,7 @@ def _train(
         device=device,
     )
     num_classes = shapes[0][-1][0]
-    largest = int(source.targets.max())
-    if largest >= num_classes:
-        raise DataError(
-            f"there is a label {largest} but the networks give {num_classes} logits (0..{num_classes - 1})"
-        )
+    check_labels(source.targets, num_classes)
     for model in models:
         model.to(device)
     features = any(method.needs_features for method in methods)

@@ -11,11 +11,12 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
-from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.methods.softened import Softened
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
+from graylearn.training.compiling import compile_where_it_pays
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.group import Group, check_method, hand_over
 from graylearn.training.group import current as current_group
@@ -32,7 +33,7 @@ from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
-from graylearn.training.sources import Training, check_kind, make_training, read_validation
+from graylearn.training.sources import Training, check_kind, check_labels, make_training, read_validation
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule
 from graylearn.training.weights import split_soft, weights_for
 
@@ -156,11 +157,7 @@ def _train(
         group.share(source)
         group.level(model)
     network, num_classes = one_of_logits(model, training.example, settings.logits, half)
-    largest = int(source.targets.max())
-    if largest >= num_classes:
-        raise DataError(
-            f"there is a label {largest} but the network gives {num_classes} logits (0..{num_classes - 1})"
-        )
+    check_labels(source.targets, num_classes)
     history = History(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
@@ -216,7 +213,7 @@ def _train(
     if saved is not None:
         loop.load(*saved)
     if isinstance(learner, ModuleLearner):
-        devices.maybe_compile(learner, settings, source, method, training.example, reporter.note)
+        compile_where_it_pays(learner, settings, source, method, training.example, reporter.note)
     with devices.threads_for(learner, settings.batch_size, device):
         loop.run()
     if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:

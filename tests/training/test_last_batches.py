@@ -11,7 +11,8 @@ from training_helpers import blobs, mlp
 
 from graylearn.data.batches.base import ArrayBatches, batch_ends
 from graylearn.data.batches.streams import StreamBatches
-from graylearn.training import devices, train
+from graylearn.training import train
+from graylearn.training.compiling import warm_up
 from graylearn.training.learner import ModuleLearner
 
 
@@ -96,7 +97,7 @@ def test_warming_up_does_not_add_to_gradients_of_an_earlier_run():
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 1e6)
         parameter.register_post_accumulate_grad_hook(lambda own: largest.append(float(own.grad.abs().max())))
-    devices.warm_up(learner, blobs()[0][:2], batch_size=8)
+    warm_up(learner, blobs()[0][:2], batch_size=8)
     assert len(largest) == len(list(model.parameters()))
     assert max(largest) < 1e3
     assert all(parameter.grad is None for parameter in model.parameters())

@@ -1,5 +1,7 @@
 """Hugging Face datasets on disk: an example, splits, and out of the library again."""
 
+import struct
+
 import datasets
 import numpy as np
 import pytest
@@ -38,3 +40,14 @@ def test_an_audit_cleans_a_dataset_into_a_dataset():
     clean = audit.clean(pets)
     assert clean["size"][:] == [1.5, 3, 4, 5, 6]
     assert clean.features == pets.features
+
+
+def test_damaged_offsets_are_not_followed(tmp_path):
+    words = datasets.Dataset.from_dict({"size": range(6), "label": ["cat", "dog"] * 3})
+    words.save_to_disk(str(tmp_path / "words"))
+    (part,) = (tmp_path / "words").glob("*.arrow")
+    raw, offsets = part.read_bytes(), struct.pack("<7i", *range(0, 19, 3))
+    assert offsets in raw
+    part.write_bytes(raw.replace(offsets, struct.pack("<7i", *range(0, 16, 3), 2**30)))
+    with pytest.raises(DataError, match="words is damaged or not a dataset"):
+        gl.read(tmp_path / "words")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
 from graylearn.data.formats._database import chosen_part
@@ -33,13 +35,12 @@ class HuggingFace(Format):
 
     def read(self, path: Path, options: ReadOptions) -> Samples:
         """As `graylearn.read` has datasets."""
-        dataset = _part(_loaded(path), path, options.split)
         with told_as(f"{path} is damaged or not a dataset"):
-            return samples_from_hugging_face(dataset, options)
+            return samples_from_hugging_face(_loaded(path, options.split), options)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""
-        dataset = _part(_loaded(path), path, origin.split)
+        dataset = _loaded(path, origin.split)
         change.check_count(path, dataset.num_rows)
         label = label_of(dataset) if origin.columns.label is None else str(origin.columns.label)
         if label is None:
@@ -59,17 +60,27 @@ class HuggingFace(Format):
         return joint_fingerprint((part.relative_to(path).as_posix(), part) for part in parts), None
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path, split: str | None) -> Any:
+    """The dataset, or the split of several."""
     try:
         import datasets
     except ModuleNotFoundError as error:
         raise MissingExtraError("datasets is not installed; install it with: pip install datasets") from error
     with told_as(f"{path} is damaged or not a dataset"):
-        return datasets.load_from_disk(str(path))
+        if not (path / "state.json").is_file():
+            splits = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
+            path = path / chosen_part(path, split, [str(name) for name in splits], "splits")
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        for part in state["_data_files"]:
+            _validate(path / part["filename"])
+        return datasets.Dataset.load_from_disk(str(path))
 
 
-def _part(loaded: Any, path: Path, split: str | None) -> Any:
-    return loaded[chosen_part(path, split, list(loaded), "splits")] if isinstance(loaded, dict) else loaded
+def _validate(path: Path) -> None:
+    """Raise for an Arrow file with damaged batches: mapped, their offsets would be followed out of memory."""
+    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
+        for batch in batches:
+            batch.validate(full=True)
 
 
 FORMAT = HuggingFace()

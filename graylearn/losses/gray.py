@@ -38,11 +38,12 @@ def _choose(logits: Tensor, target: Tensor, detach: bool) -> str:
     return "reference" if torch.compiler.is_compiling() else "fused"
 
 
-def _relative(logits: Tensor, target: Tensor, ignore_index: int) -> Tensor:
+def _relative(logits: Tensor, target: Tensor, ignore_index: int, detach: bool) -> Tensor:
     """The confidence called "relative", of target's shape."""
     checks.check_shapes(logits, target, None)
     scores = logits if logits.ndim > 1 else logits.unsqueeze(0)
-    return relative_confidence(scores.to(compute_dtype(logits.dtype)), target != ignore_index).view_as(target)
+    scores = scores.to(compute_dtype(logits.dtype))
+    return relative_confidence(scores, target != ignore_index, detach).view_as(target)
 
 
 def gray_loss(
@@ -104,7 +105,7 @@ def gray_loss(
     elif not detach and impl != "reference":
         raise ValueError(f"detach=False needs impl='reference' or 'auto'; got impl={impl!r}")
     if isinstance(confidence, str) and confidence == "relative":
-        confidence = _relative(logits.detach() if detach else logits, target, ignore_index)
+        confidence = _relative(logits, target, ignore_index, detach)
     elif isinstance(confidence, Tensor) and detach:
         confidence = confidence.detach()
     if impl == "triton" and logits.numel():

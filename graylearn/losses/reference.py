@@ -37,13 +37,27 @@ def mix(confidence: Tensor, doubt: Tensor, given: Tensor, rejected: Tensor) -> T
     )
 
 
-def relative_confidence(logits: Tensor, valid: Tensor | None = None) -> Tensor:
+def top_and_doubt(log_probs: Tensor, top: Tensor) -> tuple[Tensor, Tensor]:
+    """Q of the most probable class and 1 - Q, (N, 1, ...), each with all its digits, also in its slope.
+
+    A Q near one has the slope of -doubt: its own, Q (1 - Q), would be the difference of two numbers that are
+    nearly equal and, multiplied by what hangs on Q, as large as the loss.
+    """
+    doubt = log_one_minus(log_probs, top).exp()
+    certain = log_probs.gather(1, top).exp()
+    return torch.where(certain > 0.5, certain.detach() - (doubt - doubt.detach()), certain), doubt
+
+
+def relative_confidence(logits: Tensor, valid: Tensor | None = None, detach: bool = True) -> Tensor:
     """max_k Q_k of each row over its median among all rows that are `valid`, at most 1; (N, ...).
 
     How sure the network is of each next to the others of its batch: 1 from the median on. Of an even number
     of rows the lower middle one is the median. Rows that are NaN have no part in it; those not valid get 1.
     """
-    top = logits.softmax(1).amax(1)
+    if detach:
+        top = logits.detach().softmax(1).amax(1)
+    else:
+        top = top_and_doubt(logits.log_softmax(1), logits.detach().argmax(1, keepdim=True))[0].squeeze(1)
     if valid is None:
         return (top / top.nanmedian()).clamp(max=1.0)
     middle = torch.where(valid, top, float("nan")).nanmedian()
@@ -58,11 +72,11 @@ def confidence_and_doubt(log_probs: Tensor, index: Tensor, confidence: Confidenc
         given = confidence.to(log_probs.dtype).unsqueeze(1)
         return given, 1 - given
     top = log_probs.detach().argmax(1, keepdim=True)
-    top_doubt = log_one_minus(log_probs, top).exp()
+    of_top, top_doubt = top_and_doubt(log_probs, top)
     if confidence == "max":
-        return log_probs.gather(1, top).exp(), top_doubt
+        return of_top, top_doubt
     label = log_probs.gather(1, index).exp()
-    return label, torch.where(top == index, top_doubt, 1 - label)
+    return torch.where(top == index, of_top, label), torch.where(top == index, top_doubt, 1 - label)
 
 
 def gray_rows(logits: Tensor, target: Tensor, confidence: Confidence, detach: bool) -> Tensor:

@@ -58,6 +58,23 @@ def test_gradcheck_of_the_literal_objective(rule):
     assert not torch.allclose(literal, detached, atol=1e-3)
 
 
+@pytest.mark.parametrize("rule", ["max", "relative"])
+def test_the_slope_of_a_confidence_near_one_keeps_its_digits_beside_a_large_loss(rule):
+    """Against plain autograd in float64: a label 5,000 below a leader of almost probability one."""
+    logits = torch.tensor([[13.5, 0.0, -1.9, -5000.0], [14.0, 0.5, 1.0, -5000.0], [12.5, 1.0, 0.0, -7000.0]])
+    target = torch.tensor([3, 3, 3])
+    given = logits.clone().requires_grad_()
+    gray_loss(given, target, confidence=rule, detach=False, reduction="sum").backward()
+    exact = logits.double().requires_grad_()
+    log_probs = exact.log_softmax(1)
+    C = log_probs[:, 0].exp()
+    if rule == "relative":
+        C = (C / C.median()).clamp(max=1)
+    rejected = -(-log_probs[:, :3].exp()).log1p().sum(1)
+    (C * -log_probs[:, 3] + (1 - C) * rejected).sum().backward()
+    torch.testing.assert_close(given.grad.double(), exact.grad, rtol=2e-6, atol=2e-6)
+
+
 def test_literal_gradient_points_the_wrong_way_at_a_uniform_start():
     """-q(1-q)[1 + W - (L_G - L_C)] at the label, as the docstring warns: positive for K >= 20."""
     for num_classes, wrong in ((10, False), (20, True), (100, True)):

@@ -61,6 +61,7 @@ def relative_confidence(logits: Tensor, valid: Tensor | None = None, detach: boo
     if valid is None:
         return (top / top.nanmedian()).clamp(max=1.0)
     middle = torch.where(valid, top, float("nan")).nanmedian()
+    middle = torch.where(middle.isnan(), 1.0, middle)  # of no rows: divided by NaN, their slope would be too
     return torch.where(valid, (top / middle).clamp(max=1.0), 1.0)
 
 

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import zipfile
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,16 @@ def test_compressed_text(tmp_path, monkeypatch, small_limit, ending):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", "1000000")
     assert len(read(path)) == 100_000
+
+
+def test_a_dictionary_of_four_gigabytes(tmp_path):
+    raw = bytearray(lzma.compress(b"a,label\n1,x\n2,y\n", filters=[{"id": lzma.FILTER_LZMA2}]))
+    raw[16] = 40  # its size, and the checksum of the header that says so
+    raw[20:24] = zlib.crc32(bytes(raw[12:20])).to_bytes(4, "little")
+    path = tmp_path / "a.csv.xz"
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match=r"its dictionary takes more than 1,073,741,824 bytes; pack it anew"):
+        read(path)
 
 
 def test_arrays(tmp_path, monkeypatch, small_limit):

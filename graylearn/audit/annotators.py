@@ -21,6 +21,7 @@ from scipy.special import log_softmax
 from graylearn.audit.inputs import as_features, as_probabilities
 from graylearn.data.samples import Label
 from graylearn.errors import DataError
+from graylearn.options import IdLike
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -128,6 +129,7 @@ def consensus(
     label: str = "label",
     classes: Any = None,
     seed: int = 0,
+    id_like: IdLike = "drop",
 ) -> Crowd:
     """Bring the labels of several annotators together.
 
@@ -135,6 +137,7 @@ def consensus(
         one label a row, with the columns `sample`, `annotator` and `label`.
     X: features (N, D) of the samples: networks that did not see them are asked as well. pred_probs (N, K):
         the same from a model of your own. Samples in long form are in the order of their first label.
+    id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
     said = None
@@ -147,7 +150,7 @@ def consensus(
 
         first, _ = _estimated(given, len(known), None)
         said = held_out_probabilities(
-            as_features(X, len(given)), first.argmax(axis=1), len(known), seed=seed
+            as_features(X, len(given), id_like), first.argmax(axis=1), len(known), seed=seed
         ).astype(np.float64)
     probabilities, confusion = _estimated(given, len(known), said)
     return Crowd(names, people, known, given, probabilities, confusion)

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
+from graylearn.options import IdLike
 
 Ints = NDArray[np.int64]
 
@@ -82,13 +83,16 @@ class Duplicates:
         return told
 
 
-def find_duplicates(data: Any, labels: Any = None, *, test: Any = None, near: bool = True) -> Duplicates:
+def find_duplicates(
+    data: Any, labels: Any = None, *, test: Any = None, near: bool = True, id_like: IdLike = "drop"
+) -> Duplicates:
     """Find copies among samples.
 
     data: Samples; uint8 images (N, H, W, C); a list of texts; or rows, numbers (N, D) or a frame. Embeddings
         are rows. labels: (N,), of Samples their own; with `test` those of the first set alone.
     test: a second set of the same kind, whose samples should not stand in the first.
     near: whether to look for copies that are not the same to the last bit.
+    id_like: columns of a frame that seem to name the rows have no part in what is near, unless it is "keep".
     """
     if isinstance(data, Samples) and labels is None and data.classes:
         labels = data.y
@@ -110,7 +114,7 @@ def find_duplicates(data: Any, labels: Any = None, *, test: Any = None, near: bo
     pairs, limit = np.stack([first, np.arange(total)], axis=1), float("inf")
     unique = np.flatnonzero(first == np.arange(total))
     if near and len(unique) > 2:
-        found, limit = near_copies(kind, values, unique)
+        found, limit = near_copies(kind, values, unique, id_like)
         pairs = np.concatenate([pairs, found])
     groups = joined_groups(pairs, total)
     given = None if labels is None else pd.factorize(np.asarray(labels))[0]

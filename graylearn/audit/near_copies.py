@@ -19,6 +19,7 @@ from scipy.stats import norm
 
 from graylearn.audit.alignment import aligned
 from graylearn.audit.inputs import as_features
+from graylearn.options import IdLike
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,9 +42,9 @@ DOUBTED = 0.5
 """Of the limit, from which on the part of a picture is looked for that the other one shows."""
 
 
-def near_copies(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, float]:
+def near_copies(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[Ints, float]:
     """(pairs (P, 2) of samples among `rows` that are copies, the closeness from which on they are)."""
-    pairs, closeness = _nearest_of(kind, values, rows)
+    pairs, closeness = _nearest_of(kind, values, rows, id_like)
     limit = _limit(kind, closeness)
     if kind == "image":
         closeness = _aligned(values, pairs, closeness, limit)
@@ -56,7 +57,7 @@ def plain_text(text: str) -> str:
     return " ".join("".join(sign if sign.isalnum() else " " for sign in folded).split())
 
 
-def _nearest_of(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, Floats]:
+def _nearest_of(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[Ints, Floats]:
     """(n, k, 2) pairs of samples among `rows`, each with the few it is nearest to; (n, k) their closeness."""
     if kind == "text":
         from sklearn.feature_extraction.text import HashingVectorizer
@@ -68,7 +69,7 @@ def _nearest_of(kind: Kind, values: Any, rows: Ints) -> tuple[Ints, Floats]:
         views = thumbnails(values[rows])
         found, alike = _nearest(views, views[0])
     else:
-        features = as_features(values.iloc[rows], len(rows)).astype(np.float32)
+        features = as_features(values.iloc[rows], len(rows), id_like).astype(np.float32)
         features /= max(float(np.sqrt((features**2).sum(axis=1).mean())), 1e-9)
         found, alike = _nearest([features], features, squares=True)
     return rows[found], _closeness(alike)

@@ -8,6 +8,7 @@ from PIL import Image, ImageFilter
 from graylearn.audit.alignment import aligned
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.data import Samples
+from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
 from graylearn.errors import DataError
 
 
@@ -63,6 +64,17 @@ def test_rows_of_a_test_set_that_stand_in_the_training_set():
     assert found.table["kind"].tolist() == ["exact"] * 4
     with pytest.raises(DataError, match="test lacks the columns b"):
         find_duplicates(train, test=test[["a"]])
+
+
+def test_columns_that_name_the_rows_have_no_part_unless_kept():
+    random = np.random.default_rng(2)
+    rows = pd.DataFrame(random.normal(size=(60, 6))).add_prefix("x")
+    rows = pd.concat([rows, rows.iloc[[0]] + 1e-4], ignore_index=True)
+    rows.insert(0, "id", [f"row-{number:04}" for number in range(61)])
+    with pytest.warns(IdLikeColumnWarning, match="id_like='keep' to learn from it"):
+        assert [group.tolist() for group in find_duplicates(rows).groups] == [[0, 60]]
+    with pytest.warns(IdLikeColumnWarning, match="id_like='drop' to leave it out"):
+        assert not find_duplicates(rows, id_like="keep").groups
 
 
 def test_near_rows_and_embeddings():

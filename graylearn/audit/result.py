@@ -22,7 +22,7 @@ from graylearn.audit.verdict import judge
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
 from graylearn.notebook import bars, shown
-from graylearn.options import OverlapSetting
+from graylearn.options import IdLike, OverlapSetting
 from graylearn.training.history import History
 
 Floats = NDArray[np.float64]
@@ -151,10 +151,18 @@ class Audit:
 
     @property
     def contamination(self) -> dict[str, float]:
-        """Estimated shares: "ood", "mislabelled" and their sum "total"; not the shares flagged."""
+        """Estimated shares: "ood", "mislabelled" and their sum "total"; not the shares flagged.
+
+        None is below the share of samples that are surely so.
+        """
         if not len(self):
             return {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
-        shares = {"ood": float(self.ood_posterior.mean()), "mislabelled": float(self.wrong.mean())}
+        estimated = {"ood": (self.ood_posterior, OOD), "mislabelled": (self.wrong, MISLABELLED)}
+        sure = self.level == SURE
+        shares = {
+            name: max(float(chance.mean()), float((sure & (self.kind == kind)).mean()))
+            for name, (chance, kind) in estimated.items()
+        }
         return {**shares, "total": sum(shares.values())}
 
     @property
@@ -237,8 +245,9 @@ class Audit:
         """A share with its range; "at least" where confusion of classes cannot be told from their overlap."""
         least = "at least " if self.overlap == "possible" else ""
         low, high = self.ranges.get(name, (0.0, 0.0))
-        told = f"{least}{self.contamination[name]:.1%}"
-        return f"{told}, 90 % range {low:.1%} to {high:.1%}" if high > 0 else told
+        share = self.contamination[name]
+        told = f"{least}{share:.1%}"
+        return f"{told}, 90 % range {low:.1%} to {max(high, share):.1%}" if high > 0 else told
 
     def save(self, path: str | Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
         """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle.
@@ -276,12 +285,13 @@ class Audit:
         *,
         classes: Any = None,
         overlap: OverlapSetting = "auto",
+        id_like: IdLike = "drop",
     ) -> Audit:
         """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
 
         Column k is class k of `classes`; without `classes`, labels are the whole numbers 0..K-1. Features
-        (N, D), where given, add what neighbours and a kernel regression say. overlap: as in `audit`; without
-        features "auto" is "possible", and labels that are mistaken for one another are only told of.
+        (N, D), where given, add what neighbours and a kernel regression say. overlap, id_like: as in `audit`;
+        without features "auto" is "possible", and labels that are mistaken for one another are only told of.
         """
         shape = np.shape(pred_probs)
         names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
@@ -291,7 +301,7 @@ class Audit:
             raise DataError(
                 f"pred_probs has {network.shape[1]} columns for {len(known)} classes: give one each"
             )
-        used = None if features is None else as_features(features, len(label))
+        used = None if features is None else as_features(features, len(label), id_like)
         evidence = gather(network, label, known, used, "predictions", overlap_of(overlap, features))
         return cls.from_evidence(evidence, as_ids(ids, features, len(label)))
 
@@ -305,6 +315,7 @@ class Audit:
         *,
         classes: Any = None,
         overlap: OverlapSetting = "auto",
+        id_like: IdLike = "drop",
     ) -> Audit:
         """Audit from the confidences that one training run gathered; no further training.
 
@@ -322,7 +333,7 @@ class Audit:
                 "y does not match the labels the history was trained on: "
                 "pass the same labels in the same order"
             )
-        used = None if features is None else as_features(features, len(label))
+        used = None if features is None else as_features(features, len(label), id_like)
         evidence = gather(
             history_probabilities(history), label, names, used, "history", overlap_of(overlap, features)
         )

@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 WEAK = 0.3
 """What full doubt counts in the score of a sample beside its posterior."""
 
+UNEXPECTED = 0.01
+"""Confidence below which a label is not expected at all."""
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
@@ -58,7 +61,7 @@ def judge(evidence: Evidence) -> Verdict:
         details |= each.details
     if findings and not evidence.found():
         notes.append("nothing flagged: the labels are explained without any of them being random")
-        notes += [hint for each in findings for hint in each.hints]
+        notes += [hint for each in findings for hint in each.hints] or _unexpected(evidence)
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
@@ -132,6 +135,18 @@ def _doubts(evidence: Evidence, suspected: NDArray[np.bool_]) -> list[str]:
         f"most of what is labelled {str(evidence.classes[k])!r} is suspect ({flagged[k]} of {count[k]}): "
         "much of it is wrong, or the audit does not understand this class; look before anything is dropped"
         for k in np.flatnonzero(2 * flagged > count)
+    ]
+
+
+def _unexpected(evidence: Evidence) -> list[str]:
+    """A word where nothing is flagged although far more labels than the views say were not expected."""
+    count = int((evidence.confidence < UNEXPECTED).sum())
+    by_chance = float(evidence.probabilities[evidence.probabilities < UNEXPECTED].sum())
+    if count < max(MIN_CLASS, 0.01 * len(evidence), 3 * by_chance):
+        return []
+    return [
+        f"{count} labels have a confidence below {UNEXPECTED:.0%} all the same, where {by_chance:.0f} would by "
+        "chance: hard samples, or wrong ones that no pattern tells from them; they are first by score"
     ]
 
 

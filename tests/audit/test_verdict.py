@@ -1,5 +1,8 @@
 """From posteriors to verdicts: who is flagged, as what, and who is left alone."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -9,6 +12,8 @@ from graylearn.audit.detectors import foreign_clusters
 from graylearn.audit.detectors.foreign_clusters import Apart
 from graylearn.audit.evidence import gather
 from graylearn.audit.finding import threshold_of
+from graylearn.audit.kinds import OK, OOD, SURE
+from graylearn.audit.verdict import _unexpected
 
 
 def planted(n=1500, k=5, wrong=0.3, seed=0):
@@ -62,6 +67,23 @@ def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
     ]
     assert len(told) == 1
     assert told[0] in found.summary()
+
+
+def test_the_estimate_is_not_below_what_is_sure():
+    found = judged(*planted())
+    surely = replace(found, kind=np.where(found.level == SURE, OOD, OK), posterior=np.zeros(len(found)))
+    assert surely.contamination["ood"] == (found.level == SURE).mean() > 0
+    assert surely.contamination["total"] >= surely.contamination["ood"]
+
+
+def test_labels_that_nobody_expected_are_told_where_nothing_is_flagged():
+    p, label = planted(n=400, wrong=0)
+    assert not any("have a confidence" in note for note in judged(p, label).notes)
+    p[:30] = 0.2495  # like no class in particular, and not like their labels at all
+    p[np.arange(30), label[:30]] = 0.002
+    evidence = gather(p, label, tuple(range(5)), None, "predictions", "none")
+    (told,) = _unexpected(evidence)
+    assert re.match(r"3\d labels have a confidence below 1% all the same, where 2 would by chance", told)
 
 
 @pytest.mark.parametrize(("size", "flagged"), [(3, 0), (4, 4)])

@@ -99,7 +99,8 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[source.form].fingerprint(path, samples.ids)
     progress.say(
-        f"{len(samples):,} samples ({samples.kind}), {samples.num_classes} classes"
+        f"{len(samples):,} sample{'s' * (len(samples) != 1)} ({samples.kind}), "
+        f"{samples.num_classes} class{'es' * (samples.num_classes != 1)}"
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
     )
     _check_classes(samples, path)

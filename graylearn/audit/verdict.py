@@ -145,8 +145,8 @@ def _unexpected(evidence: Evidence) -> list[str]:
     if count < max(MIN_CLASS, 0.01 * len(evidence), 3 * by_chance):
         return []
     return [
-        f"{count} labels have a confidence below {UNEXPECTED:.0%} all the same, where {by_chance:.0f} would by "
-        "chance: hard samples, or wrong ones that no pattern tells from them; they are first by score"
+        f"{count} labels have a confidence below {UNEXPECTED:.0%} all the same, where {by_chance:.0f} would "
+        "by chance: hard samples, or wrong ones that no pattern tells from them; they are first by score"
     ]
 
 

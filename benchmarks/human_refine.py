@@ -10,13 +10,15 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     mixup       the same on blends of two images, with the blend of their beliefs as the target
     follow      after a tenth of the epochs the beliefs move towards what the network says, a tenth an epoch
     both        mixup, whose beliefs move by what is left of an answer when the partner's part is taken out
+
+`--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
 from graylearn.estimator.refine import SoftTargets, soft_targets
 from graylearn.methods.base import Step
+from graylearn.training import Result
 from reproduction.cells import Cell
 from reproduction.images import pipeline_of
 from reproduction.measure import tested
@@ -118,7 +121,7 @@ def main() -> None:
     options.add_argument("--ways", nargs="+", default=list(WAYS), choices=tuple(WAYS))
     options.add_argument("--epochs", type=int, default=200)
     options.add_argument("--net", default="resnet18")
-    options.add_argument("--average", type=float, help="answer by a running mean of the weights")
+    options.add_argument("--first-round", type=int, help="epochs of a fit whose history is audited again")
     options.add_argument("--device")
     options.add_argument("--out", type=Path, default=Path("results/human_refine.jsonl"))
     given = options.parse_args()
@@ -128,20 +131,28 @@ def main() -> None:
     )  # fmt: skip
     cell = first.but(epochs=given.epochs, net=given.net)
     train_set, test = cell_samples(first, str(given.data))
-    pipeline = pipeline_of(cell, train_set, test, given.device)
-    target, weight = beliefs(pipeline, first, given.kept)
-    pipeline = replace(pipeline, settings=replace(pipeline.settings, average=given.average))
-    for way in given.ways:
+    target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
+    seed = member_seeds(0, 1)[0]
+
+    def learn(way: str, cell: Cell) -> tuple[Pipeline, Result]:
+        pipeline = pipeline_of(cell, train_set, test, given.device)
         teaching = WAYS[way](torch.from_numpy(target))
-        seed = member_seeds(0, 1)[0]
         fit = PlannedFit("refined", (pipeline.new_network(seed),), (seed,), teaching, weight, True)
+        return pipeline, pipeline.train(fit)[0]
+
+    if given.first_round is not None:
+        pipeline, result = learn("soft", cell.but(epochs=given.first_round))
+        target, weight = soft_targets(pipeline.judge(result.history))
+        target = target.astype(np.float32)
+    for way in given.ways:
         began = time.perf_counter()
-        result, _ = pipeline.train(fit)
+        _, result = learn(way, cell)
         measured = tested(result.predict_logits(test.x), test.y, with_bins=False)
         record.append(
             record.record(
-                "human-refine", labels=given.labels, way=way, epochs=given.epochs, net=given.net,
-                average=given.average, seed=0, **measured, train_accuracy=result.log[-1]["accuracy"],
+                "human-refine", labels=given.labels, way=way, first_round=given.first_round,
+                epochs=given.epochs, net=given.net, seed=0, **measured,
+                train_accuracy=result.log[-1]["accuracy"],
                 beliefs_right=float((target.argmax(1) == train_set.true_y).mean()),
                 seconds=round(time.perf_counter() - began, 1),
             ),

@@ -1,4 +1,4 @@
-"""The tables of docs/lab/trees.md and docs/lab/test-time.md, made from results/*.jsonl.
+"""The tables of docs/lab/trees.md, test-time.md and people.md, made from results/*.jsonl.
 
 python benchmarks/lab_tables.py            # write them into the pages, between their markers
 python benchmarks/lab_tables.py --check    # only say whether the pages are as the results make them
@@ -16,7 +16,7 @@ from statistics import mean
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import test_time
 import trees
-from tables import ROOT, Row, markdown
+from tables import ROOT, Row, markdown, results
 
 LAB = ROOT / "docs" / "lab"
 Values = dict[str, dict[str, list[float]]]
@@ -92,6 +92,24 @@ def of_methods(setting: str) -> str:
     return markdown(["", "AUROC", "AUPR-in", "AUPR-out", "FPR95", "accuracy, %"], body)
 
 
+def of_people() -> str:
+    """Networks that learned from people's labels, by what they learned from and how."""
+    names = {"gl": "gl, the labels as they are", "oracle": "standard, the true labels"}
+    body = []
+    for row in results("human", "human"):
+        cell, found = row["cell"], row["measured"]
+        labels = "both" if cell["labels"] == "none" else cell["labels"]
+        body.append(
+            [labels, names[cell["method"]], str(cell["epochs"]), "-", f"{100 * found['accuracy']:.1f}"]
+        )
+    for row in results("human_refine", "human-refine"):
+        way = f"beliefs, {row['way']}" + (", after a first round" if row["first_round"] else "")
+        right = f"{100 * row['beliefs_right']:.1f}"
+        body.append([row["labels"], way, str(row["epochs"]), right, f"{100 * row['accuracy']:.1f}"])
+    body.sort(key=lambda line: (line[0], int(line[2]), float(line[4])))
+    return markdown(["labels", "learned", "epochs", "beliefs right, %", "accuracy, %"], body)
+
+
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "trees.md": {
         "flips, three seeds": lambda: of_trees(trees.FIRST, "flip20", 400, "fit", "accuracy"),
@@ -104,6 +122,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
             ("networks", "lgbm"), "flip20", 400, "audit", "average_precision"
         ),
     },
+    "people.md": {"networks": of_people},
     "test-time.md": {
         "scores, clean": lambda: of_scores("clean", "auroc"),
         "scores, dirty": lambda: of_scores("dirty", "auroc"),

@@ -118,7 +118,15 @@ class Dispatch:
 
     def blend(self, inputs: Tensor) -> Tensor:
         """What the network is given of a batch."""
-        return self.groups[0].method.blend(inputs) if self.single else inputs
+        if self.single:
+            return self.groups[0].method.blend(inputs)
+        if all(type(group.method).blend is Method.blend for group in self.groups):
+            return inputs
+        parts = [
+            group.method.blend(inputs[group.first : group.first + group.models].flatten(0, 1))
+            for group in self.groups
+        ]
+        return torch.cat(parts).view_as(inputs)
 
     def losses(
         self,

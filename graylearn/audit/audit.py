@@ -9,12 +9,13 @@ import torch
 from numpy.typing import NDArray
 
 from graylearn.audit.evidence import gather
-from graylearn.audit.heldout import epochs_by_size, held_out_probabilities
+from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features, as_ids, as_labels
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
+from graylearn.audit.progress import Log, shown
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
 from graylearn.data.samples import Samples
@@ -42,6 +43,7 @@ def audit(
     epochs: int | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
+    log: Log = "auto",
 ) -> Audit:
     """Find the samples of a training set that do not belong.
 
@@ -64,6 +66,8 @@ def audit(
         classes) 2 and 1, and of a `model` 5 and 1.
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
     device: where networks are trained and neighbours and kernels are compared.
+    log: how far it is, as a "bar", as "lines" (one each half minute) or "none"; "auto" is a bar on a terminal
+        and lines elsewhere.
 
     ```python
     import numpy as np
@@ -82,6 +86,8 @@ def audit(
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
+    if log not in ("auto", "bar", "lines", "none"):
+        raise SettingsError.wrong("log", log, "auto, bar, lines or none")
     if id_like not in ("drop", "keep"):
         raise SettingsError.wrong("id_like", id_like, "drop or keep")
     if model is not None:
@@ -108,22 +114,23 @@ def audit(
         label, names = as_labels(y, classes)
         values = X
     where = devices.choose(device)
-    row_ids = as_ids(ids, X, len(label))
-    if model is None:
-        features: NDArray[np.float32] | None = as_features(values, len(label), id_like)
-    else:
-        features = features_if_any(values, len(label), id_like)
-    if len(label) < 2 * folds or len(np.unique(label)) < 2:
-        network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
-    elif model is not None:
-        network = model_probabilities(
-            model, values, label, names, folds=folds, repeats=repeats or 1, seed=seed
-        )
-    else:
-        assert features is not None  # numbers or a refusal
-        network = _networks_say(mode, features, label, len(names), folds, repeats, epochs, seed, where)
-    evidence = gather(network, label, names, features, mode, overlap_of(overlap, X), where)
-    return Audit.from_evidence(evidence, row_ids)
+    with shown("audit", log):
+        row_ids = as_ids(ids, X, len(label))
+        if model is None:
+            features: NDArray[np.float32] | None = as_features(values, len(label), id_like)
+        else:
+            features = features_if_any(values, len(label), id_like)
+        if len(label) < 2 * folds or len(np.unique(label)) < 2:
+            network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
+        elif model is not None:
+            network = model_probabilities(
+                model, values, label, names, folds=folds, repeats=repeats or 1, seed=seed
+            )
+        else:
+            assert features is not None  # numbers or a refusal
+            network = _networks_say(mode, features, label, len(names), folds, repeats, epochs, seed, where)
+        evidence = gather(network, label, names, features, mode, overlap_of(overlap, X), where)
+        return Audit.from_evidence(evidence, row_ids)
 
 
 def _networks_say(
@@ -148,7 +155,7 @@ def _networks_say(
         num_classes,
         folds=folds,
         repeats=repeats or rounds_for(len(label) * num_classes),
-        epochs=epochs_by_size(len(label)) if epochs is None else epochs,
+        epochs=epochs,
         seed=seed,
         device=device,
     )

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from graylearn.audit.blocks import BLOCK, precision_for
 from graylearn.audit.progress import tell
+from graylearn.audit.rounds import MANY
 from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
@@ -77,9 +78,11 @@ def schedule_by_size(num_samples: int, seen: int, epochs: int) -> tuple[int, flo
     return batch, rate, epochs
 
 
-def epochs_by_size(num_samples: int) -> int:
-    """Passes over a set of this size unless told."""
-    return max(LEAST_EPOCHS, min(EPOCHS, EPOCHS * ROWS // max(num_samples, 1)))
+def epochs_by_size(num_samples: int, num_classes: int = 1) -> int:
+    """Passes over a set of this size unless told; fewer too where there are more class probabilities than
+    one round of networks is asked for."""
+    most = min(ROWS / max(num_samples, 1), MANY / max(num_samples * num_classes, 1), 1.0)
+    return max(LEAST_EPOCHS, int(EPOCHS * most))
 
 
 def _padded(members: list[Ints], device: torch.device) -> Tensor:
@@ -113,9 +116,9 @@ def held_out_probabilities(
     seen = [np.flatnonzero(row != f) for row in fold for f in range(folds)]
     train_rows, held_rows = _padded(seen, where), _padded(held, where)
     n = train_rows.shape[1]
-    batch, rate, epochs = schedule_by_size(
-        len(label), n, epochs_by_size(len(label)) if epochs is None else epochs
-    )
+    if epochs is None:
+        epochs = epochs_by_size(len(label), num_classes)
+    batch, rate, epochs = schedule_by_size(len(label), n, epochs)
     summed = torch.zeros(len(label), num_classes, device=where)
     chunk = max(1, min(_CHUNK, BLOCK // (len(held) * num_classes)))
     taken = 0

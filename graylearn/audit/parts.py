@@ -158,7 +158,7 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     rows = np.fromfile(folder / "rows", np.int64)
     label = np.fromfile(folder / "label", np.int32).astype(np.int64)
     features = np.memmap(folder / "features", np.float32, "r").reshape(len(rows), -1)
-    found = audit(Samples(features, label, tuple(classes), rows, "array"), **options)
+    found = audit(Samples(features, label, tuple(classes), rows, "array"), log="none", **options)
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
     with replacing(folder / "scores.parquet") as partial:
         pq.write_table(pa.table(scores), partial)

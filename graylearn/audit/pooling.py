@@ -33,6 +33,9 @@ ROWS_PER_COLUMN = 10
 """Distances to class centres are evidence only where there are so many samples a feature; with fewer, a
 centre lies closer to the samples it was made from than to others of its class."""
 
+NO_CLASS = ("entropy", "vote_entropy", "neighbour_distance", "centre_cosine", "centre_distance")
+"""The columns that speak for "no class fits", in their order."""
+
 
 @dataclass(frozen=True)
 class Pooled:
@@ -65,7 +68,10 @@ def standardised(columns: Floats) -> Floats:
 
 
 def soft_centres(similarity: Floats, label: Ints) -> Floats:
-    """Class probabilities from cosines to class centres, as sharp as makes the labels most likely."""
+    """Class probabilities from cosines to class centres, as sharp as makes the labels most likely.
+
+    They are written over the cosines.
+    """
     likelihood = np.zeros(len(SHARPNESS))
     for part in sampled_blocks(*similarity.shape):
         rows = similarity[part]
@@ -73,10 +79,9 @@ def soft_centres(similarity: Floats, label: Ints) -> Floats:
         log_p = (s * own - logsumexp(s * rows, axis=1) for s in SHARPNESS)
         likelihood += [float(np.log(np.exp(each) + 1e-12).sum()) for each in log_p]
     sharpness = SHARPNESS[int(likelihood.argmax())]
-    found = np.empty_like(similarity)
     for part in row_blocks(*similarity.shape):
-        found[part] = softmax(sharpness * similarity[part], axis=1)
-    return found
+        similarity[part] = softmax(sharpness * similarity[part], axis=1)
+    return similarity
 
 
 def pool_weights(views: Sequence[Floats], label: Ints) -> Floats:
@@ -110,14 +115,23 @@ def pool(
     if features is None or features.shape[1] == 0 or n < 2:
         unsure = standardised(entropy(network)[:, None] / scale)[:, 0] if n else np.zeros(0)
         return Pooled(network, {"network": network}, {"network": 1.0}, {"entropy": unsure})
+    # No more than one (N, K) a view at a time: with 5,000 classes they are all there is in memory.
+    columns: dict[str, Floats] = {}
+    if n >= ROWS_PER_COLUMN * features.shape[1]:
+        nearest = centre_distance(features, label, num_classes).min(axis=1)
+        columns["centre_distance"] = np.log(nearest + 1e-9)
     index, distance = neighbours(features, device=device)
     share = vote(index, label, num_classes)
-    cosine = centre_cosine(features, label, num_classes)
+    columns["vote_entropy"] = entropy(share)
+    columns["neighbour_distance"] = np.log(distance.mean(axis=1) + 1e-9)
     opinions = {
         "network": network,
         "neighbours": smooth_vote(share),
         "kernel": kernel_probabilities(features, label, num_classes, device),
     }
+    cosine = centre_cosine(features, label, num_classes)
+    if "centre_distance" in columns:
+        columns["centre_cosine"] = -cosine.max(axis=1)
     if num_classes >= MIN_CLASSES_FOR_CENTRES:
         opinions["centre"] = soft_centres(cosine, label)
     views = list(opinions.values())
@@ -130,18 +144,12 @@ def pool(
     for part in row_blocks(n, num_classes):
         for weight, view in zip(weights, views, strict=True):
             pooled[part] += weight * view[part]
-    columns = {
-        "entropy": entropy(pooled) / scale,
-        "vote_entropy": entropy(share),
-        "neighbour_distance": np.log(distance.mean(axis=1) + 1e-9),
-    }
-    if n >= ROWS_PER_COLUMN * features.shape[1]:
-        nearest = centre_distance(features, label, num_classes).min(axis=1)
-        columns |= {"centre_cosine": -cosine.max(axis=1), "centre_distance": np.log(nearest + 1e-9)}
-    evenly = standardised(np.stack(list(columns.values()), axis=1))
+    columns["entropy"] = entropy(pooled) / scale
+    names = [name for name in NO_CLASS if name in columns]
+    evenly = standardised(np.stack([columns[name] for name in names], axis=1))
     return Pooled(
         pooled,
         opinions,
         {name: float(weight) for name, weight in zip(opinions, weights, strict=True)},
-        dict(zip(columns, evenly.T, strict=True)),
+        dict(zip(names, evenly.T, strict=True)),
     )

@@ -22,7 +22,7 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.audit.cost import expected_seconds
-from graylearn.audit.progress import watched
+from graylearn.audit.progress import duration, watched
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -31,7 +31,7 @@ from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.progress import RunProgress, duration
+from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.training import Result, Settings
 

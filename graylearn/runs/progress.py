@@ -23,6 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from graylearn.audit.progress import duration
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import Worded
 from graylearn.runs.folder import open_to_append
@@ -184,10 +185,3 @@ class RunProgress:
             f"{title}: {len(rows)} epochs, loss {last['loss']:.4f}, accuracy {last['accuracy']:.3f} "
             f"({time.perf_counter() - began:.1f} s)"
         )
-
-
-def duration(seconds: float) -> str:
-    """For people."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.0f} h"

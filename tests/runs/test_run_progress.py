@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graylearn as gl
+from graylearn.audit import progress as audit_progress
 from graylearn.audit.cost import expected_seconds
 from graylearn.audit.progress import watched
 from graylearn.data.samples import Samples
@@ -30,6 +31,31 @@ def test_an_audit_tells_its_stages_to_who_watches():
     alone = gl.audit(x, y, epochs=2)
     assert len(told) == heard  # nobody watches any more
     np.testing.assert_array_equal(watched_audit.score, alone.score)
+
+
+def audited(log):
+    y = np.arange(90) % 3
+    return gl.audit(4 * np.eye(3, 5)[y] + np.random.default_rng(0).normal(size=(90, 5)), y, epochs=2, log=log)
+
+
+def test_an_audit_tells_a_person_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(audit_progress, "EVERY", 0.0)
+    audited("none")
+    assert capsys.readouterr().err == ""
+    audited("auto")  # no terminal: lines
+    assert "audit, asking networks: " in capsys.readouterr().err
+    with watched(lambda *_: None):
+        audited("lines")  # whoever watches tells it
+    assert capsys.readouterr().err == ""
+    with pytest.raises(gl.errors.SettingsError, match="auto, bar, lines or none"):
+        audited("loud")
+
+
+def test_a_bar_goes_through_the_stages(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich: as on a terminal
+    found = audited("bar")
+    assert "audit" in capsys.readouterr().err
+    np.testing.assert_array_equal(found.score, audited("none").score)
 
 
 def test_how_far_a_stage_is_stands_in_the_log(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,8 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from cli_helpers import GRAYLEARN, LABELS, blobs, environment, held, is_one_sentence, run, several, write_csv
+from blobs import blobs
+from cli_helpers import GRAYLEARN, LABELS, environment, held, is_one_sentence, run, several, write_csv
 from PIL import Image
 
 from graylearn import runs

@@ -23,102 +23,79 @@ from graylearn.errors import DataError, SettingsError
 pytestmark = pytest.mark.usefixtures("image_cache")
 
 
-def damage(path, content=b"broken"):
-    path.write_bytes(content)
+def remove(name):
+    """Take a file away."""
+    return lambda folder: (folder / name).unlink()
 
 
-def test_damaged_or_incomplete_copies_are_named(tmp_path):
-    cases = []
+def put(name, content=b"broken"):
+    """Something else in a file's place."""
+    return lambda folder: (folder / name).write_bytes(content)
 
-    def case(name, write, spoil, said):
-        folder = tmp_path / str(len(cases))
-        folder.mkdir()
-        write(folder)
-        spoil(folder)
-        cases.append((name, folder, said))
 
-    batches = "cifar-10-batches-py"
-    case(
+def pickled(**content):
+    return pickle.dumps(content)
+
+
+def idx(*header, rest):
+    return gzip.compress(struct.pack(">HBBI", *header) + rest)
+
+
+def archive(**arrays):
+    written = io.BytesIO()
+    np.savez(written, **arrays)
+    return written.getvalue()
+
+
+def nothing(folder):
+    pass
+
+
+CIFAR, FASHION, TINY, MINI = "cifar-10-batches-py", "fashion-mnist", "tiny-imagenet-200", "mini-imagenet"
+BATCH, LABELS = f"{CIFAR}/data_batch_1", f"{FASHION}/train-labels-idx1-ubyte.gz"
+PHOTO = f"{TINY}/train/n01/images/n01_1.JPEG"
+DAMAGED = [
+    ("cifar10", write_cifar10, remove(f"{CIFAR}/data_batch_3"), "data_batch_3: No such file"),
+    ("cifar10", write_cifar10, put(f"{CIFAR}/batches.meta"), "batches.meta is damaged"),
+    (
         "cifar10",
         write_cifar10,
-        lambda f: (f / batches / "data_batch_3").unlink(),
-        "data_batch_3: No such file",
-    )
-    case("cifar10", write_cifar10, lambda f: damage(f / batches / "batches.meta"), "batches.meta is damaged")
-    wrong = pickle.dumps({"data": pictures(2, 3000), "labels": [0, 1]})
-    case(
-        "cifar10", write_cifar10, lambda f: damage(f / batches / "data_batch_1", wrong), "rows of 3072 values"
-    )
-    keyless = pickle.dumps({"data": pictures(2, 3072)})
-    case("cifar10", write_cifar10, lambda f: damage(f / batches / "data_batch_1", keyless), "no 'labels'")
-    far = pickle.dumps({"data": pictures(1, 3072), "labels": [77]})
-    case("cifar10", write_cifar10, lambda f: damage(f / batches / "data_batch_1", far), "label 77 at row 0")
-    case("svhn", write_svhn, lambda f: damage(f / "train_32x32.mat"), "train_32x32.mat is damaged")
-    fashion = "fashion-mnist"
-    case(
-        fashion,
-        write_fashion,
-        lambda f: damage(f / fashion / "train-images-idx3-ubyte.gz"),
-        "not an IDX file",
-    )
-    short = gzip.compress(struct.pack(">HBBI", 0, 8, 1, 900) + b"123")
-    case(
-        fashion,
-        write_fashion,
-        lambda f: damage(f / fashion / "train-labels-idx1-ubyte.gz", short),
-        "not an IDX",
-    )
-    foreign = gzip.compress(struct.pack(">HBBI", 0, 13, 1, 1) + b"1234")
-    case(
-        fashion,
-        write_fashion,
-        lambda f: damage(f / fashion / "train-labels-idx1-ubyte.gz", foreign),
-        "00 00 0d 01",
-    )
-    case(
-        fashion,
-        write_fashion,
-        lambda f: (f / fashion / "train-labels-idx1-ubyte.gz").unlink(),
-        "lacks train-",
-    )
-    case(
-        "svhn",
-        lambda f: write_npz(f, "svhn"),
-        lambda f: damage(f / "svhn.npz"),
-        "svhn.npz is damaged or lacks",
-    )
-    partial = io.BytesIO()
-    np.savez(partial, train_x=pictures(1, 32, 32, 3))
-    case(
-        "svhn",
-        lambda f: None,
-        lambda f: damage(f / "svhn.npz", partial.getvalue()),
-        "lacks an array .*train_y",
-    )
-    tiny = "tiny-imagenet-200"
-    case("tiny-imagenet", write_tiny, lambda f: (f / tiny / "wnids.txt").unlink(), "cannot read .*wnids.txt")
-    case(
-        "tiny-imagenet",
-        write_tiny,
-        lambda f: (f / tiny / "wnids.txt").write_text("n01\nn07\n"),
-        "n07.* is missing",
-    )
-    case(
-        "tiny-imagenet",
-        write_tiny,
-        lambda f: damage(f / tiny / "train" / "n01" / "images" / "n01_1.JPEG"),
-        r"1 of 9 images cannot be read: .*n01_1.JPEG",
-    )
-    case("mini-imagenet", lambda f: (f / "mini-imagenet").mkdir(), lambda f: None, "neither class folders")
-    case(
-        "mini-imagenet",
-        lambda f: write_mini(f, "list"),
-        lambda f: (f / "mini-imagenet" / "val.csv").write_text("file,class\na,b\n"),
+        put(BATCH, pickled(data=pictures(2, 3000), labels=[0, 1])),
+        "rows of 3072 values",
+    ),
+    ("cifar10", write_cifar10, put(BATCH, pickled(data=pictures(2, 3072))), "no 'labels'"),
+    (
+        "cifar10",
+        write_cifar10,
+        put(BATCH, pickled(data=pictures(1, 3072), labels=[77])),
+        "label 77 at row 0",
+    ),
+    ("svhn", write_svhn, put("train_32x32.mat"), "train_32x32.mat is damaged"),
+    (FASHION, write_fashion, put(f"{FASHION}/train-images-idx3-ubyte.gz"), "not an IDX file"),
+    (FASHION, write_fashion, put(LABELS, idx(0, 8, 1, 900, rest=b"123")), "not an IDX"),
+    (FASHION, write_fashion, put(LABELS, idx(0, 13, 1, 1, rest=b"1234")), "00 00 0d 01"),
+    (FASHION, write_fashion, remove(LABELS), "lacks train-"),
+    ("svhn", lambda folder: write_npz(folder, "svhn"), put("svhn.npz"), "svhn.npz is damaged or lacks"),
+    ("svhn", nothing, put("svhn.npz", archive(train_x=pictures(1, 32, 32, 3))), "lacks an array .*train_y"),
+    ("tiny-imagenet", write_tiny, remove(f"{TINY}/wnids.txt"), "cannot read .*wnids.txt"),
+    ("tiny-imagenet", write_tiny, put(f"{TINY}/wnids.txt", b"n01\nn07\n"), "n07.* is missing"),
+    ("tiny-imagenet", write_tiny, put(PHOTO), r"1 of 9 images cannot be read: .*n01_1.JPEG"),
+    (MINI, lambda folder: (folder / MINI).mkdir(), nothing, "neither class folders"),
+    (
+        MINI,
+        lambda folder: write_mini(folder, "list"),
+        put(f"{MINI}/val.csv", b"file,class\na,b\n"),
         "val.csv needs the columns filename and label",
-    )
-    for name, folder, said in cases:
-        with pytest.raises(DataError, match=said):
-            load(name, folder, split="train")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "write", "spoil", "said"), DAMAGED, ids=[case[-1] for case in DAMAGED])
+def test_damaged_or_incomplete_copies_are_named(tmp_path, name, write, spoil, said):
+    write(tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(DataError, match=said):
+        load(name, tmp_path, split="train")
 
 
 def test_what_is_missing_says_what_it_needs_and_where_to_get_it(tmp_path, monkeypatch):

@@ -30,25 +30,27 @@ def test_members_differ_and_the_first_is_the_network_alone():
     assert len(set(seeds)) == 5
 
 
-def parts_of(x, y, weight=None):
-    classes = np.unique(y)
-    return make_training_set(x, y, classes=classes, sample_weight=weight, class_weight=None, encoder=None)
+def asked(x, y, weight=None):
+    """(training set, what a stack of networks says of it that each learned a part by heart)."""
+    training_set, encoder = make_training_set(
+        x, y, classes=np.unique(y), sample_weight=weight, class_weight=None, encoder=None
+    )
+    settings = training_settings(
+        len(training_set.y), encoder.shape, epochs=80, batch_size=16, learning_rate=0.01, optimizer=None,
+        augment=None, device="cpu", log="none",
+    )  # fmt: skip
+
+    def network(seed):
+        return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
+
+    return training_set, stacked_probabilities(training_set, network, lambda: "standard", settings, 0)
 
 
 def test_no_network_is_asked_about_what_it_learned():
     random = np.random.default_rng(0)
     x = random.normal(size=(120, 8)).astype(np.float32)
     y = random.integers(0, 2, 120)  # nothing can be learned, only known by heart
-    training_set, encoder = parts_of(x, y)
-    settings = training_settings(
-        120, encoder.shape, epochs=80, batch_size=16, learning_rate=0.01, optimizer=None, augment=None,
-        device="cpu", log="none",
-    )  # fmt: skip
-
-    def network(seed):
-        return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
-
-    said = stacked_probabilities(training_set, network, lambda: "standard", settings, 0)
+    _, said = asked(x, y)
     np.testing.assert_allclose(said.sum(axis=1), 1.0, rtol=1e-6)
     right = (said.argmax(axis=1) == y).mean()
     assert 0.3 < right < 0.7  # a network that saw the label would say it
@@ -59,17 +61,8 @@ def test_copies_of_a_sample_are_held_out_together():
     x = random.normal(size=(60, 8)).astype(np.float32)
     y = random.integers(0, 2, 60)
     weight = np.where(np.arange(60) < 50, 2.0 + np.arange(60) % 2, 0.0)
-    training_set, encoder = parts_of(x, y, weight)
+    training_set, said = asked(x, y, weight)
     assert len(training_set.y) == 125
-    settings = training_settings(
-        125, encoder.shape, epochs=80, batch_size=16, learning_rate=0.01, optimizer=None, augment=None,
-        device="cpu", log="none",
-    )  # fmt: skip
-
-    def network(seed):
-        return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
-
-    said = stacked_probabilities(training_set, network, lambda: "standard", settings, 0)
     assert (said.argmax(axis=1) == y)[:50].mean() < 0.75
     assert (said.sum(axis=1) > 0.99).all()  # also of those that were left out of training
     assert STACKED == 4

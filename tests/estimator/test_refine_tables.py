@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,13 +34,6 @@ A = [*three("a", 0, 90.0, 80.0, 86.0), *three("a", 1, 92.0, 84.0, 92.0)]
 B = three("b", 0, 70.5, 70.0, 71.0)
 """A gap of half a point, which does not count as a gap."""
 ROWS = [*A, *B, row("c", "clean", 0, "standard", 90.0, 2), row("c", "clean", 0, "gl+refine", 89.6, 2)]
-
-
-def test_the_page_is_as_the_results_make_it():
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "refine_tables.py", "--check"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_goals_are_judged_by_means_over_seeds_and_cells(tables):

@@ -1,23 +1,20 @@
 """`graylearn export`: an ONNX file or a folder of MLflow made of a run answers as `predict` does."""
 
 import json
-import sys
-from pathlib import Path
 
 import mlflow
 import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+from blobs import blobs
+from cli_helpers import is_one_sentence, several
 
 from graylearn import runs
 from graylearn.errors import CheckpointError, FolderTakenError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.export import export
 from graylearn.runs.predict import predict
-
-sys.path.append(str(Path(__file__).parent.parent / "cli"))
-from cli_helpers import is_one_sentence, several
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of its own parts
 
@@ -26,8 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of its own
 def made(tmp_path_factory):
     """A folder with a table, and its finished runs: a fit and an audit."""
     folder = tmp_path_factory.mktemp("export")
-    y = np.arange(90) % 3
-    x = np.eye(3)[y] * 6 + np.random.default_rng(0).normal(size=(90, 3))
+    x, y = blobs()
     table = pd.DataFrame(x, columns=["one", "two", "three"])
     table["colour"] = np.array(["red", "green"])[np.arange(90) % 2]
     table.assign(label=np.array(["cat", "dog", "cow"])[y]).to_csv(folder / "data.csv", index=False)

@@ -1,13 +1,7 @@
 """A small table to run on, and decisions about a run."""
 
 import numpy as np
-
-
-def blobs(n=90, seed=0):
-    """(x (n, 3), y (n,)): three well separated groups."""
-    random = np.random.default_rng(seed)
-    y = np.arange(n) % 3
-    return np.eye(3)[y] * 6 + random.normal(size=(n, 3)), y
+from blobs import blobs
 
 
 def write_blobs(path, *, wrong=(), n=90, seed=0):

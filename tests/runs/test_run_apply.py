@@ -36,21 +36,41 @@ def test_csv_cells_that_nobody_touched_stay_as_they_were(tmp_path, finished, sta
     assert data.read_bytes() == start + NASTY.encode()
 
 
-def test_utf16_tabs_and_no_header(tmp_path, finished):
-    data = tmp_path / "t.tsv"
-    text = "0.5\tяд\n1.5\tящик\n2.5\tяд\n"
-    data.write_bytes(text.encode("utf-16"))
-    run = finished(data, label="1")
-    apply_decisions(run, decide(tmp_path, "2,relabel,яд", "3,drop,"), tmp_path / "c.tsv")
-    assert (tmp_path / "c.tsv").read_bytes() == "0.5\tяд\n1.5\tяд\n".encode("utf-16")
+LINES = '{"a": 1,   "label": "x"}\n\n{"a": 2, "label": "y"}\n{"a": 3, "label": "\\u0078"}\n'
 
 
-def test_the_line_that_names_the_separator_stays(tmp_path, finished):
-    data = tmp_path / "sheet.csv"
-    data.write_text("sep=~\na~label\n1~x\n2~y\n3~x\n")
-    run = finished(data)
-    apply_decisions(run, decide(tmp_path, "3,drop,", "5,relabel,y"), tmp_path / "c.csv")
-    assert (tmp_path / "c.csv").read_text() == "sep=~\na~label\n2~y\n3~y\n"
+@pytest.mark.parametrize(
+    ("name", "settings", "before", "decisions", "after"),
+    [
+        pytest.param(
+            "a.tsv", {"label": "1"}, "0.5\tяд\n1.5\tящик\n2.5\tяд\n".encode("utf-16"),
+            ["2,relabel,яд", "3,drop,"], "0.5\tяд\n1.5\tяд\n".encode("utf-16"),
+            id="UTF-16, tabs and no header",
+        ),
+        pytest.param(
+            "a.csv", {}, b"sep=~\na~label\n1~x\n2~y\n3~x\n",
+            ["3,drop,", "5,relabel,y"], b"sep=~\na~label\n2~y\n3~y\n",
+            id="the line that names the separator",
+        ),
+        pytest.param(
+            "a.jsonl", {}, LINES.encode(),
+            ["3,drop,", "4,relabel,y"], b'{"a": 1,   "label": "x"}\n{"a": 3, "label": "y"}\n',
+            id="blanks of JSON lines",
+        ),
+        pytest.param(
+            "a.csv", {"missing_labels": "skip"}, b"a,label\n1,x\n2,\n3,y\n4,x\n",
+            ["4,relabel,x"], b"a,label\n1,x\n3,x\n4,x\n",
+            id="rows without a label shift nobody and go",
+        ),
+    ],
+)  # fmt: skip
+def test_text_stays_as_it_was_but_for_what_was_decided(
+    tmp_path, finished, name, settings, before, decisions, after
+):
+    data, out = tmp_path / name, tmp_path / f"clean-{name}"
+    data.write_bytes(before)
+    apply_decisions(finished(data, **settings), decide(tmp_path, *decisions), out)
+    assert out.read_bytes() == after
 
 
 def test_compressed_in_another_encoding(tmp_path, finished):
@@ -91,14 +111,6 @@ def test_labels_keep_the_spelling_of_the_file(tmp_path, finished):
     run = finished(data, {"3": "True"})
     apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested")
     assert (tmp_path / "c.csv").read_text() == "a,label\n1,true\n2,true\n3,true\n"
-
-
-def test_json_lines_that_nobody_touched_stay_as_they_were(tmp_path, finished):
-    data = tmp_path / "a.jsonl"
-    data.write_text('{"a": 1,   "label": "x"}\n\n{"a": 2, "label": "y"}\n{"a": 3, "label": "\\u0078"}\n')
-    run = finished(data)
-    apply_decisions(run, decide(tmp_path, "3,drop,", "4,relabel,y"), tmp_path / "c.jsonl")
-    assert (tmp_path / "c.jsonl").read_text() == '{"a": 1,   "label": "x"}\n{"a": 3, "label": "y"}\n'
 
 
 def test_feather(tmp_path, finished):
@@ -154,14 +166,6 @@ def test_tabs_are_not_called_commas(tmp_path, finished):
     with pytest.raises(SettingsError, match=r"let its name end in '\.tsv' too"):
         apply_decisions(run, None, tmp_path / "c.csv", suspects="drop")
     apply_decisions(run, None, tmp_path / "c.tab", suspects="drop")
-
-
-def test_rows_without_a_label_shift_nobody_and_go(tmp_path, finished):
-    data = tmp_path / "a.csv"
-    data.write_text("a,label\n1,x\n2,\n3,y\n4,x\n")
-    run = finished(data, missing_labels="skip")
-    apply_decisions(run, decide(tmp_path, "4,relabel,x"), tmp_path / "c.csv")
-    assert (tmp_path / "c.csv").read_text() == "a,label\n1,x\n3,x\n4,x\n"
 
 
 def test_a_folder_of_parquet_files_becomes_one_file(tmp_path, finished):

@@ -25,6 +25,14 @@ def fitted(make, seed):
     return weights(train(make(), blobs(), method="gl", epochs=3, seed=seed, log="none").model)
 
 
+def assert_same_in_threads(make, threads, seeds=2 * THREADS):
+    """What is made by each seed, is the same in threads as one after the other."""
+    alone = [make(seed) for seed in range(seeds)]
+    with ThreadPoolExecutor(threads) as pool:
+        for found, expected in zip(pool.map(make, range(seeds)), alone, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch):
     """Many more turns than a user's fits would take."""
@@ -40,10 +48,7 @@ def test_a_seed_gives_the_same_perceptron_in_any_thread():
         return fitted(lambda: copy.deepcopy(first), seed)
 
     first = mlp(dropout=0.3)
-    alone = [made(seed) for seed in range(2 * THREADS)]
-    with ThreadPoolExecutor(THREADS) as pool:
-        for found, expected in zip(pool.map(made, range(2 * THREADS)), alone, strict=True):
-            assert torch.equal(found, expected)
+    assert_same_in_threads(made, THREADS)
 
 
 def test_a_seed_gives_the_same_network_in_any_thread():
@@ -53,10 +58,7 @@ def test_a_seed_gives_the_same_network_in_any_thread():
     def made(seed):
         return fitted(lambda: copy.deepcopy(first), seed)
 
-    alone = [made(seed) for seed in range(2 * THREADS)]
-    with ThreadPoolExecutor(THREADS) as pool:
-        for found, expected in zip(pool.map(made, range(2 * THREADS)), alone, strict=True):
-            assert torch.equal(found, expected)
+    assert_same_in_threads(made, THREADS)
 
 
 def test_classifiers_in_threads_are_those_fitted_in_a_row():
@@ -65,10 +67,7 @@ def test_classifiers_in_threads_are_those_fitted_in_a_row():
     def said(seed):
         return GrayClassifier(epochs=3, refine=True, random_state=seed).fit(x, y).predict_proba(x)
 
-    alone = [said(seed) for seed in range(2)]
-    with ThreadPoolExecutor(2) as pool:
-        for found, expected in zip(pool.map(said, range(2)), alone, strict=True):
-            np.testing.assert_array_equal(found, expected)
+    assert_same_in_threads(said, 2, seeds=2)
 
 
 def test_a_classifier_leaves_the_generators_of_the_caller_as_they_were():

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
+from blobs import blobs
 
 from graylearn.cli import main
 from graylearn.runs import progress
@@ -100,12 +100,6 @@ def is_one_sentence(message):
 
 
 LABELS = ("жук 🐞", 'say "cow"', "dog; cat")
-
-
-def blobs(n=90):
-    """(x (n, 3), y (n,)): three well separated groups."""
-    y = np.arange(n) % 3
-    return np.eye(3)[y] * 6 + np.random.default_rng(0).normal(size=(n, 3)), y
 
 
 def write_csv(path, n=90):

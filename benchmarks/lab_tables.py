@@ -36,20 +36,59 @@ def table(values: Values, columns: list[str], form: str, sizes: bool = True) -> 
     return markdown(head, body)
 
 
-def of_trees(methods: Sequence[str], setting: str, size: int, what: str, measured: str) -> str:
-    """One measure of trees and networks, by table: of the seeds that all these methods were measured with."""
+def measured_of_trees(
+    methods: Sequence[str], core: Sequence[str], setting: str, size: int, what: str, measured: str
+) -> Values:
+    """One measure by method and table, of the seeds that all of `core` have; a method that lacks one of
+    them has no value there. Of two rows of one cell the later counts.
+    """
     found = {
         (row["method"], row["table"], row["seed"]): row[measured]
         for row in trees.read()
         if (row["setting"], row["size"], row["what"]) == (setting, size, what)
     }
-    cells = {key[1:] for key in found}
-    values: Values = defaultdict(lambda: defaultdict(list))
-    for name, seed in sorted(cells):
-        if all((method, name, seed) in found for method in methods):
-            for method in methods:
-                values[method][name].append(found[method, name, seed])
-    return table(values, list(trees.TABLES), "{:.1f}" if what == "fit" else "{:.3f}")
+    values: Values = {method: {} for method in methods}
+    for name in trees.TABLES:
+        seeds = {seed for _, table, seed in found if table == name}
+        seeds = {seed for seed in seeds if all((method, name, seed) in found for method in core)}
+        for method in methods:
+            own = [found[method, name, seed] for seed in sorted(seeds) if (method, name, seed) in found]
+            if seeds and len(own) == len(seeds):
+                values[method][name] = own
+    return {method: line for method, line in values.items() if line}
+
+
+def of_trees(setting: str, size: int) -> str:
+    """Accuracy by table."""
+    return table(
+        measured_of_trees(trees.FITS, trees.CORE, setting, size, "fit", "accuracy"),
+        list(trees.TABLES),
+        "{:.1f}",
+    )
+
+
+def of_tree_means(size: int) -> str:
+    """Accuracy in each state of the data, means over the tables, whose number is in brackets."""
+    names = {"flip20": "flipped", "foreign": "foreign", "mix": "both", "clean": "clean"}
+    core = {
+        setting: measured_of_trees(trees.CORE, trees.CORE, setting, size, "fit", "accuracy")
+        for setting in names
+    }
+    body = []
+    for method in trees.CORE:
+        cells = [mean(map(mean, core[setting][method].values())) for setting in names]
+        body.append([method, *(f"{each:.1f}" for each in cells), f"{mean(cells):.1f}"])
+    tables = {setting: len(core[setting][trees.CORE[0]]) for setting in names}
+    return markdown(["", *(f"{names[each]} ({tables[each]})" for each in names), "mean"], body)
+
+
+def of_tree_audits(size: int, measured: str) -> str:
+    """How well networks and trees find what is bad, by table, in each dirty state."""
+    values: Values = {}
+    for setting, name in (("flip20", "flipped"), ("foreign", "foreign"), ("mix", "both")):
+        found = measured_of_trees(("networks", "hgb"), ("networks", "hgb"), setting, size, "audit", measured)
+        values |= {f"{name}, {method}": line for method, line in found.items()}
+    return table(values, list(trees.TABLES), "{:.3f}", sizes=False)
 
 
 def of_scores(setting: str, measured: str) -> str:
@@ -112,15 +151,20 @@ def of_people() -> str:
 
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "trees.md": {
-        "flips, three seeds": lambda: of_trees(trees.FIRST, "flip20", 400, "fit", "accuracy"),
-        "flips": lambda: of_trees(trees.FITS, "flip20", 400, "fit", "accuracy"),
-        "mix": lambda: of_trees(trees.FITS, "mix", 400, "fit", "accuracy"),
-        "flips, 4,000": lambda: of_trees(trees.FITS, "flip20", 4000, "fit", "accuracy"),
-        "audit": lambda: of_trees(trees.AUDITS, "flip20", 400, "audit", "f1"),
-        "audit, three seeds": lambda: of_trees(("networks", "lgbm"), "flip20", 400, "audit", "f1"),
-        "audit, precision": lambda: of_trees(
-            ("networks", "lgbm"), "flip20", 400, "audit", "average_precision"
-        ),
+        "means, 400": lambda: of_tree_means(400),
+        "means, 4,000": lambda: of_tree_means(4000),
+        "flips, 400": lambda: of_trees("flip20", 400),
+        "foreign, 400": lambda: of_trees("foreign", 400),
+        "mix, 400": lambda: of_trees("mix", 400),
+        "clean, 400": lambda: of_trees("clean", 400),
+        "flips, 4,000": lambda: of_trees("flip20", 4000),
+        "foreign, 4,000": lambda: of_trees("foreign", 4000),
+        "mix, 4,000": lambda: of_trees("mix", 4000),
+        "clean, 4,000": lambda: of_trees("clean", 4000),
+        "audit, 400": lambda: of_tree_audits(400, "f1"),
+        "audit, 4,000": lambda: of_tree_audits(4000, "f1"),
+        "precision, 400": lambda: of_tree_audits(400, "average_precision"),
+        "precision, 4,000": lambda: of_tree_audits(4000, "average_precision"),
     },
     "people.md": {"networks": of_people},
     "test-time.md": {

@@ -45,18 +45,25 @@ def shown(method: str) -> str:
 
 
 def by_setting(rows: list[Row]) -> str:
-    """F1 of each set, mean over seeds, and of cleanlab's filters the best in hindsight."""
+    """F1 of each set over the seeds that all have, the best of cleanlab's filters; and ours over all seeds."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     filters = [m for m in methods if m.startswith("cleanlab")]
     plain = [m for m in methods if m not in filters[1:]]
     body = []
     for name, setting in dict.fromkeys((row["name"], row["setting"]) for row in rows):
         own = [row for row in rows if (row["name"], row["setting"]) == (name, setting)]
-        by = {m: average([r for r in own if r["method"] == m], "f1") for m in methods}
+        seeds = {m: {row["seed"] for row in own if row["method"] == m} for m in methods}
+        common = set.intersection(*(found for found in seeds.values() if found))
+        shared = [row for row in own if row["seed"] in common]
+        by = {m: average([row for row in shared if row["method"] == m], "f1") for m in methods}
         best = max((value for m in filters if (value := by[m]) is not None), default=None)
-        wrong = average(own, "wrong")
-        body.append([f"{name}, {setting}", number(wrong), *(number(by[m]) for m in plain), number(best)])
-    return markdown(["set", "wrong", *map(shown, plain), "cleanlab, best filter"], body)
+        line = [f"{name}, {setting}", number(average(shared, "wrong")), *(number(by[m]) for m in plain)]
+        ours = [row for row in own if row["method"] == "graylearn"]
+        body.append(
+            [*line, *([number(best)] if filters else []), f"{number(average(ours, 'f1'))} ({len(ours)})"]
+        )
+    head = ["set", "wrong", *map(shown, plain), *(["cleanlab, best filter"] if filters else [])]
+    return markdown([*head, "graylearn (seeds)"], body)
 
 
 def clean(rows: list[Row]) -> str:

@@ -1,4 +1,4 @@
-"""The tables of docs/lab/trees.md, test-time.md and people.md, made from results/*.jsonl.
+"""Tables of docs/lab, made from results/*.jsonl: trees, test time, networks and audits of people's labels.
 
 python benchmarks/lab_tables.py            # write them into the pages, between their markers
 python benchmarks/lab_tables.py --check    # only say whether the pages are as the results make them
@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import human_noise_tables
 import test_time
 import trees
 from tables import ROOT, Row, markdown, results
@@ -167,6 +168,9 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "precision, 4,000": lambda: of_tree_audits(4000, "average_precision"),
     },
     "people.md": {"networks": of_people},
+    "audit.md": {
+        "people's labels": lambda: human_noise_tables.summary(ROOT / "results" / "human_noise.jsonl")
+    },
     "test-time.md": {
         "scores, clean": lambda: of_scores("clean", "auroc"),
         "scores, dirty": lambda: of_scores("dirty", "auroc"),

@@ -45,7 +45,7 @@ def shown(method: str) -> str:
 
 
 def by_setting(rows: list[Row]) -> str:
-    """F1 of each set over the seeds that all have, the best of cleanlab's filters; and ours over all seeds."""
+    """F1 of each set over seeds that all have, the best of cleanlab's filters, and ours over all seeds."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     filters = [m for m in methods if m.startswith("cleanlab")]
     plain = [m for m in methods if m not in filters[1:]]

@@ -242,7 +242,7 @@ class Reduced(torch.autograd.Function):
         size = grad.numel()
         arguments = (grad, grads[0], partial, len(partial) - 2, size, 4096)
         kind = (grad.dtype, grads[0].dtype, size < 1 << 31)
-        start(kernels.scale_in_place, min(triton.cdiv(size, 4096), 1024), arguments, kind, 8)
+        start(kernels.scale_in_place, min(-(-size // 4096), 1024), arguments, kind, 8)
         return grad.view_as(logits), *(None,) * 6
 
 

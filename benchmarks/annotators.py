@@ -18,7 +18,6 @@ them. All ways that read a model read the same held-out probabilities. The estim
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -120,7 +119,7 @@ def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[s
 
 
 def table(path: Path) -> str:
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    rows = record.rows(path)
     shown = {"accuracy": 100, "auroc": 100, "quality_error": 100, "quality_rank": 1}
     lines = []
     for crowd in CROWDS:

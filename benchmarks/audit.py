@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import os
 import time
 import traceback
@@ -109,15 +108,11 @@ def measure(task: Task, data: Path, features: Path, deadline: float) -> list[dic
 
 def done(out: Path, experiment: str) -> set[tuple[str, str, int, str]]:
     """What a file of results holds already; a line that was cut short does not count."""
-    found = set()
-    for line in out.read_text().splitlines() if out.exists() else []:
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if row["experiment"] == experiment:
-            found.add((row["cell"], row["setting"], row["seed"], row["method"]))
-    return found
+    return {
+        (row["cell"], row["setting"], row["seed"], row["method"])
+        for row in record.rows(out)
+        if row["experiment"] == experiment
+    }
 
 
 def plan(args: argparse.Namespace, methods: list[str]) -> Iterator[Task]:
@@ -176,9 +171,7 @@ def clock(args: argparse.Namespace, deadline: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = record.described(__doc__)
     every = [*cells.SETTINGS, *cells.HARD]
     default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables")

@@ -6,17 +6,18 @@ python benchmarks/audit_tables.py --check    # only say whether the page is as t
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import record
+from record import Row
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, RESULTS = ROOT / "docs" / "lab" / "audit.md", ROOT / "results" / "audit.jsonl"
 START, END = "<!-- audit tables -->", "<!-- end -->"
-Row = dict[str, Any]
 
 USUAL = ("ood10", "ood20", "mix")
 OURS = ("graylearn held-out", "graylearn history")
@@ -30,11 +31,7 @@ HARD = ("one-label", "two-classes", "imbalance", "tiny-set", "pairs")
 def read(path: Path, experiment: str = "audit") -> list[Row]:
     """Rows of one experiment; a line that was cut short is passed over, the last of equal rows counts."""
     found: dict[tuple[Any, ...], Row] = {}
-    for line in path.read_text().splitlines():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
+    for row in record.rows(path):
         if row["experiment"] == experiment:
             found[row["cell"], row["setting"], row["seed"], row["method"]] = row
     return list(found.values())

@@ -11,7 +11,6 @@ Repeats are interleaved, and medians are told.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
 import subprocess
@@ -27,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np
 import pyarrow.csv
 from PIL import Image
-from record import append, record
+from record import append, described, record
 
 from graylearn.data.images.cache import cache_images
 from graylearn.data.read import read
@@ -134,9 +133,7 @@ def measure_images(count: int, side: int, size: int, workers: int, repeats: int)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     parser.add_argument("--arrhythmia", type=Path, help="mitbih_train.csv.gz")
     parser.add_argument("--images", type=int, default=10_000)
     parser.add_argument("--sides", type=int, nargs="*", default=[128, 400])

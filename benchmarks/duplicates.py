@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
-import json
 import sys
 import time
 import warnings
@@ -124,7 +123,7 @@ def measure(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict[st
 
 
 def table(path: Path) -> str:
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    rows = record.rows(path)
     names, lines = ("precision", "recall", *(f"recall {kind}" for kind in KINDS)), []
     for photos in ("tiny-imagenet", "cifar10"):
         lines += [f"\n{photos}\n", f"| way | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]

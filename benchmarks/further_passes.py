@@ -9,7 +9,6 @@ passes, as a plain loop has it. The weights come out the same, the accuracy on 3
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
-from record import append, record
+from record import append, described, record
 from small_images import accuracy, halved
 
 from graylearn.data import load
@@ -29,9 +28,7 @@ WAYS = ("samples", "all passes")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("results/further_passes.jsonl"))

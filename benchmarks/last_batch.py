@@ -8,7 +8,6 @@ network, trained with the last batch as it is left and with the last two alike; 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from unittest import mock
@@ -16,7 +15,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
-from record import append, record
+from record import append, described, record
 from small_images import accuracy, halved
 
 from graylearn.data import load
@@ -27,9 +26,7 @@ SETTINGS = {"net": "small_cnn-16", "epochs": 20, "batch_size": BATCH, "whole_bat
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("results/last_batch.jsonl"))

@@ -8,7 +8,6 @@ one-cycle schedule, one fit without audit; clean, and with a fifth of OOD sample
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 import torch
-from record import append, record
+from record import append, described, record
 from small_images import halved
 
 from graylearn import GrayClassifier
@@ -27,9 +26,7 @@ METHODS = ("standard", "gl", "gl-relative")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--classes", type=int, nargs="+", default=[10, 100])

@@ -7,15 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reproduction.provenance import provenance
+Row = dict[str, Any]
 
 
-def record(experiment: str, **measured: Any) -> dict[str, Any]:
+def record(experiment: str, **measured: Any) -> Row:
     """A row: the experiment, what was measured, and all it takes to judge the numbers later."""
+    from reproduction.provenance import provenance  # which needs torch, as reading rows does not
+
     return {"experiment": experiment, **measured, **provenance()}
 
 
-def append(row: dict[str, Any], path: str | Path) -> None:
+def append(row: Row, path: str | Path) -> None:
     """Add a row to a file of JSON lines."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -23,11 +25,25 @@ def append(row: dict[str, Any], path: str | Path) -> None:
         file.write(json.dumps(row) + "\n")
 
 
+def rows(path: Path) -> list[Row]:
+    """The rows of such a file, none where there is no file; a line that was cut short is passed over."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
+def described(text: str | None) -> argparse.ArgumentParser:
+    """A parser whose help begins with a script's own docstring, as it stands there."""
+    return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
 def parser(description: str, out: Path) -> argparse.ArgumentParser:
     """The options of every measurement over seeds; its rows go to `out` unless told otherwise."""
-    made = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = described(description)
     made.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     made.add_argument("--out", type=Path, default=out)
     made.add_argument("--summary", action="store_true", help="print the table of --out and stop")

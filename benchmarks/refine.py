@@ -226,9 +226,7 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = record.described(__doc__)
     every = [*cells.SETTINGS, *cells.HARD]
     default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables")

@@ -19,7 +19,6 @@ where it was.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -127,13 +126,9 @@ def measure(cell: str, setting: str, seed: int, args: argparse.Namespace) -> dic
     return rows
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def table(path: Path) -> str:
     """Means over the cells, and how far the cells of all seeds spread."""
-    rows, lines = read(path), []
+    rows, lines = record.rows(path), []
     for setting in SETTINGS:
         lines += [
             f"\n{setting}, {len({r['seed'] for r in rows if r['setting'] == setting})} seeds\n",
@@ -176,7 +171,7 @@ def main() -> None:
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    done = {(r["cell"], r["setting"], r["seed"]) for r in read(args.out)}
+    done = {(r["cell"], r["setting"], r["seed"]) for r in record.rows(args.out)}
     left = [(c, s, seed) for seed in args.seeds for s in SETTINGS for c in args.cells]
     for cell, setting, seed in [] if args.summary else left:
         if (cell, setting, seed) in done:

@@ -6,22 +6,21 @@ python benchmarks/tables.py --check    # only say whether the page is as the res
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+
+import record
+from record import Row
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "lab" / "measurements.md"
-Row = dict[str, Any]
 
 
 def results(name: str, experiment: str) -> list[Row]:
-    lines = (ROOT / "results" / f"{name}.jsonl").read_text().splitlines()
-    return [row for line in lines if (row := json.loads(line))["experiment"] == experiment]
+    return [row for row in record.rows(ROOT / "results" / f"{name}.jsonl") if row["experiment"] == experiment]
 
 
 def markdown(head: list[str], body: list[list[str]]) -> str:

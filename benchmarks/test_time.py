@@ -24,7 +24,6 @@ areas under precision and recall by trapezoids.
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 import time
 import warnings
@@ -174,8 +173,8 @@ def judged(values: np.ndarray, is_ood: np.ndarray) -> dict[str, float]:
     }
 
 
-def read(path: Path = RESULTS) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def read(path: Path = RESULTS) -> list[record.Row]:
+    return record.rows(path)
 
 
 def main() -> None:

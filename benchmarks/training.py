@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
-from record import append, record
+from record import append, described, record
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
@@ -231,9 +231,7 @@ def on_gpu(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     parser.add_argument("--device", default="cpu", help="cpu for tables, cuda for images")
     parser.add_argument(
         "--images-on-cpu", action="store_true", help="run the image part on the CPU, to try it"

@@ -28,7 +28,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-import json
 import sys
 import time
 import warnings
@@ -259,10 +258,7 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(path: Path = RESULTS) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [{"size": SIZES[0]} | row for row in rows]  # revision 1 had that size alone
+    return [{"size": SIZES[0]} | row for row in record.rows(path)]  # revision 1 had that size alone
 
 
 def main() -> None:

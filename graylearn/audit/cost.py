@@ -9,20 +9,26 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from graylearn.audit.blocks import ENOUGH
 from graylearn.audit.heldout import epochs_by_size, schedule_for
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.kernel import LANDMARKS
-from graylearn.audit.neighbours import EXACT, LISTS, PROBES
+from graylearn.audit.mixture import FIT_ROWS, FIT_VALUES
+from graylearn.audit.neighbours import EXACT, KNOWN, LISTS, PROBES
 from graylearn.audit.rounds import NETWORK_FOLDS, rounds_for
 
 HIDDEN = 128
 """Units of each of two hidden layers of an audit's networks."""
 WEIGHT, VISIT = 5e-10, 4e-6
 """Seconds a weight of a network, and beside it, for one sample to be learned from once."""
-PAIR, PAIR_IN_LISTS, CELL = 8e-11, 2.4e-10, 3.5e-10
-"""Seconds a column of two samples that are compared, among all and in lists, and of a sample's kernel."""
-JUDGED = 1e-5
-"""Seconds a probability for everything after that."""
+PAIR, PAIR_IN_LISTS = 8e-11, 2.4e-10
+"""Seconds a column of two samples that are compared, among all and in lists."""
+CELL, ASKED = 3.5e-10, 6e-11
+"""Seconds a cell of the kernel of a sample that it is fitted to, and of one that it is asked about."""
+FITTED, JUDGED = 3e-6, 2e-7
+"""Seconds a probability that the noise mixture is fitted to, and of any for everything after that."""
+VALUE = 4e-7
+"""Seconds a feature for scaling, centres and distances to them."""
 
 
 def expected_seconds(
@@ -39,11 +45,17 @@ def expected_seconds(
         visits = samples * (epochs or HISTORY_EPOCHS)
     else:
         seen = samples * (NETWORK_FOLDS - 1) // NETWORK_FOLDS
-        passes = schedule_for(seen, epochs or epochs_by_size(samples))[2]
+        passes = schedule_for(seen, epochs or epochs_by_size(samples, classes))[2]
         visits = NETWORK_FOLDS * rounds_for(samples * classes) * seen * passes
     if samples <= EXACT:
         pairs = PAIR * samples**2
     else:
-        pairs = PAIR_IN_LISTS * samples * PROBES * math.sqrt(samples) / LISTS
-    kernel = CELL * samples * LANDMARKS * (columns + LANDMARKS + classes)
-    return visits * (VISIT + WEIGHT * weights) + pairs * columns + kernel + JUDGED * samples * classes
+        pairs = PAIR_IN_LISTS * samples * PROBES * math.sqrt(min(samples, KNOWN)) / LISTS
+    fitted = min(samples, ENOUGH)
+    kernel = CELL * fitted * (columns + LANDMARKS + classes) + ASKED * (samples - fitted) * (
+        columns + classes
+    )
+    probabilities = samples * classes
+    mixture = FITTED * min(probabilities, max(FIT_VALUES, FIT_ROWS * classes))
+    judged = mixture + JUDGED * probabilities + VALUE * samples * columns
+    return visits * (VISIT + WEIGHT * weights) + pairs * columns + kernel * LANDMARKS + judged

@@ -30,9 +30,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DROPOUT = 0.2
-EPOCHS, LEAST_EPOCHS, ROWS = 20, 6, 50_000
+EPOCHS, LEAST_EPOCHS, ROWS = 20, 2, 50_000
 """The first number of passes up to so many samples. Larger sets have fewer, at least the second number: each
-network takes its steps all the same."""
+network learns as often, and from more samples."""
 MOST_STEPS, LARGEST_BATCH = 4_000, 2048
 """Steps of a network beyond which those of larger sets are made of more samples, up to so many."""
 _CHUNK = 4096

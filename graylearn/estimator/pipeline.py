@@ -190,6 +190,7 @@ class Pipeline:
                 overlap=self.overlap,
                 seed=seed,
                 device=device,
+                log=self.settings.log,
             )
         alone = replace(self, validation=None)
 

@@ -35,8 +35,9 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.training import Result, Settings
 
-LONG = 120.0
-"""Seconds from which on an audit says before it begins how long it will take."""
+LONG, CHEAPER = 120.0, 0.7
+"""Seconds from which on an audit says before it begins how long it will take, and the share of them below
+which it names the mode that takes less."""
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
@@ -169,11 +170,13 @@ def how_long(samples: Samples) -> str | None:
     expected, cheaper = expected_seconds(*size), expected_seconds(*size, mode="history")
     if expected < LONG:
         return None
-    return (
+    words = (
         f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take about "
-        f"{duration(expected)} on one core, less on several or with --device cuda, and about "
-        f"{duration(cheaper)} with --mode history"
+        f"{duration(expected)} on one core, less on several or with --device cuda"
     )
+    if cheaper < CHEAPER * expected:
+        words += f", and about {duration(cheaper)} with --mode history"
+    return words
 
 
 def _fitted(

@@ -109,7 +109,8 @@ def _among_lists(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
         for start in range(0, len(own), step):
             some = own[start : start + step]
             block = unit[some] @ rows.T
-            itself = torch.arange(start, min(start + step, known[number]), device=unit.device)
+            end = max(start, min(start + step, known[number]))
+            itself = torch.arange(start, end, device=unit.device)
             block[itself - start, itself] = -2.0
             near, found = block.topk(k, dim=1)
             index[some], cosine[some] = asked[found], near

@@ -141,6 +141,7 @@ def test_what_a_part_says_is_what_all_say(monkeypatch):
 
 def test_neighbours_are_looked_for_among_those_that_are_known(lists, monkeypatch):
     monkeypatch.setattr(nb, "KNOWN", 800)
+    monkeypatch.setattr(nb, "_BLOCK", 2000)  # lists longer than a block
     x = clouds(5, n=3000, d=6)[0]
     index, distance = nb.neighbours(x, 5)
     known = np.unique(index)

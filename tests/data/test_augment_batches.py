@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, random_uniform, take_augmented
+from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, augment_rows, random_uniform
 from graylearn.data.batches.base import ArrayBatches, Preparation, StackBatches
 from graylearn.errors import DataError, SettingsError
 
@@ -21,7 +21,7 @@ def order(samples, seed=0):
 
 def test_every_augmented_image_is_one_crop_of_its_reflection_padding_flipped_or_not():
     images = pictures()
-    made = take_augmented(images, torch.arange(60), Augment(crop=2), seed=1, epoch=0)
+    made = augment_rows(images, torch.arange(60), torch.arange(60), Augment(crop=2), seed=1, epoch=0)
     padded = F.pad(images.permute(0, 3, 1, 2).float(), (2, 2, 2, 2), mode="reflect").permute(0, 2, 3, 1)
     found = set()
     for place in range(60):
@@ -41,7 +41,7 @@ def test_every_augmented_image_is_one_crop_of_its_reflection_padding_flipped_or_
 def test_without_crop_and_flip_images_stay_as_they_are():
     images = pictures()
     index = torch.tensor([5, 3, 3, 59])
-    same = take_augmented(images, index, Augment(crop=0, flip=False), seed=0, epoch=0)
+    same = augment_rows(images, index, index, Augment(crop=0, flip=False), seed=0, epoch=0)
     assert torch.equal(same, images[index])
 
 
@@ -88,7 +88,7 @@ def test_layouts_of_images_become_one():
 
 def test_a_crop_wider_than_the_image_is_refused():
     with pytest.raises(SettingsError, match="crop pads 8 pixels"):
-        take_augmented(pictures(), torch.arange(2), Augment(crop=8), seed=0, epoch=0)
+        augment_rows(pictures(), torch.arange(2), torch.arange(2), Augment(crop=8), seed=0, epoch=0)
     with pytest.raises(SettingsError, match="crop is -1"):
         Augment(crop=-1)
 

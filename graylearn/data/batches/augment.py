@@ -100,11 +100,6 @@ def _mix(values: Tensor) -> Tensor:
     return values ^ (values >> 16)
 
 
-def take_augmented(images: Tensor, index: Tensor, augment: Augment, *, seed: int, epoch: int) -> Tensor:
-    """`images[index]`, (B, H, W, C), each cropped and flipped by its own draw for this epoch."""
-    return augment_rows(images, index, index, augment, seed=seed, epoch=epoch)
-
-
 def augment_rows(
     images: Tensor, rows: Tensor, index: Tensor, augment: Augment, *, seed: int, epoch: int
 ) -> Tensor:

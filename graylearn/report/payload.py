@@ -50,12 +50,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     kind = np.array([KINDS.index(value) for value in table["kind"]], dtype=np.int64).reshape(n)
     label = _class_index(table["label"], data.classes)
     suggested = _class_index(table["suggested"], data.classes, missing=True)
-    by_score = np.argsort(-score, kind="stable")
-    shown = by_score
-    if n > MAX_SAMPLES:
-        first = np.concatenate([by_score[suspected[by_score]], by_score[~suspected[by_score]]])
-        shown = np.sort(first[:MAX_SAMPLES])
-        shown = shown[np.argsort(-score[shown], kind="stable")]
+    shown = _listed(score, suspected)
     ids = table["id"].to_numpy()[shown]
     whole = table["id"].dtype.kind in "iu"
     main = {
@@ -94,8 +89,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "copies": copy_groups(data),
         "annotators": annotator_part(data),
     }
-    # Suspects first: where the room for curves and previews runs out, they are what a person came for.
-    wanted = np.concatenate([shown[suspected[shown]], shown[~suspected[shown]]])
+    wanted = _suspects_first(shown, suspected)
     main["curves"] = _curves(data, wanted[:MAX_CURVES])
     main["beside"] = beside(data, wanted, label, suspected)
     main["map"] = positions(data, wanted, label, suspected)
@@ -107,6 +101,20 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     listed = np.array(list(dict.fromkeys([*first, *beside_them, *wanted])), dtype=np.int64)
     main["previews"], blocks = preview_blocks(data, listed, odd)
     return main, blocks
+
+
+def _listed(score: NDArray[np.float64], suspected: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The samples that the page lists, by score, the largest first."""
+    by_score = np.argsort(-score, kind="stable")
+    if len(score) <= MAX_SAMPLES:
+        return by_score
+    shown = np.sort(_suspects_first(by_score, suspected)[:MAX_SAMPLES])
+    return shown[np.argsort(-score[shown], kind="stable")]
+
+
+def _suspects_first(index: NDArray[np.int64], suspected: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The same samples: where the room runs out, suspects are what a person came for."""
+    return np.concatenate([index[suspected[index]], index[~suspected[index]]])
 
 
 def counts(data: ReportData) -> dict[str, int]:

@@ -210,7 +210,11 @@ class Pipeline:
         samples, seed = self.samples, self.settings.seed
         believed = audit if pays(audit) else None
         if believed is not None and self._is_stack and samples.features is not None:
-            believed = self._asked_again()
+            again = self._asked_again()
+            # Labels that are confused are learnt, the more so the larger the network: that networks of the
+            # own kind cannot tell them is no reason to doubt what the audit saw.
+            if again is not None or "class_confusion" not in audit.found_by:
+                believed = again
         if believed is not None:
             targets, trust = soft_targets(believed)
             method: str | Method = self.teach(torch.from_numpy(targets[samples.rows]))

@@ -25,6 +25,8 @@ NAMES = {
     "mix": "20 % OOD and 20 % flipped",
     "specific": "specific labels",
 }
+PEOPLE = ("aggregate", "worst", "pairs", "by-feature", "uniform")
+"""Settings of benchmarks/refine_people.py, which may have a rate after their name."""
 MAIN = ("oracle", "oracle x5", "standard", "standard x5", "gl", "gl+refine", "gl+refine x1", "cleanlab")
 NOTHING = "Not measured yet."
 Row = dict[str, Any]
@@ -150,7 +152,7 @@ def by_method(rows: list[Row], few: bool) -> str:
     dirty = data.keys(tuple(name for name in settings if name != "clean"), few)
     seconds: dict[str, list[float]] = {}
     for row in rows:
-        if "seconds" in row and (row["K"] < 4) == few:
+        if "seconds" in row and row["setting"] in NAMES and (row["K"] < 4) == few:
             seconds.setdefault(row["method"], []).append(row["seconds"])
     if not settings:
         return NOTHING
@@ -191,11 +193,30 @@ def by_cell(rows: list[Row]) -> str:
     return markdown(["cell", *shown], body) if body else NOTHING
 
 
+def people(rows: list[Row]) -> str:
+    """Accuracies with deviations over seeds where labels are wrong as people err, one line a set."""
+    found = [row for row in rows if row["setting"].split()[0] in PEOPLE and "accuracy" in row]
+    if not found:
+        return NOTHING
+    shown = [method for method in (*MAIN, "relabelled") if any(row["method"] == method for row in found)]
+    body = []
+    for cell, setting in dict.fromkeys((row["cell"], row["setting"]) for row in found):
+        own = [row for row in found if (row["cell"], row["setting"]) == (cell, setting)]
+        texts = []
+        for method in shown:
+            values = [row["accuracy"] for row in own if row["method"] == method]
+            read = (mean(values), stdev(values) if len(values) > 1 else None) if values else None
+            texts.append(spread(read, 1, ""))
+        body.append([f"{cell}, {setting}", f"{mean(row['wrong'] for row in own):.2f}", *texts])
+    return markdown(["cell", "wrong", *shown], body)
+
+
 TABLES: dict[str, Callable[[list[Row]], str]] = {
     "refine, goals": goals,
     "refine, four classes or more": lambda rows: by_method(rows, few=False),
     "refine, two or three classes": lambda rows: by_method(rows, few=True),
     "refine, cells": by_cell,
+    "refine, people": people,
 }
 
 

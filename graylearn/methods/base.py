@@ -155,6 +155,22 @@ class Method:
         """The loss of each sample of the batch, (N,)."""
         raise TypeError(f"{type(self).__name__} does not say what its loss is: write loss(self, step)")
 
+    def soft_loss(self, step: Step, share: Tensor) -> Tensor:
+        """The loss to be expected where labels are drawn by `share`, (N, K), of each sample: (N,).
+
+        K losses a sample, for a method whose loss follows from logits and label; write it where it is less.
+        """
+        n, k = share.shape
+        each = Step(
+            inputs=step.inputs,
+            target=torch.arange(k, device=step.target.device).repeat(n),
+            index=step.index.repeat_interleave(k),
+            output=Output(step.logits.repeat_interleave(k, dim=0), None),
+            epoch=step.epoch,
+            forward=step.forward,
+        )
+        return (self.loss(each).view(n, k) * share).sum(1)
+
     def end_epoch(self, epoch: int) -> None:
         """Called after the last step of each epoch, when the history holds it."""
 

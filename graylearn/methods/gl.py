@@ -34,7 +34,7 @@ class Gray(Method):
         return gray_loss(step.logits, step.target, confidence=self._confidence(step), reduction="none")
 
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
-        """The loss to be expected where labels are drawn by `share`, (N, K), at the cost of one label."""
+        """At the cost of one label."""
         return soft_gray_rows(step.logits, share.to(step.logits.dtype), self._confidence(step))
 
     def _confidence(self, step: Step) -> str | Tensor:

@@ -5,8 +5,8 @@ cross entropy that is cross entropy with t. For the Gray loss it is
 
     C * sum_k t_k * (-log Q_k) + (1 - C) * sum_k (1 - t_k) * (-log(1 - Q_k)),
 
-what t claims and what it excludes, with C as ever a matter of the network alone; that is how it is computed.
-Of other methods each step costs K losses a sample.
+what t claims and what it excludes, with C as ever a matter of the network alone. Both are computed so, as
+their `soft_loss`; of other methods each step costs K losses a sample.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from graylearn.errors import SettingsError
-from graylearn.methods.base import Method, Output, Step, Task
-from graylearn.methods.gl import Gray
+from graylearn.methods.base import Method, Step, Task
 
 
 class Softened(Method):
@@ -29,9 +28,10 @@ class Softened(Method):
 
     def __init__(self, method: Method, smoothing: float = 0.0, targets: Tensor | None = None) -> None:
         alone = method.per_sample and method.networks == 1 and not method.needs_features
-        # not of a subclass that has a loss of its own
-        self.gray = method if isinstance(method, Gray) and type(method).loss is Gray.loss else None
-        if not alone and self.gray is None:
+        # a subclass that changes the loss alone has not the short form of what it comes from
+        last = next(kind for kind in type(method).__mro__ if {"loss", "soft_loss"} & vars(kind).keys())
+        self.soft_loss_of = type(method).soft_loss if "soft_loss" in vars(last) else Method.soft_loss
+        if not alone and self.soft_loss_of is Method.soft_loss:
             raise SettingsError(
                 f"{type(method).__name__} does more with a label than a loss of its own (it selects, draws,"
                 " remembers or compares), so that it has no meaning for part of one: leave label_smoothing"
@@ -76,20 +76,10 @@ class Softened(Method):
 
     def loss(self, step: Step) -> Tensor:
         """The expected loss of each sample."""
-        n, k = step.logits.shape
+        k = step.logits.shape[1]
         if self.targets is None:
             share = torch.nn.functional.one_hot(step.target, k).float()
         else:
             share = self.targets[step.index]
         share = (1 - self.smoothing) * share + self.smoothing / k
-        if self.gray is not None:
-            return self.gray.soft_loss(step, share)
-        each = Step(
-            inputs=step.inputs,
-            target=torch.arange(k, device=step.target.device).repeat(n),
-            index=step.index.repeat_interleave(k),
-            output=Output(step.logits.repeat_interleave(k, dim=0), None),
-            epoch=step.epoch,
-            forward=step.forward,
-        )
-        return (self.method.loss(each).view(n, k) * share).sum(1)
+        return self.soft_loss_of(self.method, step, share)

@@ -18,3 +18,7 @@ class Standard(Method):
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample."""
         return F.cross_entropy(step.logits, step.target, reduction="none")
+
+    def soft_loss(self, step: Step, share: Tensor) -> Tensor:
+        """Cross entropy to `share`."""
+        return F.cross_entropy(step.logits, share.to(step.logits.dtype), reduction="none")

@@ -10,7 +10,8 @@ from training_helpers import HalfRate, Opaque, StopAt, assert_same_weights, blob
 
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import make_method
-from graylearn.methods.base import Output, Step
+from graylearn.methods.base import Method, Output, Step
+from graylearn.methods.gl import Gray
 from graylearn.methods.softened import Softened
 from graylearn.training import train, train_stack
 
@@ -56,6 +57,22 @@ def test_cross_entropy_is_that_of_torch(smoothing):
     both = Softened(make_method("standard"), smoothing, t).loss(step)
     wanted = F.cross_entropy(logits, t.double(), reduction="none", label_smoothing=smoothing)
     torch.testing.assert_close(both.double(), wanted, rtol=1e-5, atol=1e-6)
+
+
+class Doubled(Gray):
+    """A loss of its own, of which the short form of what it comes from says nothing."""
+
+    def loss(self, step):
+        return 2 * super().loss(step)
+
+
+def test_the_short_form_goes_with_the_loss_that_it_is_of():
+    step, _, t = soft_step()
+    once = Softened(make_method("gl"), 0.1, t).loss(step)
+    torch.testing.assert_close(Softened(Doubled(), 0.1, t).loss(step), 2 * once, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(Method.soft_loss(make_method("gl"), step, t), Gray().soft_loss(step, t))
+    with pytest.raises(SettingsError, match="Doubled does more with a label"):
+        Softened(Doubled(confidence="relative"), 0.1, t)
 
 
 def test_targets_of_one_class_each_train_as_its_labels():

@@ -68,6 +68,12 @@ def test_groups_of_copies_are_decided_at_once(open_report, team, tmp_path):
     expect(page.locator("#count")).to_have_text(re.compile("of 2 shown"))
 
 
+def test_on_a_phone_nothing_stands_out_of_the_card_of_copies(open_report, team):
+    page = open_report(team)
+    page.set_viewport_size({"width": 340, "height": 800})
+    assert page.locator("#copies .card").evaluate("card => card.scrollWidth - card.clientWidth") == 0
+
+
 def test_annotators_are_judged_and_samples_asked_about_again(open_report, team):
     page = open_report(team)
     page.get_by_role("navigation", name="Sections").get_by_role("link", name="Annotators").click()

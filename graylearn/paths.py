@@ -51,6 +51,8 @@ def existing(given: str | os.PathLike[str]) -> Path:
     if text == "-" and not path.exists():
         raise DataError("standard input is not read: save the data to a file and give that")
     if not path.exists() and not matching(path):
+        if path.is_symlink():
+            raise DataError(f"{path} is a link to {path.readlink()}, which does not exist")
         raise DataError(f"{path} does not exist")
     return path
 

@@ -97,8 +97,8 @@ def _of_system(error: OSError) -> str:
     reason = error.strerror or str(error)
     if error.errno in FULL:
         return (
-            f"{where}cannot be written ({reason}); make room and give the same command again: "
-            "it goes on where it stopped"
+            f"{where or 'a file '}cannot be written ({reason}); make room and give the same command again: "
+            "a run goes on where it stopped"
         )
     return f"{where}{reason}"
 

@@ -34,6 +34,10 @@ def replacing(path: Path) -> Iterator[Path]:
         yield partial
         flush(partial)  # on the disk before the name points at it, also after a power cut
         partial.replace(path)
+    except OSError as error:  # a full disk does not say what did not fit, or names a file that nobody knows
+        if error.filename in (None, str(partial)):
+            error.filename = str(path)
+        raise
     finally:
         if sys.platform != "win32":
             os.close(handle)

@@ -74,6 +74,11 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
     """The bytes as UTF-8 without a byte order mark."""
     codec, mark = codec_of(raw, encoding)
     raw = raw.removeprefix(mark)
+    if codec == "utf-8" and b"\0" in raw[:2]:
+        likely = "utf-16-be" if raw[:1] == b"\0" else "utf-16-le"
+        raise DataError(
+            f"{name} begins like UTF-16 without its mark, not like UTF-8;", Hint("encoding", likely)
+        )
     if codec == "utf-8" and raw.isascii():
         return raw
     try:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graylearn.data.cells import guessed_separator
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.tables import RawTable, is_text_type
@@ -38,6 +39,8 @@ def find_columns(table: RawTable, options: ReadOptions) -> Columns:
     label = None if options.labels is not None else options.label
     if not options.labelled and label not in table.frame.columns and not isinstance(label, int):
         label = None  # new data need not have the column that a model learned to predict
+    if options.labels is None and options.labelled:
+        _check_separator(table)
     label = _find(table, label, "to take the label from")
     text = _find(table, options.text, "to take the texts from")
     path = _find(table, options.path, "to take the image paths from")
@@ -67,6 +70,17 @@ def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Co
         _find(table, before.text, "to take the texts from"),
         _find(table, before.path, "to take the image paths from"),
     )
+
+
+def _check_separator(table: RawTable) -> None:
+    """Raise where all columns stand in the name of one: the file's ending promised another separator."""
+    only = str(table.frame.columns[0]) if len(table.frame.columns) == 1 else ""
+    mark = guessed_separator(only)
+    if mark in only:
+        raise DataError(
+            f"{table.name} has one column, {only!r}: its cells seem to be parted by {mark!r};",
+            Hint("separator", mark),
+        )
 
 
 def _find(table: RawTable, given: Column, purpose: str) -> Column:

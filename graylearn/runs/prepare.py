@@ -284,7 +284,7 @@ def _check_classes(samples: Samples, path: Path) -> None:
     counts = samples.class_counts
     if np.count_nonzero(counts) < 2:
         raise DataError(
-            f"all {len(samples)} samples of {path} bear one label: an audit needs two classes or more"
+            f"all samples of {path} ({len(samples):,}) bear one label: an audit needs two classes or more"
         )
     if len(samples) >= 20 and np.count_nonzero(counts) > len(samples) / 2:
         raise DataError(

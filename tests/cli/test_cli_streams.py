@@ -1,5 +1,6 @@
 """Standard input and output: `-` where data or a file is asked for."""
 
+import errno
 import io
 import signal
 import sys
@@ -9,6 +10,9 @@ import pytest
 from cli_helpers import write_csv
 
 from graylearn.cli import main
+from graylearn.data.atomic import replacing
+from graylearn.errors import DataError
+from graylearn.paths import existing, saved_input
 
 
 def ran(monkeypatch, capfdbinary, *words, given=b""):
@@ -43,8 +47,6 @@ def test_data_come_in_and_go_out_by_pipes(tmp_path, monkeypatch, capfdbinary):
 
 def test_what_comes_in_is_known_by_how_it_begins(tmp_path, monkeypatch):
     from graylearn.data import read
-    from graylearn.errors import DataError
-    from graylearn.paths import saved_input
 
     frame = pd.DataFrame({"size": [1, 2], "label": ["cat", "dog"]})
     written = {
@@ -70,3 +72,15 @@ def test_a_name_that_begins_like_an_option(tmp_path, monkeypatch, capfdbinary):
     with pytest.raises(SystemExit):
         main()
     assert b"-a.csv has a header (one, two) but no rows" in capfdbinary.readouterr().err
+
+
+def test_a_full_disk_is_told_with_the_file_that_does_not_fit(tmp_path):
+    with pytest.raises(OSError, match="No space left") as told, replacing(tmp_path / "clean.csv"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert told.value.filename == str(tmp_path / "clean.csv")
+
+
+def test_a_link_to_nowhere(tmp_path):
+    (tmp_path / "a.csv").symlink_to("b.csv")
+    with pytest.raises(DataError, match=r"a\.csv is a link to b\.csv, which does not exist"):
+        existing(tmp_path / "a.csv")

@@ -151,6 +151,19 @@ def test_other_separators(csv):
     assert list(read(csv("a:label\n1:x\n2:y\n"), separator=":").x.columns) == ["a"]
 
 
+def test_text_of_another_encoding_or_separator_is_told_what_to_pass(csv, tmp_path):
+    for encoding in ("utf-16-le", "utf-16-be"):
+        with pytest.raises(
+            DataError, match=rf"begins like UTF-16 without its mark.*pass encoding='{encoding}'"
+        ):
+            read(csv("a,label\n1,x\n2,y\n".encode(encoding)))
+    path = tmp_path / "a.tsv"
+    path.write_text("a;label\n1;x\n2;y\n")
+    with pytest.raises(DataError, match=r"one column, 'a;label': .* parted by ';'; pass separator=';'"):
+        read(path)
+    assert len(read(path, separator=";")) == 2
+
+
 def test_a_quoted_header_may_hold_the_separator(csv):
     assert list(read(csv('"a;b;c;d",label\n1,x\n2,y\n')).x.columns) == ["a;b;c;d"]
 

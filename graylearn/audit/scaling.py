@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
@@ -15,7 +17,8 @@ def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.fl
 
     Values beyond 10 spreads are cut, so that one broken row does not set the scale of all.
     """
-    x = np.asarray(features).reshape(len(features), -1)
+    x = np.asarray(features)
+    x = x.reshape(len(x), math.prod(x.shape[1:]))  # -1 is refused where there are no samples
     done = np.empty(x.shape, dtype=np.float32)
     columns = max(1, _BLOCK // max(1, len(x)))
     for start in range(0, x.shape[1], columns):

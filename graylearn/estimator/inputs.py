@@ -21,7 +21,8 @@ from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.inputs import as_dense, as_plain, is_sparse
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError
+from graylearn.data.tables import check_unique_names
+from graylearn.errors import DataError, first_few
 
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
@@ -90,6 +91,7 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
             check_array(np.empty(rows.shape))  # scikit-learn's own words for a table of nothing
         if any(pd.api.types.is_complex_dtype(kind) for kind in rows.dtypes):
             raise DataError("Complex data not supported: give real and imaginary parts as two columns")
+        check_unique_names(list(rows.columns), "X")
         # by the names that X bears, which for polars and pyarrow are those of the converted frame
         validate_data(estimator, rows, reset=reset, skip_check_array=True)
     else:
@@ -129,6 +131,13 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise DataError("Input y contains NaN or infinity: give each sample a label, or leave it out")
     if labels.dtype == object and pd.isna(labels).any():
         raise DataError("Input y contains NaN or None: give each sample a label, or leave it out")
+    texts = labels.tolist() if labels.dtype.kind in "OUT" else []
+    blank = np.flatnonzero([isinstance(label, str) and not label.strip() for label in texts])
+    if len(blank):  # told here: the audit sees the samples in another order
+        raise DataError(
+            f"{len(blank)} of {len(labels)} labels of y are empty (rows {first_few(blank.tolist(), 5)}, counted from "
+            "0): give each sample a label, or leave it out"
+        )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
         raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
     check_classification_targets(labels)

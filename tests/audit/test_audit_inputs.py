@@ -110,3 +110,8 @@ def test_labels_of_arrow_and_polars_are_read():
 def test_an_audit_is_shown_in_one_line():
     found = audit(np.eye(8), [0, 1] * 4)
     assert repr(found) == "<Audit of 8 samples, 0 suspected: see its table and print(summary())>"
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 4, 4)])
+def test_no_samples_are_an_audit_of_nothing(shape):
+    assert len(audit(np.zeros(shape), [])) == 0

@@ -52,6 +52,16 @@ def test_frames_of_all_libraries_give_the_same_answers(shop):
         np.testing.assert_allclose(classifier.predict_proba(other), expected)
 
 
+def test_labels_and_columns_that_cannot_be_told_are_named_as_the_user_has_them(shop):
+    frame, y = shop
+    blank = y.astype(object)
+    blank[[7, 3]] = ["", " "]
+    with pytest.raises(DataError, match=r"2 of 240 labels of y are empty \(rows 3, 7, counted from 0\)"):
+        quick().fit(frame, blank)
+    with pytest.raises(DataError, match="X has two columns called 'sold'; rename one of them"):
+        quick().fit(frame.rename(columns={"price": "sold"}), y)
+
+
 def test_words_never_seen_and_missing_numbers_are_answered(shop):
     frame, y = shop
     classifier = quick().fit(frame, y)

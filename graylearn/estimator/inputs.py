@@ -132,10 +132,10 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if labels.dtype == object and pd.isna(labels).any():
         raise DataError("Input y contains NaN or None: give each sample a label, or leave it out")
     texts = labels.tolist() if labels.dtype.kind in "OUT" else []
-    blank = np.flatnonzero([isinstance(label, str) and not label.strip() for label in texts])
-    if len(blank):  # told here: the audit sees the samples in another order
+    blank = [row for row, label in enumerate(texts) if isinstance(label, str) and not label.strip()]
+    if blank:  # told here: the audit sees the samples in another order
         raise DataError(
-            f"{len(blank)} of {len(labels)} labels of y are empty (rows {first_few(blank.tolist(), 5)}, counted from "
+            f"{len(blank)} of {len(labels)} labels of y are empty (rows {first_few(blank, 5)}, counted from "
             "0): give each sample a label, or leave it out"
         )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:

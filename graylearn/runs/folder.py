@@ -26,6 +26,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import IO, Any, TextIO
 
 import pandas as pd
@@ -117,7 +118,8 @@ class RunFolder:
         if not self.is_finished:
             return (
                 f"the run in {self.path} is not finished; go on with it first: "
-                f"graylearn {self.settings().command} --settings {self.settings_file} --out {self.path}"
+                f"graylearn {self.settings().command} --settings {quote(str(self.settings_file))} "
+                f"--out {quote(str(self.path))}"
             )
         return f"{missing} is missing; make the run anew"
 

@@ -35,6 +35,14 @@ def test_an_unfinished_run_goes_on(tmp_path):
         assert (tmp_path / "stages" / "kept").exists()
 
 
+def test_the_command_that_goes_on_can_be_pasted(tmp_path):
+    folder = start(tmp_path / "my run")
+    with pytest.raises(
+        CheckpointError, match=r"--settings '[^']*/my run/settings\.toml' --out '[^']*/my run'"
+    ):
+        folder.check_finished()
+
+
 def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
     start(tmp_path)
     (tmp_path / "model").mkdir()

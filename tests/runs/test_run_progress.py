@@ -53,6 +53,7 @@ def test_an_audit_tells_a_person_how_far_it_is(monkeypatch, capsys):
 
 def test_a_bar_goes_through_the_stages(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich: as on a terminal
+    monkeypatch.setenv("TERM", "xterm")
     found = audited("bar")
     assert "audit" in capsys.readouterr().err
     np.testing.assert_array_equal(found.score, audited("none").score)

@@ -151,7 +151,7 @@ FITS = (
     "gl", "gl+refine", "hgb", "lgbm", "lgbm gray", "xgb", "xgb gray", "hgb+refine", "lgbm+refine", "hgb+drop",
     "gl oracle", "hgb oracle",
 )  # fmt: skip
-CORE = ("gl", "gl+refine", "hgb", "hgb+refine", "hgb+drop", "gl oracle", "hgb oracle")
+CORE = ("gl", "gl+refine", "hgb", "hgb+refine", "gl oracle", "hgb oracle")
 """What was measured of every table, size and seed."""
 AUDIT_OF = {"gl+refine": "networks", "hgb+refine": "hgb", "hgb+drop": "hgb", "lgbm+refine": "lgbm"}
 

@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 WEAK = 0.3
 """What full doubt counts in the score of a sample beside its posterior."""
 
+FEW = 3
+"""Classes of which a random label is right so often that being random is nothing to hold against a sample."""
+
 UNEXPECTED = 0.01
 """Confidence below which a label is not expected at all."""
 
@@ -65,9 +68,13 @@ def judge(evidence: Evidence) -> Verdict:
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
-    notes += _doubts(evidence, suspected)
     suggested = _suggested(evidence, findings)
-    is_ood = suspected & (chances.ood_prior > 0.5 * chances.prior)
+    is_foreign = chances.ood_prior > 0.5 * chances.prior
+    if len(evidence.classes) <= FEW:
+        # a random label of few is often right: nothing is wrong then with a sample that belongs
+        suspected &= is_foreign | (suggested != evidence.label)
+    notes += _doubts(evidence, suspected)
+    is_ood = suspected & is_foreign
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
     is_ood |= suspected & (suggested == evidence.label)
     kind = np.where(is_ood, OOD, np.where(suspected, MISLABELLED, OK)).astype(np.int64)

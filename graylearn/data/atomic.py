@@ -35,7 +35,7 @@ def replacing(path: Path) -> Iterator[Path]:
         flush(partial)  # on the disk before the name points at it, also after a power cut
         partial.replace(path)
     except OSError as error:  # a full disk does not say what did not fit, or names a file that nobody knows
-        if error.filename in (None, str(partial)):
+        if error.errno is not None and error.filename in (None, str(partial)):
             error.filename = str(path)
         raise
     finally:

@@ -55,6 +55,16 @@ def test_a_suspect_that_looks_like_its_own_label_is_nobodys():
     assert (found.suggested[relabelled] != label[relabelled]).all()
 
 
+@pytest.mark.parametrize(("k", "wrong"), [(2, 0.6), (3, 0.75)])
+def test_of_few_classes_a_random_label_that_is_right_is_no_suspect(k, wrong):
+    p, label = planted(n=3000, k=k, wrong=wrong)
+    found = judged(p, label)
+    assert found.form == "constant"
+    assert found.posterior.min() > 0.4  # any label may be random, and many random ones are right
+    np.testing.assert_array_equal(found.suspected, p.argmax(axis=1) != label)
+    assert (found.kind[found.suspected] == 1).all()
+
+
 def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
     assert not any("most of what" in note for note in judged(*planted()).notes)
     p, label = planted(k=6)

@@ -77,9 +77,8 @@ class Duplicates:
         if self.contradicting.any():
             told += f", {int(self.contradicting.sum())} of them with different labels"
         if self.total > self.count:
-            told += (
-                f"; {len(self.leaked)} of {self.total - self.count} test samples stand in the training set"
-            )
+            tested = self.total - self.count
+            told += f"; {len(self.leaked)} of {tested} test samples stand in the training set, or nearly so"
         return told
 
 

@@ -95,6 +95,8 @@ def as_labels(y: Any, classes: Sequence[Label] | None) -> tuple[Ints, tuple[Labe
 def as_ids(ids: Any, x: Any, n: int) -> NDArray[Any]:
     """One id a sample: those given, else those of Samples or a frame, else row numbers."""
     found = ids_of(x, n) if ids is None else np.asarray(ids)
+    if ids is None and len(found) != n:
+        raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
     if found.shape != (n,):
         raise DataError(f"ids have shape {found.shape} for {n} samples: give one id a sample")
     return found if found.dtype.kind in "iu" else found.astype(str).astype(object)

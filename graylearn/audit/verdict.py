@@ -63,8 +63,12 @@ def judge(evidence: Evidence) -> Verdict:
         notes += each.notes
         details |= each.details
     if findings and not evidence.found():
-        notes.append("nothing flagged: the labels are explained without any of them being random")
-        notes += [hint for each in findings for hint in each.hints] or _unexpected(evidence)
+        told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
+        if told or len(evidence.classes) <= FEW:
+            why = "nothing tells wrong labels from hard samples; if any are wrong, look at the first by score"
+        else:
+            why = "the labels are explained without any of them being random"
+        notes += [f"nothing flagged: {why}", *told]
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at

@@ -14,6 +14,8 @@ from graylearn.cli import options as flags
 
 FAILED = 4
 """The exit code of a check that does not pass."""
+SHOWN = 20
+"""New suspects on the terminal."""
 _File = Path | None
 
 
@@ -96,8 +98,14 @@ def check(
     else:
         from graylearn.cli.errors import plain
 
-        for each in found.new[:20]:
+        for each in found.new[:SHOWN]:
             typer.echo(plain(f"new: {each.words}"))
+        if len(found.new) > SHOWN:
+            typer.echo(f"and {len(found.new) - SHOWN:,} more; --json has all")
         typer.echo(plain(found.words))
+        if accept:
+            typer.echo(plain(f"what is suspected is accepted from now on, in {against}"))
+        elif against is not None and not against.exists():
+            typer.echo(plain(f"{against} is not there, so nothing was accepted before: --accept makes it"))
     if not found.passes:
         raise typer.Exit(FAILED)

@@ -5,6 +5,7 @@ A column is guessed only where its name leaves no doubt; otherwise the error lis
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +92,11 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     number = int(given) if isinstance(given, str) and given.lstrip("-").isdecimal() else given
     if isinstance(number, int) and not isinstance(number, bool) and -len(columns) <= number < len(columns):
         return columns[number]
-    raise DataError(f"{table.name} has no column {given!r} {purpose}; its columns are {table.columns_text()}")
+    close = difflib.get_close_matches(str(given), list(map(str, columns)), n=1)
+    meant = f": did you mean {close[0]!r}? Its" if close else "; its"
+    raise DataError(
+        f"{table.name} has no column {given!r} {purpose}{meant} columns are {table.columns_text()}"
+    )
 
 
 def _guessed_path(table: RawTable, label: Column) -> Column:

@@ -108,7 +108,7 @@ class Checked:
         verdict = "passes" if self.passes else "fails"
         return (
             f"{self.data} {verdict}: {len(self.new):,} of {self.samples:,} samples are newly suspected "
-            f"({self.allowed:,} allowed), {known:,} were accepted before, {self.gone:,} of these are gone"
+            f"({self.allowed:,} allowed), {known:,} are accepted, {self.gone:,} accepted before are gone"
         )
 
 

@@ -73,7 +73,8 @@ class Learning:
     overlap: OverlapSetting = "auto"
     """Whether a sample may lie between two classes, as measured quantities do (possible), or each has one
     true class that a person could tell (none): then labels that look like another class are held against
-    their samples more readily. auto is none for texts and 32 columns of numbers or more."""
+    their samples more readily. auto is possible for tables, none for texts and arrays of 32 numbers or more a
+    sample."""
     id_like: IdLike = "drop"
     """Columns of a table that seem to name the rows, because their values are all different and count, are
     single words or are called an id: drop leaves them out of what is learned from, keep learns from them."""

@@ -38,6 +38,10 @@ from graylearn.training import Result, Settings
 LONG, CHEAPER = 120.0, 0.7
 """Seconds from which on an audit says before it begins how long it will take, and the share of them below
 which it names the mode that takes less."""
+OF_A_FIT = (
+    "method", "network", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average",
+)  # fmt: skip
+"""Settings of the network that a fit makes, which an audit by held-out networks does not train."""
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
@@ -141,6 +145,11 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
     if not by_history and (words := how_long(prepared.train)) is not None:
         progress.say(words)
     if settings.command == "audit" and not by_history and test is None:
+        if unused := [name for name in OF_A_FIT if getattr(settings, name) != getattr(RunSettings, name)]:
+            progress.note(
+                f"passing over {', '.join(unused)}: the networks that this audit asks are its own; "
+                "--mode history asks one that is trained as you say"
+            )
         alone = make_classifier(settings)
         stages = FolderStages(folder, progress)
         return Fitted(alone, alone.audit_only(prepared.train, stages=stages), {}, None, stages.logs)

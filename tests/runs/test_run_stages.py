@@ -267,3 +267,11 @@ def test_images_whose_names_are_not_unicode_are_refused_before_the_work(tmp_path
     with pytest.raises(DataError) as caught:
         quiet(settings, tmp_path / "run")
     assert "holds 'blue/\\udcff.png', whose name is not UTF-8: rename it" in str(caught.value)
+
+
+def test_an_audit_says_which_settings_it_does_not_read(tmp_path):
+    data = str(write_blobs(tmp_path / "data.csv"))
+    for name, changes, told in (("own", {"method": "mae", "epochs": 3}, True), ("plain", {}, False)):
+        quiet(RunSettings(data=data, command="audit", **changes), tmp_path / name)
+        log = (tmp_path / name / "run.log").read_text()
+        assert ("note: passing over method, epochs: the networks that this audit asks" in log) == told

@@ -196,20 +196,19 @@ def measure(
             if method != "cleanlab":  # ours must not fail; a peer's failure is a finding
                 raise
             found[method] = {"error": f"{type(error).__name__}: {error}"[:200]}
-    return [
-        {
-            "cell": cell,
-            "setting": setting,
-            "seed": seed,
-            "method": method,
-            "K": len(split.data.classes),
-            "N": len(split.y),
-            "test": len(split.test_y),
-            **{key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()},
-            "revision": REVISION,
-        }
-        for method, row in found.items()
-    ]
+    return [row_of(split, (cell, setting, seed, method), measured) for method, measured in found.items()]
+
+
+def row_of(split: Split, which: tuple[str, str, int, str], measured: dict[str, Any]) -> dict[str, Any]:
+    """What was measured of one cell, setting, seed and method, with the sizes of its set."""
+    return {
+        **dict(zip(("cell", "setting", "seed", "method"), which, strict=True)),
+        "K": len(split.data.classes),
+        "N": len(split.y),
+        "test": len(split.test_y),
+        **{key: round(value, 4) if isinstance(value, float) else value for key, value in measured.items()},
+        "revision": REVISION,
+    }
 
 
 def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:

@@ -93,20 +93,8 @@ def measure(
         began = time.perf_counter()
         row = relabelled(split) if method == "relabelled" else refine.one(split, method)
         row["seconds"] = time.perf_counter() - began
-        rows.append(
-            {
-                "cell": cell,
-                "setting": setting,
-                "seed": seed,
-                "method": method,
-                "K": len(split.data.classes),
-                "N": len(split.y),
-                "test": len(split.test_y),
-                "wrong": round(float(split.data.is_flipped.mean()), 4),
-                **{key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()},
-                "revision": refine.REVISION,
-            }
-        )
+        row["wrong"] = float(split.data.is_flipped.mean())
+        rows.append(refine.row_of(split, (cell, setting, seed, method), row))
     return rows
 
 

@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
-import subprocess
 import sys
 import time
 import warnings
@@ -35,6 +33,7 @@ import audit_cells as cells
 import numpy as np
 import torch
 from record import append, record
+from scale_tools import Stages, clouds, gpu_mb, peak_mb, told_error
 from sklearn.metrics import average_precision_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -56,38 +55,10 @@ Row = dict[str, Any]
 K = 20
 
 
-def clouds(n: int, columns: int = 128, classes: int = 10, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Features, labels and which labels are drawn at random (a tenth): eight clouds a class, on a plane."""
-    random = np.random.default_rng(seed)
-    centres = random.normal(size=(classes * 8, columns))
-    y = random.integers(0, classes, n)
-    along = random.normal(size=(n, 16)) @ (random.normal(size=(16, columns)) / 4)
-    x = centres[y * 8 + random.integers(0, 8, n)] + along + 0.7 * random.normal(size=(n, columns))
-    bad = random.random(n) < 0.1
-    return x.astype(np.float32), np.where(bad, random.integers(0, classes, n), y), bad
-
-
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.process_time()
     found = work()
     return time.process_time() - began, found
-
-
-class Stages:
-    """Seconds of the clock between what an audit tells, by stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.stage, self.began = "reading", time.perf_counter()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.perf_counter()
-        self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + now - self.began
-        self.stage, self.began = stage, now
-
-
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure_neighbours(n: int, device: str) -> Iterator[Row]:
@@ -153,7 +124,7 @@ def measure_audit(n: int, device: str) -> Iterator[Row]:
         return {
             "way": way, "cpu_seconds": taken, "seconds": time.perf_counter() - began,
             "ap": float(average_precision_score(bad, found.score)), "flagged": float(found.suspected.mean()),
-            "before_mb": before, "peak_mb": peak_mb(), "device": device,
+            "before_mb": before, "peak_mb": peak_mb(), "device": device, **gpu_mb(device),
             "stages": {name: round(value, 2) for name, value in stages.seconds.items()},
         }  # fmt: skip
 
@@ -349,6 +320,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     part, n = options.parts[0], options.rows[0]
     if not options.here:
+        failed: list[str] = []
         for part in options.parts:
             for n in options.rows[:1] if part in alone else options.rows:
                 command = [sys.executable, __file__, part, "--rows", str(n), "--here"]
@@ -356,8 +328,13 @@ def main() -> None:
                 command += ["--data", str(options.data), "--features", str(options.features)]
                 command += ["--device", options.device, "--threads", str(options.threads)]
                 threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-                subprocess.run(command, check=True, env=os.environ | threads)
-        return
+                error = told_error(command, os.environ | threads)
+                if error:
+                    failed.append(error)
+                    row = {"rows": n, "error": error, "device": options.device, "threads": options.threads}
+                    append(record(f"scale, {part}", **row, seed=0), options.out)
+                    print(part, row, flush=True)
+        sys.exit(1 if failed else 0)
     given: tuple[Any, ...] = () if part in alone else (n, options.classes) if part == "classes" else (n,)
     if part == "cells":
         given = (options.data, options.features)

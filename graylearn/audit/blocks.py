@@ -33,8 +33,9 @@ def row_blocks(rows: int, values_a_row: int) -> Iterator[slice]:
 
 
 def sampled_blocks(rows: int, values_a_row: int) -> Iterator[slice]:
-    """Blocks of every so many rows, where a number or two is to be chosen: `BLOCK` values or 4,000 rows."""
-    step = math.ceil(rows / max(4_000, BLOCK // max(values_a_row, 1)))
+    """Blocks of every so many rows, where a number or two is to be chosen: `BLOCK` values or 4,000 rows, and
+    no more than are `ENOUGH`."""
+    step = math.ceil(rows / min(ENOUGH, max(4_000, BLOCK // max(values_a_row, 1))))
     for part in row_blocks(math.ceil(rows / max(step, 1)), values_a_row):
         yield slice(part.start * step, part.stop * step, step)
 

@@ -9,11 +9,12 @@ and are therefore learnt as part of that class.
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from graylearn.audit.blocks import drawn, precision_for, row_blocks
-from graylearn.audit.neighbours import unit_rows
+from graylearn.audit.neighbours import squared_distance, unit_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,6 +46,7 @@ def centre_cosine(
     label: Ints,
     num_classes: int,
     outside: NDArray[np.bool_] | None = None,
+    device: torch.device | str = "cpu",
 ) -> Floats:
     """(N, K) cosine of each sample to each label's trimmed centre; to its own, with itself left out.
 
@@ -52,7 +54,7 @@ def centre_cosine(
     """
     some = drawn(label, num_classes)
     if some is not None:
-        return _cosine_by_part(features, label, num_classes, outside, some)
+        return _cosine_by_part(features, label, num_classes, outside, some, device)
     n, d = features.shape
     unit = unit_rows(features).numpy().astype(precision_for(n * max(d, num_classes)))
     inside = np.ones(n, dtype=bool) if outside is None else ~outside
@@ -68,6 +70,7 @@ def _cosine_by_part(
     num_classes: int,
     outside: NDArray[np.bool_] | None,
     some: Ints,
+    device: torch.device | str,
 ) -> Floats:
     """`centre_cosine` to centres that are made of some of the samples."""
     n, d = features.shape
@@ -75,9 +78,9 @@ def _cosine_by_part(
     unit = unit_rows(features[some]).numpy().astype(precision_for(n * max(d, num_classes)))
     inside = np.ones(len(some), dtype=bool) if outside is None else ~outside[some]
     total, kept = _trimmed_sums(unit, label[some], inside, num_classes)
-    direction = _directions(total).T.astype(np.float32)
+    direction = torch.from_numpy(_directions(total).T.astype(np.float32)).to(device)
     for part in row_blocks(n, max(d, num_classes)):
-        similarity[part] = unit_rows(features[part]).numpy() @ direction
+        similarity[part] = (unit_rows(features[part], device) @ direction).cpu().numpy()
     similarity[some, label[some]] = _own_cosine(unit, total, label[some], without=kept)
     return similarity
 
@@ -133,7 +136,9 @@ def round_classes(
     return centre, np.linalg.inv(np.linalg.cholesky(spread)).astype(x.dtype)
 
 
-def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int) -> Floats:
+def centre_distance(
+    features: NDArray[np.float32], label: Ints, num_classes: int, device: torch.device | str = "cpu"
+) -> Floats:
     """(N, K) squared Mahalanobis distance to each label's trimmed centre, one trimmed spread for all.
 
     It finds elongated classes, as in astronomical tables, where cosine does not: 20 % OOD on the SDSS
@@ -151,12 +156,10 @@ def centre_distance(features: NDArray[np.float32], label: Ints, num_classes: int
         for part in row_blocks(*learned.shape):
             own[part] = (((learned[part] - centre[given[part]]) @ whiten.T) ** 2).sum(axis=1)
         kept = closest(-own, given, TRIM)
-    x = learned if some is None else features
-    white_centre = centre @ whiten.T
+    turn = torch.from_numpy(whiten.T).to(device)
+    white_centre = torch.from_numpy(centre).to(device) @ turn
     square = np.empty((n, num_classes), dtype=kind)
     for part in row_blocks(n, max(d, num_classes)):
-        white = x[part] @ whiten.T
-        square[part] = (
-            (white**2).sum(axis=1)[:, None] + (white_centre**2).sum(axis=1)[None] - 2 * white @ white_centre.T
-        )
-    return np.maximum(square, 0.0, out=square)
+        white = torch.from_numpy(features[part]).to(turn) @ turn
+        square[part] = squared_distance(white, white_centre).cpu().numpy()
+    return square

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.finding import Finding, threshold_of, together
 from graylearn.audit.overlap import Overlap
 from graylearn.audit.pooling import pool
@@ -48,8 +49,14 @@ class Evidence:
     """Where the network's probabilities came from; in "history" it had seen the labels."""
     overlap: Overlap
     """Whether a sample may lie between two classes; "none": each has one true class."""
+    nearest: Ints | None = None
+    """(N, k) the neighbours of each sample; None without features."""
+    device: torch.device | str = "cpu"
+    """Where large products are made."""
     findings: Mapping[str, Finding] = field(default_factory=dict)
     """What the detectors before this one found, by name."""
+    _asked: list[tuple[Ints, AskedAgain]] = field(default_factory=list)
+    """The samples that neighbours and kernel were last asked about again, and these."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -93,6 +100,14 @@ class Evidence:
         posterior = together(self.findings.values(), len(self)).posterior
         return np.flatnonzero(self.checked & (posterior <= threshold_of(posterior)))
 
+    def asked_again(self, rows: Ints) -> AskedAgain:
+        """Neighbours and kernel of the samples at `rows`, kept for a detector that asks of the same next."""
+        if not self._asked or not np.array_equal(self._asked[0][0], rows):
+            assert self.features is not None  # detectors ask where there are features
+            index = self.nearest if len(rows) == len(self) else None
+            self._asked[:] = [(rows, AskedAgain(self.features[rows], index, self.device))]
+        return self._asked[0][1]
+
     @property
     def form(self) -> str:
         """The model that the first detector that has several chose, "none" before it was asked."""
@@ -129,4 +144,6 @@ def gather(
         features=features,
         mode=mode,
         overlap=overlap,
+        nearest=pooled.nearest,
+        device=device,
     )

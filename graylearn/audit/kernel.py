@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 from torch import Tensor
 
 from graylearn.audit.blocks import drawn, precision_for, row_blocks, sampled_blocks
+from graylearn.audit.neighbours import squared_distance
 from graylearn.audit.progress import tell
 
 Floats = NDArray[np.float64]
@@ -45,7 +46,7 @@ class Landmarks:
     ) -> None:
         self.x = x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
         chosen = x[torch.from_numpy(np.random.default_rng(seed).permutation(len(x))[:landmarks])]
-        between = _squared_distance(chosen, chosen).double().numpy()
+        between = squared_distance(chosen, chosen).double().numpy()
         off_diagonal = between[np.triu_indices(len(chosen), 1)]
         width = float(np.median(off_diagonal)) if len(off_diagonal) else 1.0
         self.width = width if width > 0 else 1.0
@@ -65,15 +66,8 @@ class Landmarks:
 
     def times(self, rows: Rows, weight: Tensor) -> Tensor:
         """(n, K) likeness of some rows to the landmarks times a weight (landmarks, K)."""
-        square = _squared_distance(self.x[rows].to(self.chosen.device), self.chosen)
+        square = squared_distance(self.x[rows].to(self.chosen.device), self.chosen)
         return square.mul_(-1.0 / self.width).exp_() @ weight
-
-
-def landmark_features(
-    features: NDArray[np.float32], landmarks: int = LANDMARKS, seed: int = 0
-) -> NDArray[np.float32]:
-    """(N, at most `landmarks`) columns of all rows at once."""
-    return Landmarks(features, landmarks, seed)(slice(None)).numpy()
 
 
 def leave_one_out(columns: NDArray[np.float32] | Floats, label: Ints, num_classes: int) -> Floats:
@@ -164,9 +158,3 @@ def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Flo
         (predicted,) = outside(rows, best)
         found[rows] = (sharpness * predicted.double()).softmax(1).cpu().numpy()
     return found, turn @ (moment * slopes[best[0]][:, None]), sharpness
-
-
-def _squared_distance(a: Tensor, b: Tensor) -> Tensor:
-    """(n, m) between rows (n, D) and rows (m, D)."""
-    square: Tensor = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * (a @ b.T)
-    return square.clamp_min_(0.0)

@@ -43,11 +43,17 @@ def number_of_neighbours(num_samples: int) -> int:
     return max(1, min(20, max(3, num_samples // 20), num_samples - 1))
 
 
-def unit_rows(features: NDArray[np.float32]) -> Tensor:
+def unit_rows(features: NDArray[np.float32], device: torch.device | str = "cpu") -> Tensor:
     """Rows scaled to length one; a row of zeros stays zero and is at distance 1 from everything."""
-    rows = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
+    rows = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=device)
     length: Tensor = rows.norm(dim=1, keepdim=True)
     return rows / length.clamp_min(1e-12)
+
+
+def squared_distance(a: Tensor, b: Tensor) -> Tensor:
+    """(n, m) between rows (n, D) and rows (m, D)."""
+    square: Tensor = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * (a @ b.T)
+    return square.clamp_min_(0.0)
 
 
 def neighbours(
@@ -58,7 +64,7 @@ def neighbours(
     Nearly all of them beyond `EXACT` samples: see `benchmarks/scale.py`; beyond `KNOWN`, the nearest of so
     many. The similarities are made in blocks, so memory grows with N and not with its square.
     """
-    unit = unit_rows(features).to(device)
+    unit = unit_rows(features, device)
     n = len(unit)
     k = number_of_neighbours(n) if k is None else min(k, n - 1)
     if n < 2:

@@ -7,6 +7,7 @@ how likely it makes the labels, ranks better than any of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from graylearn.audit.blocks import precision_for, row_blocks, sampled_blocks
+from graylearn.audit.blocks import ENOUGH, precision_for, row_blocks, sampled_blocks
 from graylearn.audit.centroids import centre_cosine, centre_distance
 from graylearn.audit.kernel import kernel_probabilities
 from graylearn.audit.neighbours import neighbours, smooth_vote, vote
@@ -49,6 +50,8 @@ class Pooled:
     """Share of each view in the pool."""
     no_class: dict[str, Floats]
     """(N,) standardised columns by name, larger = less likely to belong to any class."""
+    nearest: Ints | None = None
+    """(N, k) the neighbours of each sample; None without features."""
 
 
 def entropy(probability: Floats) -> Floats:
@@ -85,9 +88,12 @@ def soft_centres(similarity: Floats, label: Ints) -> Floats:
 
 
 def pool_weights(views: Sequence[Floats], label: Ints) -> Floats:
-    """(M,) shares under which the mean of the views, (N, K) each, makes the labels most likely (EM)."""
-    rows = np.arange(len(label))
-    of_label = np.stack([view[rows, label] for view in views]).astype(np.float64) + 1e-12
+    """(M,) shares under which the mean of the views, (N, K) each, makes the labels most likely (EM).
+
+    In large sets those of a part.
+    """
+    rows = np.arange(0, len(label), math.ceil(len(label) / ENOUGH) or 1)
+    of_label = np.stack([view[rows, label[rows]] for view in views]).astype(np.float64) + 1e-12
     weight = np.full(len(views), 1.0 / len(views))
     for _ in range(100):
         part = weight[:, None] * of_label
@@ -118,7 +124,7 @@ def pool(
     # No more than one (N, K) a view at a time: with 5,000 classes they are all there is in memory.
     columns: dict[str, Floats] = {}
     if n >= ROWS_PER_COLUMN * features.shape[1]:
-        nearest = centre_distance(features, label, num_classes).min(axis=1)
+        nearest = centre_distance(features, label, num_classes, device).min(axis=1)
         columns["centre_distance"] = np.log(nearest + 1e-9)
     index, distance = neighbours(features, device=device)
     share = vote(index, label, num_classes)
@@ -129,7 +135,7 @@ def pool(
         "neighbours": smooth_vote(share),
         "kernel": kernel_probabilities(features, label, num_classes, device),
     }
-    cosine = centre_cosine(features, label, num_classes)
+    cosine = centre_cosine(features, label, num_classes, device=device)
     if "centre_distance" in columns:
         columns["centre_cosine"] = -cosine.max(axis=1)
     if num_classes >= MIN_CLASSES_FOR_CENTRES:
@@ -152,4 +158,5 @@ def pool(
         opinions,
         {name: float(weight) for name, weight in zip(opinions, weights, strict=True)},
         dict(zip(names, evenly.T, strict=True)),
+        index,
     )

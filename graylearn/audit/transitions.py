@@ -58,7 +58,13 @@ def even_rate(q: Floats, label: Ints) -> float:
 
 
 def transition(q: Floats, label: Ints, *, rate: float | None = None, steps: int = STEPS) -> Floats:
-    """(K, K) T[z, y], the chance that a sample of class z bears label y, by EM from the confusion of q."""
+    """(K, K) T[z, y], the chance that a sample of class z bears label y, by EM from the confusion of q.
+
+    In large sets from a part.
+    """
+    some = drawn(label, q.shape[1])
+    if some is not None:
+        q, label = q[some], label[some]
     n, num_classes = q.shape
     rate = even_rate(q, label) if rate is None else rate
     prior = PSEUDO_COUNT * ((1.0 - rate) * np.eye(num_classes) + rate / num_classes)
@@ -78,15 +84,16 @@ def responsibility(q: Floats, matrix: Floats, label: Ints) -> Floats:
     return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
 
 
-def gain_over_even(q: Floats, label: Ints) -> float:
+def gain_over_even(probabilities: Floats, label: Ints, beta: float) -> float:
     """Log-likelihood that a T of its own for each pair gains over even noise, read on the half not fitted.
 
-    In large sets reckoned from a part.
+    With q as sharp as told; in large sets reckoned from a part.
     """
     every = len(label)
-    some = drawn(label, q.shape[1])
+    some = drawn(label, probabilities.shape[1])
     if some is not None:
-        q, label = q[some], label[some]
+        probabilities, label = probabilities[some], label[some]
+    q = sharpened(probabilities, beta)
     n, num_classes = q.shape
     e = even_rate(q, label)
     even = float(np.log((1.0 - e) * q[np.arange(n), label] + e / num_classes + 1e-300).sum())

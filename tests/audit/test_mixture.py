@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.detectors.random_labels import by_company
 from graylearn.audit.mixture import (
     GATE_FULL,
@@ -197,8 +198,8 @@ def test_suspects_among_their_like_belong_to_no_class_and_those_among_trusted_sa
     prior = np.full(400, 0.3)
     even = 0.5 * prior  # how odd a sample is tells nothing here
     fit = NoiseFit("full", prior, even, posterior, 1.0, np.zeros(1), 0.2)
-    share = by_company(fit, x)
+    share = by_company(fit, AskedAgain(x))
     assert (share[foreign] > 0.5).mean() > 0.95
     assert (share[flipped] < 0.5).mean() > 0.7
-    odd = by_company(replace(fit, ood_prior=0.9 * prior), x)
+    odd = by_company(replace(fit, ood_prior=0.9 * prior), AskedAgain(x))
     assert odd[flipped].mean() > share[flipped].mean()

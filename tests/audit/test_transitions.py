@@ -41,9 +41,9 @@ def test_even_noise_is_found_by_its_one_rate():
 def test_a_rate_for_each_pair_gains_only_where_pairs_differ():
     for seed in range(5):
         _, p, label = drawn(PAIRS, n=1000, seed=seed)
-        assert gain_over_even(p, label) > 50
+        assert gain_over_even(p, label, 1.0) > 50
         _, p, label = drawn(EVEN, n=1000, seed=seed)
-        assert gain_over_even(p, label) < 5
+        assert gain_over_even(p, label, 1.0) < 5
 
 
 def test_the_sharpness_gives_the_error_it_is_asked_for():

@@ -8,15 +8,16 @@ word that each sample has one true class. The transition model (`transitions.py`
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
 from graylearn.audit.gaps import SEPARATED, gaps, inside_rank, pairs_of
-from graylearn.audit.transitions import Reading, gain_over_even, sharpened, sharpness_for, wrong_share
+from graylearn.audit.transitions import Reading, gain_over_even, sharpness_for, wrong_share
 from graylearn.data.samples import Label
 
 Floats = NDArray[np.float64]
@@ -154,6 +155,7 @@ class _Part:
         self.num_classes = evidence.num_classes
         told = evidence.features is not None and "neighbours" in evidence.opinions
         self.features = evidence.features[rows] if told and evidence.features is not None else None
+        self.asked_again = partial(evidence.asked_again, rows)
         self.details: dict[str, float] = {}
         if self.features is None:
             self.beta = self._sharpness_alone(BETA_SEEN if evidence.mode == "history" else BETA_ALONE)
@@ -173,7 +175,7 @@ class _Part:
         apart = best != label
         if not apart.any():
             return "no sample looks like another class"
-        gain = gain_over_even(sharpened(self.probabilities, self.beta), label)
+        gain = gain_over_even(self.probabilities, label, self.beta)
         rank = inside_rank(self.probabilities, label, best)
         seen = apart & ~np.isnan(rank)
         all_seen = seen.copy()
@@ -206,7 +208,7 @@ class _Part:
         if self.features is None:
             return [Reading(self.probabilities, self.label, self.beta, SOFTENING_ALONE)], [1.0]
         readings = [Reading(self.probabilities, self.label, self.beta)]
-        views = AskedAgain(self.features)
+        views = self.asked_again()
 
         def read_again(believed: Floats) -> tuple[Floats, float]:
             by_vote, by_kernel = views.by_vote(believed), views.by_kernel(believed)

@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from graylearn.audit.beliefs import AskedAgain
+from graylearn.audit.blocks import drawn, precision_for, row_blocks
 from graylearn.audit.centroids import TRIM, centre_cosine, closest, round_classes
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
@@ -111,6 +113,7 @@ def apart_among(evidence: Evidence, rows: Ints) -> Apart:
         confidence=evidence.confidence[rows],
         parts=evidence.overlap == "none" and not evidence.found("random_labels"),
         weak=evidence.views_differ > WEAK_DIFFER or evidence.overlap == "possible",
+        device=evidence.device,
     )
 
 
@@ -127,7 +130,13 @@ def foreign_rank(similarity: Floats, label: Ints) -> Floats:
     return rank
 
 
-def standing(features: NDArray[np.float32], label: Ints, similarity: Floats, foreign: Bools) -> Floats:
+def standing(
+    features: NDArray[np.float32],
+    label: Ints,
+    similarity: Floats,
+    foreign: Bools,
+    device: torch.device | str = "cpu",
+) -> Floats:
     """(N, K) how near each sample is to each label's centre, by two measures that err on different samples.
 
     The cosine as it is and in the space where classes are round, each in units of its spread over the samples
@@ -136,9 +145,15 @@ def standing(features: NDArray[np.float32], label: Ints, similarity: Floats, for
     num_classes = similarity.shape[1]
     own = similarity[np.arange(len(label)), label]
     kept = closest(own, label, TRIM) & ~foreign
-    whiten = round_classes(features.astype(np.float64), label, num_classes, kept)[1]
-    rounded = (features @ whiten.T).astype(np.float32)
-    white = centre_cosine(rounded, label, num_classes, foreign)
+    some = drawn(label, num_classes)
+    learned = slice(None) if some is None else some
+    whiten = round_classes(features[learned].astype(np.float64), label[learned], num_classes, kept[learned])[
+        1
+    ]
+    rounded = np.empty_like(features)
+    for part in row_blocks(*features.shape):
+        rounded[part] = features[part] @ whiten.T
+    white = centre_cosine(rounded, label, num_classes, foreign, device)
     return _among_others(similarity, label) + _among_others(white, label)
 
 
@@ -175,6 +190,7 @@ def lying_apart(
     confidence: Floats | None = None,
     parts: bool = True,
     weak: bool = False,
+    device: torch.device | str = "cpu",
 ) -> Apart:
     """Tell samples from elsewhere from members, where the classes are clouds at all.
 
@@ -188,19 +204,21 @@ def lying_apart(
     nothing = np.zeros(n)
     if n < MIN_SAMPLES:
         return Apart(nothing, 0.0, "too few samples")
-    unit = unit_rows(features).double().numpy()
-    found = foreign_parts(features, unit, label, num_classes) if parts else None
+    found = None
+    if parts:
+        unit = unit_rows(features).numpy().astype(precision_for(features.size))
+        found = foreign_parts(features, unit, label, num_classes)
     if found is not None and confidence is not None and _kinds_of_one(confidence, label, found):
         found = None
     evident = found is not None and len(found.labels) > 0
     foreign = found.foreign if found is not None else np.zeros(n, dtype=bool)
-    similarity = centre_cosine(features, label, num_classes, foreign)
+    similarity = centre_cosine(features, label, num_classes, foreign, device)
     member = foreign_rank(similarity, label) > 0.5
     agreed = float(agreement[member].mean())
     explained = (similarity.argmax(axis=1) == label)[member].mean() / max(agreed, 1e-12)
     if explained < (EXPLAINED_PARTS if evident else EXPLAINED):
         return Apart(nothing, 0.0, "classes are not clouds here: centres do not explain the labels")
-    rank = foreign_rank(standing(features, label, similarity, foreign), label)
+    rank = foreign_rank(standing(features, label, similarity, foreign, device), label)
     by_rank = _by_rank(rank, weak=weak or agreed < WEAK_AGREEMENT)
     if found is None or not evident:
         if by_rank.share == 0:
@@ -215,11 +233,17 @@ def lying_apart(
     else:
         parted = np.isin(label, found.labels)
         posterior = np.where(parted, 0.5 * (found.posterior + by_rank.posterior), by_rank.posterior)
-    posterior = _asked_again(features, label, num_classes, posterior)
+    posterior = _asked_again(features, label, num_classes, posterior, device)
     return Apart(posterior, float(posterior.mean()), "", rank)
 
 
-def _asked_again(features: NDArray[np.float32], label: Ints, num_classes: int, posterior: Floats) -> Floats:
+def _asked_again(
+    features: NDArray[np.float32],
+    label: Ints,
+    num_classes: int,
+    posterior: Floats,
+    device: torch.device | str,
+) -> Floats:
     """(N,) the posterior, in the mean with what neighbours and a kernel make of it.
 
     They are asked to tell members of each label from what is foreign under it, as the posterior has them,
@@ -227,7 +251,7 @@ def _asked_again(features: NDArray[np.float32], label: Ints, num_classes: int, p
     """
     if 2 * num_classes * len(label) > MAX_VALUES:
         return posterior
-    views = AskedAgain(features)
+    views = AskedAgain(features, device=device)
     rows = np.arange(len(label))
     believed = posterior
     for _ in range(PASSES):

@@ -34,7 +34,7 @@ def find(evidence: Evidence) -> Finding:
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior
     if fit.form == "full" and fit.wrong_rate > MIN_WRONG and evidence.features is not None:
-        ood_prior[checked] = fit.prior * by_company(fit, evidence.features[checked])
+        ood_prior[checked] = fit.prior * by_company(fit, evidence.asked_again(np.flatnonzero(checked)))
     known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
     wrong = posterior * known * (1.0 - evidence.confidence)
@@ -49,14 +49,13 @@ def find(evidence: Evidence) -> Finding:
     )
 
 
-def by_company(fit: NoiseFit, features: NDArray[np.float32]) -> Floats:
+def by_company(fit: NoiseFit, views: AskedAgain) -> Floats:
     """(N,) the part of each suspicion that is due to the sample belonging to no class, by its company too.
 
     A sample whose label is wrong lies among samples that are trusted, one from elsewhere among its like. What
     neighbours and kernel expect of a sample, left out, is pi once more: e + (1 - e) o. Its o is a second
     opinion beside that of the mixture, which knows only how odd the sample is; both count as evidence.
     """
-    views = AskedAgain(features)
     belief = np.stack([1.0 - fit.posterior, fit.posterior], axis=1)
     suspect = 0.5 * (views.by_vote(belief) + views.by_kernel(belief))[:, 1]
     company = (suspect - fit.wrong_rate) / ((1.0 - fit.wrong_rate) * suspect)

@@ -18,8 +18,9 @@ RULES = ("max", "label", "relative")
 
 def can_look_at_values(tensor: Tensor) -> bool:
     """Whether the values of `tensor` can decide what happens next at no cost."""
-    watched = torch.compiler.is_compiling() or transforms_active() or is_traced()
-    return tensor.device.type == "cpu" and not watched
+    if tensor.device.type != "cpu":
+        return False
+    return not (torch.compiler.is_compiling() or transforms_active() or is_traced())
 
 
 def check_reduction(reduction: str) -> None:

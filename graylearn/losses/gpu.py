@@ -118,53 +118,55 @@ class Call(NamedTuple):
     ) -> None:
         """Fill `loss` with the rows' losses, or `total` with their sum by way of `loss`; and `grad`."""
         view, cut = self.view, self.plan
-        logits = view.logits
         pointers = (
-            logits,
-            self.target,
-            logits if self.confidence is None else self.confidence,
-            logits if weight is None else weight,
-            logits if norm is None else norm,
-            logits if row_grad is None else row_grad,
-            logits if loss is None else loss,
-            logits if grad is None else grad,
-            logits if total is None else total,
-        )  # the logits stand in for what a kernel does not read
+            view.logits, self.target, self.confidence, weight, norm, row_grad, loss, grad, total,
+        )  # fmt: skip
         flags = (
             self.mode, weight is not None, norm is not None, row_grad is not None, loss is not None,
             grad is not None, total is not None, mean,
         )  # fmt: skip
-        dtypes = tuple([tensor.dtype for tensor in pointers])
         if cut.rows > 1:
             numbers: tuple[Any, ...] = (view.num_rows, view.inner, self.ignore_index, scale)
             fixed: tuple[Any, ...] = (view.num_classes, cut.block, cut.rows, *flags, view.inner > 1)
             kernel = kernels.small_rows
         else:
             numbers = (view.num_rows, self.ignore_index, scale)
-            terms = 6 if logits.dtype == torch.float32 else 4
+            terms = 6 if view.logits.dtype == torch.float32 else 4
             fixed = (view.num_classes, cut.block, cut.chunk, *flags, cut.joint, terms)
             kernel = kernels.large_row
-        start(kernel, self.programs, (*pointers, *numbers, *fixed), (dtypes, fixed), cut.warps)
+        start(kernel, self.programs, pointers, (*numbers, *fixed), fixed, cut.warps)
 
 
 _compiled: dict[Any, Any] = {}
 
 
-def start(kernel: Any, programs: int, arguments: tuple[Any, ...], kind: Any, warps: int) -> None:
-    """Launch; from the second time on past Triton's own look at each argument, half of what a launch costs.
+def start(
+    kernel: Any,
+    programs: int,
+    pointers: tuple[Tensor | None, ...],
+    others: tuple[Any, ...],
+    fixed: Any,
+    warps: int,
+) -> None:
+    """Launch; from the second time on past Triton's own look at each argument, most of what a launch costs.
 
-    `kind` must hold what a compiled kernel depends on beside the device, the alignment of the first pointer
-    and warps: dtypes and constants. The kernels are told to specialise on nothing else.
+    A kernel that was compiled takes addresses, and none for what it does not read. It depends on the dtypes
+    of its pointers, on the device and the alignment of the first, on its warps and on `fixed`, its constants;
+    the kernels are told to specialise on nothing else.
     """
-    first: Tensor = arguments[0]
-    key = (kernel, kind, warps, first.device, first.data_ptr() % 16)
+    first: Any = pointers[0]
+    at = [0 if tensor is None else tensor.data_ptr() for tensor in pointers]
+    dtypes = tuple([None if tensor is None else tensor.dtype for tensor in pointers])
+    key = (kernel, dtypes, fixed, warps, first.device, at[0] % 16)
     compiled = _compiled.get(key)
     if compiled is None:
-        made = kernel[(programs,)](*arguments, num_warps=warps)
+        # the first tensor stands in for what the kernel does not read
+        given = [first if tensor is None else tensor for tensor in pointers]
+        made = kernel[(programs,)](*given, *others, num_warps=warps)
         if not INTERPRETED:
             _compiled[key] = made
     else:
-        compiled[(programs, 1, 1)](*arguments)
+        compiled[(programs, 1, 1)](*at, *others)
 
 
 def make_call(
@@ -189,8 +191,7 @@ def _divisor(call: Call, weight: Tensor | None) -> Tensor | None:
     if view.num_rows > 1 << 15:
         return (call.target != call.ignore_index).sum().float().reciprocal()
     norm = torch.empty((), dtype=torch.float32, device=view.logits.device)
-    arguments = (call.target, norm, view.num_rows, call.ignore_index, 4096)
-    start(kernels.count_valid, 1, arguments, call.target.dtype, 8)
+    start(kernels.count_valid, 1, (call.target, norm), (view.num_rows, call.ignore_index, 4096), None, 8)
     return norm
 
 
@@ -240,10 +241,10 @@ class Reduced(torch.autograd.Function):
             return full.to(logits.dtype).view_as(logits), *(None,) * 6
         ctx.spent = True  # scaled in place, so a second backward must start afresh
         size = grad.numel()
-        arguments = (grad, grads[0], partial, len(partial) - 2, size, 4096)
-        kind = (grad.dtype, grads[0].dtype, size < 1 << 31)
-        start(kernels.scale_in_place, min(-(-size // 4096), 1024), arguments, kind, 8)
-        return grad.view_as(logits), *(None,) * 6
+        numbers = (partial.numel() - 2, size, 4096)
+        programs = min(-(-size // 4096), 1024)
+        start(kernels.scale_in_place, programs, (grad, grads[0], partial), numbers, size < 1 << 31, 8)
+        return grad if grad.shape == logits.shape else grad.view_as(logits), *(None,) * 6
 
 
 RULES = ("max", "label")

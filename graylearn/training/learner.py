@@ -296,3 +296,8 @@ class ModuleLearner:
         if self.scaler is not None:
             self.scaler.load_state_dict(saved["scaler"])
         self.optimizer.load_state_dict({name: value for name, value in saved.items() if name != "scaler"})
+        for parameter, state in self.optimizer.state.items():
+            for name, value in state.items():
+                if isinstance(value, Tensor) and value.shape == parameter.shape:
+                    # files know no strides, and torch's fused kernels go through memory side by side
+                    state[name] = torch.empty_like(parameter).copy_(value)

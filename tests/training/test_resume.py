@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from training_helpers import StopAt, blobs, fit_into, mlp
 
 from graylearn.errors import CheckpointError
 from graylearn.methods import make_method
-from graylearn.training import ScheduleSettings, train
+from graylearn.training import OptimizerSettings, ScheduleSettings, train
 
 HERE = Path(__file__).parent
 
@@ -34,6 +35,31 @@ def test_stopped_at_any_place_of_a_schedule_the_rates_go_on_as_unbroken(name, st
     whole, again = in_parts(tmp_path, StopAt(), StopAt(stop), schedule=schedule)
     assert [row["learning_rate"] for row in again.log] == [row["learning_rate"] for row in whole.log]
     assert [row["accuracy"] for row in again.log] == [row["accuracy"] for row in whole.log]
+    for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("optimizer", [OptimizerSettings("sgd", momentum=0.9), OptimizerSettings("adam")])
+def test_a_network_of_images_with_channels_last_goes_on_as_unbroken(optimizer, tmp_path):
+    _, y = blobs()
+    images = torch.randn(len(y), 3, 4, 4, generator=torch.Generator().manual_seed(0)), y
+
+    def run(method, **more):
+        torch.manual_seed(0)
+        layers = [nn.Conv2d(3, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(36, 5)]
+        network = nn.Sequential(*layers).to(memory_format=torch.channels_last)
+        options = {
+            "epochs": 2,
+            "batch_size": 32,
+            "optimizer": optimizer,
+            "learning_rate": 0.01,
+            "log": "none",
+        }
+        return train(network, images, method=method, **options, **more)
+
+    whole = run(StopAt())
+    run(StopAt(3), checkpoint=tmp_path)
+    again = run(StopAt(), checkpoint=tmp_path, resume=True)
     for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
 

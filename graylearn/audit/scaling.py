@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 
 MAX_COLUMNS, COMPONENTS = 256, 128
 _BLOCK = 1 << 20  # values worked on at once, of 8 bytes and several times over
+_MANY = 1 << 24  # values beyond which rows are read in their order: columns are far apart in memory
 
 
 def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.float32]:
@@ -19,11 +21,68 @@ def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.fl
     """
     x = np.asarray(features)
     x = x.reshape(len(x), math.prod(x.shape[1:]))  # -1 is refused where there are no samples
+    if x.size > _MANY:
+        return _scaled_by_rows(x)
     done = np.empty(x.shape, dtype=np.float32)
     columns = max(1, _BLOCK // max(1, len(x)))
     for start in range(0, x.shape[1], columns):
         done[:, start : start + columns] = _scaled(x[:, start : start + columns].astype(np.float64))
     return done
+
+
+def _scaled_by_rows(x: NDArray[Any]) -> NDArray[np.float32]:
+    """The same in three passes over blocks of rows: many times as quick for a million rows."""
+    columns = x.shape[1]
+    step = max(1, _BLOCK // 8 // columns)
+    parts = [slice(start, start + step) for start in range(0, len(x), step)]
+
+    def read(part: slice) -> NDArray[np.float64]:
+        """Rows in which NaN stands for all that is missing."""
+        rows = x[part].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            told = np.isfinite(rows.sum())
+        if not told:
+            rows[~np.isfinite(rows)] = np.nan
+        return np.clip(rows, -1e30, 1e30, out=rows)
+
+    total, count = np.zeros(columns), np.zeros(columns)
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    for part in parts:
+        rows = read(part)
+        found = rows.sum(axis=0)
+        if np.isnan(found).any():
+            total += np.nansum(rows, axis=0)
+            count += np.isfinite(rows).sum(axis=0)
+        else:
+            total += found
+            count += len(rows)
+        low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
+    count = np.maximum(count, 1)
+    mean = total / count
+    size = np.maximum(high - mean, mean - low)
+    size = np.where(size > 0, size, 1.0)  # so of columns without a value too
+    square = np.zeros(columns)
+    for part in parts:
+        rows = read(part)
+        rows -= mean
+        rows /= size
+        found = np.einsum("nd,nd->d", rows, rows)
+        square += np.nansum(rows**2, axis=0) if np.isnan(found).any() else found
+    spread = _or_infinite(size * np.sqrt(square / count), mean)
+    done = np.empty(x.shape, dtype=np.float32)
+    for part in parts:
+        rows = read(part)
+        rows -= mean
+        rows /= spread
+        done[part] = np.clip(rows, -10.0, 10.0, out=rows)
+        if np.isnan(rows.sum()):
+            np.nan_to_num(done[part], copy=False)
+    return done
+
+
+def _or_infinite(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Spreads, infinite where they are but the rounding of a constant column."""
+    return np.asarray(np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-30), spread, np.inf))
 
 
 def _scaled(x: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -34,8 +93,7 @@ def _scaled(x: NDArray[np.float64]) -> NDArray[np.float32]:
     centred = np.where(known, x - mean, 0.0)
     size = np.abs(centred).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)  # squares of 1e30 would overflow
-    spread = size * np.sqrt(((centred / size) ** 2).sum(axis=0) / count)
-    spread = np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-30), spread, np.inf)
+    spread = _or_infinite(size * np.sqrt(((centred / size) ** 2).sum(axis=0) / count), mean)
     return np.clip(centred / spread, -10.0, 10.0).astype(np.float32)
 
 

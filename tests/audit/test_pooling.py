@@ -5,6 +5,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from graylearn.audit import neighbours as nb
+from graylearn.audit import scaling
 from graylearn.audit.kernel import RIDGES, Landmarks, leave_one_out
 from graylearn.audit.pooling import pool
 from graylearn.audit.scaling import reduced, scaled
@@ -68,13 +69,24 @@ def test_leave_one_out_equals_refitting_without_the_sample(random):
     assert sharpness >= 1
 
 
-def test_scaled_survives_what_tables_hold():
+@pytest.mark.parametrize("many", [scaling._MANY, 0])
+def test_scaled_survives_what_tables_hold(many, monkeypatch):
+    monkeypatch.setattr(scaling, "_MANY", many)
     x = np.array([[1.0, 5.0, np.nan, 1e300, 0.0], [2.0, 5.0, 3.0, -1e300, np.inf], [3.0, 5.0, 4.0, 0.0, 1.0]])
     z = scaled(x)
     assert np.isfinite(z).all()
     np.testing.assert_allclose(z[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)], atol=1e-6)
     assert (z[:, 1] == 0).all()
     assert z[0, 2] == 0
+
+
+def test_many_rows_are_scaled_as_few_are(random, monkeypatch):
+    x = random.normal(size=(301, 7)) * [1, 1e-20, 1e25, 5, 1, 1, 1]
+    x[:, 3], x[:, 4], x[9, 5], x[::2, 6], x[5, 0], x[7, 1] = 7.3, np.nan, 1e38, 0.0, np.nan, -np.inf
+    expected = scaled(x)
+    monkeypatch.setattr(scaling, "_MANY", 0)
+    monkeypatch.setattr(scaling, "_BLOCK", 8 * 7 * 50)
+    np.testing.assert_allclose(scaled(x), expected, atol=1e-6)
 
 
 def test_reduced_keeps_inner_products_of_wide_features(random):

@@ -127,4 +127,7 @@ def show_applied(summary: dict[str, Any]) -> None:
             f"{summary['not_audited']:,} samples held out to measure on were not audited, "
             "and are in it as they were",
         )
+    if count := summary["left_out"]:
+        rows = "1 row that was" if count == 1 else f"{count:,} rows that were"
+        _say(printed, f"{rows} passed over, without a label or with an image that cannot be read, not in it")
     _say(printed, f"written to {_near(summary['out'])}")

@@ -16,6 +16,7 @@ from graylearn.report import Decision
 from graylearn.report.exports import decided as decided_in
 from graylearn.runs.folder import RunFolder, same_file
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
+from graylearn.runs.source import read_source
 
 Copies = Literal["keep", "keep-one"]
 """What becomes of samples that are copies of one another."""
@@ -47,8 +48,8 @@ def apply_decisions(
     """
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
-    saved = folder.read_json(folder.data)
-    source = Origin.from_json(saved["source"])
+    saved = read_source(folder)
+    source = saved.origin
     recorded = read_recorded(folder)
     found = [] if decisions is None else by_name(recorded, decided_in(decisions))
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
@@ -61,7 +62,7 @@ def apply_decisions(
         _check_losses(recorded, change, ask)
     where = Path(source.path if data is None else data)
     _check_target(target, where, source, overwrite)
-    _check_unchanged(where, source, recorded, saved["fingerprint"])
+    _check_unchanged(where, source, recorded, saved.fingerprint)
     if link and target.suffix.lower() == ".csv":
         raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
     form = FORMATS[source.form]
@@ -82,6 +83,7 @@ def apply_decisions(
         "undecided_suspects": len(set(recorded.suspects) - decided),
         "undecided_sure": len(recorded.sure - decided) if only_sure else None,
         "not_audited": len(recorded.held_out - decided),
+        "left_out": len(source.left_out),
     }
 
 
@@ -89,7 +91,7 @@ def data_name(run: str | Path) -> str:
     """What the data of a run are called; a folder cannot be written to standard output."""
     folder = RunFolder(run)
     folder.check_finished()
-    path = Path(Origin.from_json(folder.read_json(folder.data)["source"]).path)
+    path = Path(read_source(folder).origin.path)
     if path.is_dir() or not path.suffix:
         raise SettingsError(f"{path} is a folder, which standard output cannot hold: name one with --out")
     return path.name

@@ -17,9 +17,10 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
 from graylearn.runs.folder import write_csv
-from graylearn.runs.prepare import PIXELS_SIZE, Prepared, options_of
+from graylearn.runs.prepare import Prepared, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import PIXELS_SIZE
 
 NEAR = {"image": 10_000, "text": 20_000, "table": 20_000, "array": 20_000}
 """Samples up to which copies that are not the same to the last bit are looked for, by kind."""

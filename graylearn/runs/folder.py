@@ -91,14 +91,19 @@ class RunFolder:
         )
         write_text(self.settings_file, to_toml(settings, comment))
 
-    def read_json(self, file: Path) -> Any:
+    def read_json(self, file: Path) -> dict[str, Any]:
         """A JSON file of the folder; a folder without it is no finished run."""
         try:
-            return json.loads(file.read_text(encoding="utf-8"))
+            found = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise CheckpointError(f"{self._why_not(file)}") from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{file} is damaged ({error}); make the run anew") from error
+        if not isinstance(found, dict):
+            raise CheckpointError(
+                f"{file} is damaged (it holds no names and values); make the run anew, or bring it back"
+            )
+        return found
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Close the run: its summary, and nothing that only resuming needs."""
@@ -218,7 +223,7 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
 
 def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -> None:
     """Refuse to go on with other data than the run was begun with."""
-    if folder.is_started and folder.read_json(folder.data)["fingerprint"] != fingerprint:
+    if folder.is_started and folder.read_json(folder.data).get("fingerprint") != fingerprint:
         raise FolderTakenError(
             f"{data} has changed since the run in {folder.path} was begun; "
             "make it anew with --overwrite, or name another folder with --out"

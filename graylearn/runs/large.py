@@ -31,10 +31,10 @@ from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
 from graylearn.runs.fit import Fitted, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data, write_csv
-from graylearn.runs.outputs import write_source
-from graylearn.runs.prepare import Encoding, Prepared, can_embed_images, encoded, encoding_of, options_of
+from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding_of, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Encoding, write_source
 from graylearn.runs.summary import Outcome, summary_of
 
 FITTED = 20_000

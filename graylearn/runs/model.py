@@ -9,8 +9,8 @@ from graylearn.data.formats import Origin
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.prepare import Encoding
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Encoding, read_source
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,5 @@ def load_model(run: str | Path) -> RunModel:
     settings = folder.settings()
     if settings.command == "audit":
         raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
-    saved = folder.read_json(folder.data)
-    encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
-    return RunModel(settings, Origin.from_json(saved["source"]), encoding, GrayClassifier.load(folder.model))
+    saved = read_source(folder)
+    return RunModel(settings, saved.origin, saved.encoding, GrayClassifier.load(folder.model))

@@ -16,8 +16,9 @@ from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import is_missing
 from graylearn.errors import DataError
-from graylearn.runs.prepare import Encoding, check_ids, encoded, options_of
+from graylearn.runs.prepare import check_ids, encoded, options_of
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Encoding
 
 
 def read_new(

@@ -6,8 +6,6 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,11 +17,10 @@ import torch
 from graylearn.audit import Audit
 from graylearn.audit.duplicates import Duplicates
 from graylearn.data.atomic import replacing
-from graylearn.data.formats import Origin
-from graylearn.data.samples import Label
 from graylearn.runs.copies import group_column
 from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
-from graylearn.runs.prepare import Encoding, Prepared
+from graylearn.runs.prepare import Prepared
+from graylearn.runs.source import write_source
 from graylearn.training.devices import choose
 
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "pillow", "safetensors")
@@ -61,25 +58,6 @@ def write_data(folder: RunFolder, prepared: Prepared) -> None:
     with replacing(folder.samples) as partial:
         pa.parquet.write_table(pa.table(columns), partial)
     write_source(folder, prepared.source, prepared.fingerprint, prepared.encoding, everything.classes)
-
-
-def write_source(
-    folder: RunFolder,
-    source: Origin,
-    fingerprint: dict[str, Any],
-    encoding: Encoding,
-    classes: Sequence[Label],
-) -> None:
-    """data.json: what was read, and how."""
-    write_json(
-        folder.data,
-        {
-            "source": source.to_json(),
-            "fingerprint": fingerprint,
-            "encoding": asdict(encoding),
-            "classes": [str(label) for label in classes],
-        },
-    )
 
 
 def write_audit(folder: RunFolder, audit: Audit, copies: Duplicates | None = None) -> None:

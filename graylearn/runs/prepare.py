@@ -26,39 +26,10 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-
-PIXELS_SIZE, EMBED_SIZE = 64, 128
-"""Pixels a side of decoded images, for a network on pixels and for embeddings."""
+from graylearn.runs.source import EMBED_SIZE, PIXELS_SIZE, Encoding
 
 LARGE = 20_000_000
 """Bytes from which on reading a table is worth a bar."""
-
-Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How samples become features, as data.json keeps it for `predict`."""
-
-    way: Way
-    """The `columns` of a table, `numbers` of an array, `pixels`, or an embedding."""
-    model: str | None = None
-    """The pretrained network of an embedding."""
-    size: int = PIXELS_SIZE
-    """Pixels a side of decoded images."""
-    shape: tuple[int, ...] = ()
-    """Of one sample of numbers or pixels; () for the columns of a table."""
-
-    @property
-    def words(self) -> str:
-        """For people."""
-        return {
-            "columns": "the columns of the table",
-            "numbers": "the numbers as they are",
-            "pixels": f"a network on pixels ({' x '.join(map(str, self.shape))})",
-            "image-embedding": f"image features of {self.model}",
-            "text-embedding": f"sentence vectors of {self.model}",
-        }[self.way]
 
 
 @dataclass(frozen=True, eq=False)

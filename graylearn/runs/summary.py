@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,10 @@ from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
-from graylearn.data.formats import suffix_of
+from graylearn.data.formats import FORMATS, suffix_of
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.paths import matching
 from graylearn.runs.copies import copies_in_numbers, note_of
 from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
 from graylearn.runs.fit import Fitted
@@ -164,7 +166,11 @@ def apply_command(prepared: Prepared, run: Path) -> str:
     data = Path(prepared.settings.data)
     ending = "" if data.is_dir() else suffix_of(data)
     source = Path(prepared.source.path)  # of several annotators' labels it is not the data themselves
-    clean = f"{data.name.removesuffix(ending)}-clean{'' if source.is_dir() else suffix_of(source)}"
+    stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
+    form = FORMATS[prepared.source.form]
+    clean = f"{stem.removesuffix(ending)}-clean{'' if source.is_dir() else suffix_of(source)}"
+    if not form.may_become(source, Path(clean)):  # a folder of tables becomes one file
+        clean += form.suffixes[0]
     return shlex.join(["graylearn", "apply", str(run), "decisions.csv", "--out", clean])
 
 

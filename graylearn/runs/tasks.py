@@ -16,6 +16,7 @@ from graylearn.errors import SettingsError
 from graylearn.report import fiftyone, label_studio
 from graylearn.runs.folder import RunFolder, write_json, write_text
 from graylearn.runs.prepare import options_of
+from graylearn.runs.source import read_source
 
 Tool = Literal["label-studio", "fiftyone"]
 
@@ -28,8 +29,8 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     """
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
-    saved, settings = folder.read_json(folder.data), folder.settings()
-    source = Origin.from_json(saved["source"])
+    saved, settings = read_source(folder), folder.settings()
+    source = saved.origin
     # of several annotators' labels the consensus was audited, which is a file of its own
     settings = replace(
         settings,
@@ -53,11 +54,11 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     run_of = folder.read_json(folder.summary).get("fingerprint")
     if tool == "fiftyone":
         target.mkdir(parents=True, exist_ok=True)
-        write_json(target / "metadata.json", fiftyone.metadata(saved["classes"]))
+        write_json(target / "metadata.json", fiftyone.metadata(saved.classes))
         write_json(target / "samples.json", fiftyone.samples(rows, run_of))
     else:
         write_json(target, label_studio.tasks(rows, run_of))
-        interface = label_studio.interface(saved["classes"], samples.kind)
+        interface = label_studio.interface(saved.classes, samples.kind)
         write_text(target.with_suffix(".xml"), interface + "\n")
     return {"tasks": len(rows), "out": str(target.absolute())}
 

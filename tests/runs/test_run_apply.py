@@ -1,5 +1,6 @@
 """Decisions carried out: what was decided changes, all else stays byte by byte."""
 
+import json
 import subprocess
 import sys
 
@@ -10,8 +11,11 @@ import pyarrow.parquet
 import pytest
 from run_helpers import decide
 
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.source import read_source
+from graylearn.runs.tasks import write_tasks
 
 NASTY = (
     "id;note;label\r\n"
@@ -71,6 +75,44 @@ def test_text_stays_as_it_was_but_for_what_was_decided(
     data.write_bytes(before)
     apply_decisions(finished(data, **settings), decide(tmp_path, *decisions), out)
     assert out.read_bytes() == after
+
+
+def test_rows_that_are_no_samples_are_counted(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_bytes(b"a,label\n1,x\n2,\n3,y\n4,x\n5,\n")
+    run = finished(data, missing_labels="skip")
+    summary = apply_decisions(run, decide(tmp_path, "5,drop,"), tmp_path / "clean.csv")
+    assert (summary["samples"], summary["dropped"], summary["left_out"]) == (3, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["data.json", "summary.json"])
+@pytest.mark.parametrize("content", ["[]", "null", "3", '"x"', "[" * 100_000])
+def test_a_damaged_run_is_told(tmp_path, finished, name, content):
+    data = tmp_path / "a.csv"
+    data.write_bytes(b"a,label\n1,x\n2,y\n")
+    run = finished(data)
+    (run / name).write_text(content)
+    with pytest.raises(CheckpointError, match=rf"{name} is damaged \(.*\); make the run anew"):
+        apply_decisions(run, decide(tmp_path, "2,drop,"), tmp_path / "clean.csv")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"source": []}, {"source": {"columns": []}}, {"source": None}, {"encoding": {}}, {"fingerprint": 3}],
+)
+def test_a_run_that_does_not_tell_what_was_read_is_damaged(tmp_path, finished, changes):
+    data = tmp_path / "a.csv"
+    data.write_bytes(b"a,label\n1,x\n2,y\n")
+    run = finished(data)
+    saved = json.loads((run / "data.json").read_text())
+    (run / "data.json").write_text(json.dumps(saved | changes))
+    for act in (read_source, lambda folder: write_tasks(folder.path, tmp_path / "tasks.json")):
+        with pytest.raises(CheckpointError, match=r"data\.json is damaged \(.*\); make the run anew"):
+            act(RunFolder(run))
+    saved["source"]["form"] = "nobody's"
+    (run / "data.json").write_text(json.dumps(saved))
+    with pytest.raises(CheckpointError, match=r"damaged \(\"nobody's\" is missing or unknown\)"):
+        read_source(RunFolder(run))
 
 
 def test_compressed_in_another_encoding(tmp_path, finished):

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ import pytest
 from PIL import Image
 
 from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs.prepare import prepare
+from graylearn.runs.summary import apply_command
 
 
 def payload_of(folder):
@@ -51,6 +54,19 @@ def test_the_report_of_a_table_explains_its_rows(made):
     nearest = np.array(main["beside"]["nearest"]["index"]).reshape(suspects, 3)
     # The groups lie far apart: the nearest of a row are of its own group, whatever its label says.
     assert (nearest % 5 == np.array(main["beside"]["nearest"]["of"])[:, None] % 5).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("data", "clean"), [("set", "set-clean.parquet"), ("set/part*.parquet", "part-clean.parquet")]
+)
+def test_the_next_command_names_what_apply_can_write(tmp_path, data, clean):
+    (tmp_path / "set").mkdir()
+    for part in "ab":
+        rows = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "label": list("xyxy")})
+        rows.to_parquet(tmp_path / "set" / f"part-{part}.parquet")
+    settings = RunSettings(command="audit", data=str(tmp_path / data))
+    prepared = prepare(settings, tmp_path / "stages", RunProgress(quiet=True))
+    assert apply_command(prepared, Path("run")) == f"graylearn apply run decisions.csv --out {clean}"
 
 
 def test_notes_on_the_data_reach_the_report(made):

@@ -54,6 +54,8 @@ _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
 _TABLE = f"{_AUDIT}/table.csv"
 _NEW = ".graylearn-new"
 """Where a classifier is written before it takes the place of another."""
+_LONGEST = 1 << 12
+"""Characters of the type of classes that are allowed whatever they are."""
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
@@ -298,7 +300,10 @@ def _classes(saved: Any, type_name: Any) -> NDArray[Any]:
     kind = np.dtype(object if type_name == "object" else str(type_name))
     if kind.kind not in "biufUO":
         raise CheckpointError(f"classes are of type {type_name!r}: expected numbers, text or bools")
-    return np.array(classes_from_json(saved), dtype=kind)
+    classes = np.array(classes_from_json(saved), dtype=object)
+    if kind.itemsize > 4 * max(_LONGEST, *(len(str(name)) for name in classes)):
+        raise CheckpointError(f"classes are of type {type_name!r}, far longer than any of them")
+    return classes.astype(kind)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

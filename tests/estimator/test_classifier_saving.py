@@ -212,6 +212,7 @@ def test_a_manifest_written_by_another_hand_is_an_error_and_nothing_worse(fitted
         ({"members": 10**9}, "do not fit the network"),
         ({"members": 10**30}, "network described"),
         ({"n_iter": float("inf")}, "cannot be used"),
+        ({"classes_type": "<U99999999"}, "classes are of type '<U99999999', far longer than any of them"),
         ({"feature_names_in": ["a", "b", "c", "d", "meadow"]}, "names of the columns do not fit"),
         ({"feature_names_in": [["a"], "b", "c", "d", "garden"]}, "names of the columns do not fit"),
         ({"encoder": {"shape": [10**12]}}, "do not fit the network"),

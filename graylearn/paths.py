@@ -46,6 +46,8 @@ def existing(given: str | os.PathLike[str]) -> Path:
     The command line saves what comes on standard input (`saved_input`); others refuse it.
     """
     path, text = Path(given), str(given)
+    if not text:
+        raise DataError("the name of the data is empty: give a file or a folder")
     if address_of(text) is not None:
         return path
     if text == "-" and not path.exists():
@@ -83,6 +85,8 @@ def sign_of(content: bytes) -> Sign | None:
 def address_of(given: str | os.PathLike[str]) -> str | None:
     """The address (s3://..., https://...) that was given, also as a path; None where it is none."""
     found = re.match(r"([A-Za-z][A-Za-z\d+.-]+):/+(.*)", str(given), re.DOTALL)  # a drive has one letter
+    if found is not None and found[1].lower() == "file":
+        raise DataError(f"{given} is the address of a file on this machine: give its path, /{found[2]}")
     return None if found is None else f"{found[1]}://{found[2]}"
 
 

@@ -29,3 +29,19 @@ def test_a_single_image_has_no_label(tmp_path):
 def test_folders_are_the_labels(tmp_path):
     with pytest.raises(SettingsError, match="whose folders are the classes: leave out label"):
         read(example(tmp_path), label="animal")
+
+
+@pytest.mark.parametrize("label", [None, "animal"])
+def test_a_folder_of_tables_is_told_what_to_give(tmp_path, label):
+    (tmp_path / "2024").mkdir()
+    (tmp_path / "2024" / "b.csv.gz").touch()
+    with pytest.raises(DataError, match=r"no images but tables: give the file, such as .*/2024/b\.csv\.gz$"):
+        read(tmp_path, label=label)
+    (tmp_path / "2024" / "a.parquet").touch()
+    with pytest.raises(
+        DataError, match=r"such as .*/2024/a\.parquet, or all of them as '.*/\*\*/\*\.parquet'"
+    ):
+        read(tmp_path, label=label)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no folders"):
+        read(tmp_path / "empty", label=label)

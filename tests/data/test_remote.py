@@ -81,3 +81,5 @@ def test_what_is_an_address():
     assert address_of(Path("s3://bucket/a.csv")) == "s3://bucket/a.csv"  # a path makes one slash of two
     assert address_of("C:/data/a.csv") is None
     assert address_of("folder/a.csv") is None
+    with pytest.raises(DataError, match=r"address of a file on this machine: give its path, /data/a\.csv"):
+        address_of("file:///data/a.csv")

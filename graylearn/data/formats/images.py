@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, write_bytes
+from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, suffix_of, write_bytes
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
@@ -27,6 +27,8 @@ from graylearn.errors import DataError, Hint, SettingsError
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
+_TABLES = frozenset({".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".jsonl", ".ndjson", ".xlsx"})
+"""Endings of files that hold samples themselves."""
 _SPLIT_NAMES = frozenset({"train", "training", "test", "testing", "val", "valid", "validation"})
 
 
@@ -102,8 +104,6 @@ class Images(Format):
 
 def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tuple[Label, ...]]:
     """(paths within the folder, the index of each one's class, the classes) of the images to read."""
-    if options.labelled and options.label is not None:
-        raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
     passed: Counter[str] = Counter()
     beside, classes = 0, options.classes
     if not path.is_dir():
@@ -116,6 +116,8 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
             raise DataError(f"{path} holds no images ({_endings()})")
     else:
         class_names = _class_names(path)
+        if options.label is not None:
+            raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
         if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
             raise DataError(
                 f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known classes"
@@ -138,13 +140,13 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
 
 
 def _class_names(folder: Path) -> list[str]:
+    _check_no_tables(folder)
     names = sorted(
         entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")
     )
     if not names:
         raise DataError(
-            f"{folder} holds no folders; expected one folder of images a class, or Parquet files; of other "
-            "tables give the file",
+            f"{folder} holds no folders; expected one folder of images a class, or Parquet files",
             Hint("labelled", False, "for images without labels"),
         )
     if set(map(str.lower, names)) <= _SPLIT_NAMES and any(
@@ -155,6 +157,20 @@ def _class_names(folder: Path) -> list[str]:
             f"such as {folder / names[0]}"
         )
     return names
+
+
+def _check_no_tables(folder: Path) -> None:
+    """Say of a folder that holds tables and no image what to give instead."""
+    tables = []
+    for root, _, files in os.walk(folder):
+        if any(map(_ends_like_image, files)):
+            return
+        tables += [Path(root, name) for name in files if suffix_of(Path(name)) in _TABLES]
+    if tables:
+        first = min(tables)
+        ending = suffix_of(first)
+        glob = f", or all of them as {str(folder / '**' / '*.parquet')!r}" if ending == ".parquet" else ""
+        raise DataError(f"{folder} holds no images but tables: give the file, such as {first}{glob}")
 
 
 def _images_below(folder: Path, passed: Counter[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from graylearn.methods import Method, as_method
 from graylearn.nets import MLP
@@ -42,20 +42,23 @@ def joined(members: Sequence[MLP]) -> MLP:
     """One network that says the mean of the members' logits, exactly; they are of one shape."""
     first, count = members[0], len(members)
     layers = [[part for part in member.body if isinstance(part, nn.Linear)] for member in members]
-    with torch.device("meta"):  # weights that are about to be written over need not be drawn
+    with torch.device("meta"):  # weights that are about to be replaced need not be drawn
         together = wide(first, count)
-    together.to(first.head.weight.dtype).to_empty(device=first.head.weight.device)
-    deep = [part for part in together.body if isinstance(part, nn.Linear)]
-    for depth, layer in enumerate(deep):
+    deep = [name for name, part in together.body.named_children() if isinstance(part, nn.Linear)]
+    weights: dict[str, Tensor] = {}
+    for depth, name in enumerate(deep):
         own = [parts[depth] for parts in layers]
-        weights = [part.weight for part in own]
+        blocks = [part.weight for part in own]
         # all read the same inputs; from then on each reads its own
-        blocks = torch.cat(weights) if depth == 0 else torch.block_diag(*weights)  # type: ignore[no-untyped-call]
-        layer.weight.copy_(blocks)
-        layer.bias.copy_(torch.cat([part.bias for part in own]))
+        weights[f"body.{name}.weight"] = (
+            torch.cat(blocks) if depth == 0 else torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+        )
+        weights[f"body.{name}.bias"] = torch.cat([part.bias for part in own])
     heads = [member.head.weight / count for member in members]
-    together.head.weight.copy_(torch.cat(heads, dim=1) if deep else torch.stack(heads).sum(0))
-    together.head.bias.copy_(torch.stack([member.head.bias for member in members]).mean(0))
+    weights["head.weight"] = torch.cat(heads, dim=1) if deep else torch.stack(heads).sum(0)
+    weights["head.bias"] = torch.stack([member.head.bias for member in members]).mean(0)
+    # assigned, not written into: to make room for them on a device, torch imports sympy, a second
+    together.load_state_dict(weights, assign=True)
     return together.eval()
 
 

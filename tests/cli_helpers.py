@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
+import warm
 from blobs import blobs
 
 from graylearn.cli import main
@@ -24,17 +25,12 @@ def environment(**changes):
     return kept | {"OMP_NUM_THREADS": "1"} | changes
 
 
-def run(*words, folder, preexec_fn=None, **changes):
+def run(*words, folder, **changes):
     """One command; gives what `subprocess.run` gives, in bytes."""
-    return subprocess.run(
-        [GRAYLEARN, *words],
-        cwd=folder,
-        env=environment(**changes),
-        capture_output=True,
-        preexec_fn=preexec_fn,
-    )
+    return subprocess.run([GRAYLEARN, *words], cwd=folder, env=environment(**changes), capture_output=True)
 
 
+MAIN = "from graylearn.cli import main; main()"
 HELD = """
 import sys, time
 from pathlib import Path
@@ -57,10 +53,7 @@ main()
 @contextlib.contextmanager
 def held(*words, folder, gate):
     """A command that waits after its first checkpoint: gives it there, and lets it go on."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HELD, gate, *words],
-        cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = warm.Process(HELD, gate, *words, folder=folder, environment=environment())
     try:
         while not gate.with_suffix(".reached").exists():
             assert process.poll() is None, process.communicate()

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pty
-import resource
 import signal
 import subprocess
 
@@ -12,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from blobs import blobs
-from cli_helpers import GRAYLEARN, LABELS, environment, held, is_one_sentence, run, several, write_csv
+from cli_helpers import GRAYLEARN, LABELS, MAIN, environment, held, is_one_sentence, run, several, write_csv
 from PIL import Image
+from warm import Process
 
 from graylearn import runs
 from graylearn.runs import RunProgress, RunSettings
@@ -182,11 +182,11 @@ def test_a_run_that_is_cut_goes_on(long_run, how, code):
     command = ("fit", "data.csv", "--out", str(out), *LONG)
     with held(*command, folder=long_run, gate=long_run / f"gate-{how.name}") as process:
         process.send_signal(how)
-    _, said = process.communicate()
-    assert process.returncode == code, said.decode()
-    assert b"Traceback" not in said
+    _, said, ended = process.communicate()
+    assert ended == code, said
+    assert "Traceback" not in said
     if how is not signal.SIGKILL:
-        assert b"the same command goes on" in said
+        assert "the same command goes on" in said
     assert not (out / "summary.json").exists()
     ((code, _, said),) = several(list(command), folder=long_run)
     assert code == 0, said
@@ -196,15 +196,12 @@ def test_a_run_that_is_cut_goes_on(long_run, how, code):
 
 def test_a_full_disk_is_one_sentence_and_the_run_goes_on(made):
     folder, _ = made
-
-    def no_room():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-
+    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))\n"
     command = ("fit", "data.csv", "--out", "full", "--epochs", "5", "-q")
-    done = run(*command, folder=folder, preexec_fn=no_room)
-    assert done.returncode == 1
-    assert is_one_sentence(done.stderr.decode()), done.stderr.decode()
-    assert b"make room" in done.stderr
+    _, said, code = Process(no_room + MAIN, *command, folder=folder, environment=environment()).communicate()
+    assert code == 1
+    assert is_one_sentence(said), said
+    assert "make room" in said
     assert not list((folder / "full").rglob("*.partial"))
     ((code, _, said),) = several(list(command), folder=folder)
     assert code == 0, said
@@ -214,20 +211,17 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on(made):
 def test_a_terminal_sees_bars(made):
     folder, _ = made
     parent, child = pty.openpty()
-    process = subprocess.Popen(
-        [GRAYLEARN, "fit", "data.csv", "--out", "tty", "--epochs", "20"],
-        cwd=folder,
-        env=environment(TERM="xterm-256color", COLUMNS="100"),
-        stdout=subprocess.DEVNULL,
-        stderr=child,
-    )
-    os.close(child)
-    seen = b""
+    process = Process(
+        MAIN, "fit", "data.csv", "--out", "tty", "--epochs", "20", folder=folder,
+        environment=environment(TERM="xterm-256color", COLUMNS="100"), error=os.ttyname(child),
+    )  # fmt: skip
+    seen = os.read(parent, 65536)
+    os.close(child)  # now that the process has opened it
     with contextlib.suppress(OSError):  # a terminal whose other end is gone
         while part := os.read(parent, 65536):
             seen += part
     os.close(parent)
-    assert process.wait() == 0, seen
+    assert process.communicate()[2] == 0, seen
     assert b"\x1b[" in seen
     assert b"audit of the training set" in seen
     assert b"Traceback" not in seen

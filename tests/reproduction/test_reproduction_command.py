@@ -1,12 +1,10 @@
 """`python -m reproduction`: what it says on the way, how it fails, and how it stops."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
+from warm import Process
 
 from reproduction.cli import command, sweeping
 from reproduction.cli.command import app
@@ -198,13 +196,10 @@ main()
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     store = tmp_path / "table1.jsonl"
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, "table1", "--quick", "--store", str(store)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 130
-    assert "what is done is kept, go on with: python -m reproduction table1 --quick" in done.stderr
-    assert "Traceback" not in done.stderr
+    _, said, code = Process(STOPPED, "table1", "--quick", "--store", store).communicate()
+    assert code == 130
+    assert "what is done is kept, go on with: python -m reproduction table1 --quick" in said
+    assert "Traceback" not in said
     content = store.read_bytes()
     assert content.endswith(b"\n")
     assert 1 <= content.count(b"\n") < len(EXPERIMENTS["table1"].cells())

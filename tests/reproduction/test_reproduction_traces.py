@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from filelock import FileLock
+from warm import Process
 
 from graylearn.estimator import pipeline
 from graylearn.losses.reference import gray_gradient
@@ -44,17 +43,17 @@ sys.addaudithook(wait)
 """
 """What every process of the sweep runs first, as its sitecustomize."""
 IN_A_CHILD = """
-import sys
+import os, sys
 from pathlib import Path
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import Options
 from reproduction.sweep import sweep
-if __name__ == "__main__":
-    options = Options(
-        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4,
-        workers=2, store=Path(sys.argv[1]),
-    )
-    sweep(EXPERIMENTS["table1"], options)
+os.setsid()
+options = Options(
+    quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4,
+    workers=2, store=Path(sys.argv[1]),
+)
+sweep(EXPERIMENTS["table1"], options)
 """
 FEW = Cell("image", "digits/8", "gl", 0, ood="other-classes", net="small_cnn-8", preset="paper", epochs=6,
            batch_size=16, train_size=120)  # fmt: skip
@@ -78,8 +77,7 @@ def one_thread():
 
 
 def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_path, monkeypatch):
-    script, store = tmp_path / "child.py", tmp_path / "table1.jsonl"
-    script.write_text(IN_A_CHILD)
+    store = tmp_path / "table1.jsonl"
     (tmp_path / "sitecustomize.py").write_text(HELD)
     options = Options(
         quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4
@@ -90,16 +88,12 @@ def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_pat
     folder = store.with_suffix(".checkpoints")
     root = Path(sweep.__file__).parents[1]
     path = os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.Popen(
-        [sys.executable, str(script), str(store)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-        start_new_session=True,
-    )
+    child = Process(IN_A_CHILD, store, environment={**os.environ, "PYTHONPATH": path})
     while len(list(tmp_path.glob("*.reached"))) < 2:
-        assert child.poll() is None
+        assert child.poll() is None, child.communicate()
         time.sleep(0.01)
     os.killpg(child.pid, signal.SIGKILL)  # the sweep and both workers
-    child.wait()
+    child.communicate()
     begun = list(folder.glob("*/checkpoint.json"))
     assert len(begun) == 2
     for path in begun:

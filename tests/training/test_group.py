@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.distributed import TCPStore
+from warm import Process
 
 import graylearn as gl
 from graylearn.errors import SettingsError
@@ -83,12 +82,8 @@ def started(code, *words, size=2):
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "WORLD_SIZE": str(size)}
     common |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
     yield [
-        subprocess.Popen(
-            [sys.executable, *code, *map(str, words)],
-            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        Process(
+            code, *words, environment={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)}
         )
         for rank in range(size)
     ]
@@ -98,16 +93,15 @@ def started(code, *words, size=2):
 def trained(tmp_path_factory):
     """What two processes made, one of which died after two epochs of the first training."""
     folder = tmp_path_factory.mktemp("group")
-    with started(["-c", WORKER], folder, folder, "dies") as (first, second):
-        assert second.wait() == 9
+    with started(WORKER, folder, folder, "dies") as (first, second):
+        assert second.communicate()[2] == 9
         first.send_signal(signal.SIGKILL)  # as torchrun ends those that are left
-        for process in (first, second):
-            process.communicate()
+        first.communicate()
     assert not list(folder.glob("*.npz"))
-    with started(["-c", WORKER], folder, folder, "lives") as processes:
+    with started(WORKER, folder, folder, "lives") as processes:
         for process in processes:
-            said, _ = process.communicate()
-            assert process.returncode == 0, said
+            _, said, code = process.communicate()
+            assert code == 0, said
     return folder
 
 
@@ -157,8 +151,8 @@ def test_the_command_line_is_led_by_the_first_process(tmp_path):
         "cpu",
         "--quiet",
     ]
-    with started(["-m", "graylearn"], *words) as processes:
-        said = [process.communicate()[0] for process in processes]
+    with started("from graylearn.cli import main; main()", *words) as processes:
+        said = ["".join(process.communicate()[:2]) for process in processes]
     assert "few.csv: 120 samples" in said[0]
     assert said[1].strip() == ""
     assert (tmp_path / "run" / "report.html").exists()

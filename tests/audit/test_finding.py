@@ -46,7 +46,7 @@ def test_suspects_are_left_out_for_the_next_detector_and_overruled_findings_are_
 
 
 def test_detectors_are_asked_after_those_they_read():
-    known = ["random_labels", "foreign_clusters", "class_confusion"]
+    known = ["random_labels", "foreign_clusters", "class_confusion", "flipped_labels"]
     assert [name for name in verdict.DETECTORS if name in known] == known
 
 

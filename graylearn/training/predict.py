@@ -37,6 +37,8 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):
             array = array.copy()  # torch warns of arrays that may not be written to
         tensor = torch.from_numpy(array)
+    if tensor.is_complex():
+        raise DataError(f"{what} is complex: give real and imaginary parts as features of their own")
     return tensor.float() if tensor.dtype == torch.float64 else tensor
 
 

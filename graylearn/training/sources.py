@@ -68,6 +68,10 @@ def _are_batches(data: Any) -> bool:
     """Whether this is a list of (x, y) batches, not one of samples: its first y has several labels."""
     if not isinstance(data, list | tuple) or not data:
         return False
+    if isinstance(data, tuple) and len(data) == 2:  # (x, y), but where y is a batch as well
+        second = data[1]
+        if not isinstance(second, tuple) or not all(isinstance(part, np.ndarray | Tensor) for part in second):
+            return False
     first = data[0]
     pair = isinstance(first, list | tuple) and len(first) in (2, 3)
     named = isinstance(first, Mapping) and ("labels" in first or "label" in first)
@@ -77,6 +81,13 @@ def _are_batches(data: Any) -> bool:
 def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
     """Batches (x, y, index), samples counted through all of them where the batches do not say."""
     parts = [split_item(batch) for batch in batches]
+    for number, (x, y, _) in enumerate(parts):
+        given, expected = tuple(np.shape(x)), (len(y), *np.shape(parts[0][0])[1:])
+        if isinstance(x, np.ndarray | Tensor) and given != expected:
+            raise DataError(
+                f"batch {number} of the list has x of shape {given} for {len(y)} labels, expected {expected}:"
+                " give as many labels as samples, and samples of one shape"
+            )
     ends = np.cumsum([len(y) for _, y, _ in parts])
     counted = [torch.arange(end - len(y), end) for (_, y, _), end in zip(parts, ends, strict=True)]
     return [(x, y, counted[number] if index is None else index) for number, (x, y, index) in enumerate(parts)]
@@ -118,11 +129,11 @@ def make_training(
     if hasattr(data, "x") and hasattr(data, "y") and hasattr(data, "ids"):  # Samples
         images = data.kind == "image"
         return _from_arrays(data.x, data.y, data.ids, images, even_tail=even_tail, **options)
+    if _are_batches(data):
+        return _from_loader(_numbered(data), **options)
     if isinstance(data, tuple) and len(data) == 2:
         return _from_arrays(data[0], data[1], None, False, even_tail=even_tail, **options)
-    if _are_batches(data):
-        data = _numbered(data)
-    if isinstance(data, DataLoader | IterableDataset) or _are_batches(data):
+    if isinstance(data, DataLoader | IterableDataset):
         return _from_loader(data, **options)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
         return _from_dataset(data, even_tail=even_tail, **options)
@@ -235,7 +246,22 @@ def _from_loader(
     seeding.seed_global(settings.seed, "epoch", 0)
     source = LoaderBatches(data, device=device, preparation=preparation)
     example = _example(preparation, first[:2].to(device))
-    return Training(source, preparation, example, None, _fingerprint(first[:1], source.host_targets))
+    seen = ""
+    if settings.checkpoint is not None:
+        seeding.seed_global(settings.seed, "epoch", 0)  # samples may be drawn anew each time they are read
+        parts = data if isinstance(data, list) else [(_of_loader(data, first), source.host_targets)]
+        seen = " ".join(_fingerprint(as_inputs(part[0]), torch.as_tensor(part[1])) for part in parts)
+    return Training(source, preparation, example, None, seen)
+
+
+def _of_loader(data: Any, first: Any) -> Any:
+    """What tells the data of a loader: all that is in memory, samples spread over it, or the first one."""
+    dataset = getattr(data, "dataset", None)
+    if isinstance(dataset, TensorDataset):
+        return dataset.tensors[0]
+    if isinstance(data, DataLoader) and not isinstance(dataset, IterableDataset):
+        return _some(dataset)
+    return first[:1]
 
 
 def _stream_preparation(

@@ -68,7 +68,7 @@ def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: in
 
 def split_soft(data: Any) -> tuple[Any, Tensor | None]:
     """(data, soft targets): where y is (N, K) floats, the likeliest class of each sample is its label."""
-    if not isinstance(data, tuple) or len(data) != 2 or np.ndim(data[1]) != 2:
+    if not isinstance(data, tuple) or len(data) != 2 or isinstance(data[1], tuple) or np.ndim(data[1]) != 2:
         return data, None
     given = data[1].detach().cpu() if isinstance(data[1], Tensor) else torch.as_tensor(np.asarray(data[1]))
     if not given.is_floating_point() or given.shape[1] < 2:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from training_helpers import Opaque, assert_same_weights, blobs, mlp
 
-from graylearn.errors import CheckpointError, SettingsError
+from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.training import checkpoint as checkpoints
 from graylearn.training import train, train_stack
 
@@ -26,6 +26,27 @@ def test_a_list_of_batches_is_batches(sizes, kind):
     assert result.history.num_samples == sum(sizes)
     np.testing.assert_array_equal(result.history.targets.numpy(), y.numpy())
     assert not np.isnan(result.history.label_confidence).any()
+
+
+def test_two_batches_are_batches_in_a_tuple_too():
+    x, y = blobs()
+    assert train(mlp(), ((x[:20], y[:20]), (x[20:], y[20:])), **SHORT).history.num_samples == len(y)
+
+
+@pytest.mark.parametrize(
+    "second", [(slice(20, 40), slice(20, 30)), ((slice(20, 40), slice(3)), slice(20, 40))]
+)
+def test_batches_that_do_not_fit_are_named(second):
+    x, y = blobs()
+    batches = [(x[:20], y[:20]), (x[second[0]], y[second[1]])]
+    with pytest.raises(DataError, match=r"batch 1 of the list has x of shape \(20, \d\) for \d0 labels"):
+        train(mlp(), batches, **SHORT)
+
+
+def test_complex_samples_are_refused():
+    x, y = blobs()
+    with pytest.raises(DataError, match="x is complex: give real and imaginary parts"):
+        train(mlp(), (x * 1j, y), **SHORT)
 
 
 def test_a_list_of_samples_is_still_samples():
@@ -70,6 +91,42 @@ def test_a_run_is_not_resumed_on_data_of_which_one_value_is_another(tmp_path, ro
     with pytest.raises(CheckpointError, match="its data is other"):
         train(mlp(), (changed, y), checkpoint=tmp_path, resume=True, **SHORT)
     train(mlp(), (x, y), checkpoint=tmp_path, resume=True, **SHORT)
+
+
+class Jittered(torch.utils.data.Dataset):
+    """Samples that are drawn anew each time they are read."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, row):
+        return self.x[row] + 0.01 * torch.randn(6), self.y[row]
+
+
+def in_batches(x, y):
+    return list(zip(x.split(100), y.split(100), strict=True))
+
+
+def in_memory(x, y):
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), 100)
+
+
+def read_anew(x, y):
+    return torch.utils.data.DataLoader(Jittered(x, y), 100, shuffle=True)
+
+
+@pytest.mark.parametrize("kind", [in_batches, in_memory, read_anew, Jittered])
+def test_nor_on_other_batches(tmp_path, kind):
+    x, y = torch.randn(200, 6), torch.arange(200) % 3
+    train(mlp(), kind(x, y), checkpoint=tmp_path, **SHORT)
+    changed = x.clone()
+    changed[57, 3] += 1
+    with pytest.raises(CheckpointError, match="its data is other"):
+        train(mlp(), kind(changed, y), checkpoint=tmp_path, resume=True, **SHORT)
+    train(mlp(), kind(x, y), checkpoint=tmp_path, resume=True, **SHORT)
 
 
 OTHER = """

@@ -320,7 +320,11 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError as error:
+            expected = "a whole number, a RandomState or None"
+            raise SettingsError.wrong("random_state", self.random_state, expected) from error
 
     def _new_network(self, seed: int) -> nn.Module:
         return build_network(

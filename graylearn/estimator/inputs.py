@@ -7,6 +7,8 @@ they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -22,11 +24,14 @@ from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.inputs import as_dense, as_plain, is_sparse
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_unique_names
-from graylearn.errors import DataError, first_few
+from graylearn.errors import DataError, GraylearnError, first_few
 
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
 _HASH_BYTES = 1 << 25
+_ROWS = "give rows of features, as an array of two axes, a frame, or Samples"
+_LABELS = "give one label a sample, in one axis"
+_COMPLEX = "Complex data not supported: give real and imaginary parts as two columns"
 
 
 class InputEncoder:
@@ -74,6 +79,17 @@ class InputEncoder:
         return features
 
 
+@contextmanager
+def refused(mend: str) -> Iterator[None]:
+    """What scikit-learn's checks inside refuse, as an error of ours that also says how to mend it."""
+    try:
+        yield
+    except GraylearnError:
+        raise
+    except ValueError as error:
+        raise DataError(f"{str(error).rstrip('.!')}: {mend}") from error
+
+
 def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a pandas frame, a float array, a sparse matrix or uint8 images (N, H, W, C), checked.
 
@@ -88,21 +104,23 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
         rows = pd.DataFrame(rows)
     if isinstance(rows, pd.DataFrame):
         if 0 in rows.shape:
-            check_array(np.empty(rows.shape))  # scikit-learn's own words for a table of nothing
+            with refused(_ROWS):
+                check_array(np.empty(rows.shape))  # scikit-learn's own words for a table of nothing
         if any(pd.api.types.is_complex_dtype(kind) for kind in rows.dtypes):
-            raise DataError("Complex data not supported: give real and imaginary parts as two columns")
+            raise DataError(_COMPLEX)
         check_unique_names(list(rows.columns), "X")
         # by the names that X bears, which for polars and pyarrow are those of the converted frame
         validate_data(estimator, rows, reset=reset, skip_check_array=True)
     else:
-        rows = validate_data(
-            estimator,
-            rows,
-            reset=reset,
-            accept_sparse=True,
-            dtype=np.float64,
-            ensure_all_finite=False,  # the encoder takes missing and infinite values for what they are
-        )
+        with refused(_ROWS):
+            rows = validate_data(
+                estimator,
+                rows,
+                reset=reset,
+                accept_sparse=True,
+                dtype=np.float64,
+                ensure_all_finite=False,  # the encoder takes missing and infinite values for what they are
+            )
     _check_same_kind(estimator, "rows", reset)
     return rows
 
@@ -126,7 +144,8 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         # nullable whole numbers and bools, which scikit-learn would turn into floats
         plain = {"b": np.bool_, "i": np.int64, "u": np.uint64}[labels.dtype.kind]
         labels = labels.to_numpy(dtype=object if labels.isna().any() else plain)
-    labels = column_or_1d(labels, warn=True)
+    with refused(_LABELS):
+        labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("Input y contains NaN or infinity: give each sample a label, or leave it out")
     if labels.dtype == object and pd.isna(labels).any():
@@ -140,7 +159,8 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
         raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
-    check_classification_targets(labels)
+    with refused("give classes, such as ranges of the values (pandas.cut)"):
+        check_classification_targets(labels)
     classes, index = np.unique(labels, return_inverse=True)
     return classes, index.astype(np.int64)
 
@@ -210,6 +230,17 @@ def _check_rows(rows: Any) -> None:
         raise DataError("X is text: turn it into features first, with graylearn.data.embed_text(X)")
     if isinstance(first, list | tuple) and any(isinstance(value, str) for value in first):
         raise DataError("X is a list of rows with text in them: give them as a pandas DataFrame")
+    if is_sparse(rows):
+        return
+    if rows is None or np.isscalar(rows) or isinstance(rows, Mapping | Set):
+        raise DataError(f"X is {type(rows).__name__}: {_ROWS}")
+    if isinstance(rows, np.ndarray) and rows.ndim < 2:
+        raise DataError(
+            f"Expected 2D array, got X of shape {rows.shape}. Reshape your data either using "
+            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a single sample"
+        )
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "c":
+        raise DataError(_COMPLEX)
     if isinstance(rows, np.ndarray) and rows.ndim > 2:
         raise DataError(
             f"X is {rows.dtype} of shape {rows.shape}: give images as uint8, 0 to 255, of shape (N, H, W) or "

@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from torch import Tensor
 
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError
-from graylearn.estimator.inputs import InputEncoder, canonical_order, spread_weights, take
+from graylearn.errors import DataError, SettingsError
+from graylearn.estimator.inputs import InputEncoder, canonical_order, refused, spread_weights, take
 from graylearn.training import History
 
 Ints = NDArray[np.int64]
@@ -103,11 +103,13 @@ def make_training_set(
     id_like: Literal["keep", "drop"] = "drop",
 ) -> tuple[TrainingSet, InputEncoder]:
     """The set, and the encoder that was fitted on it where none was given, see `InputEncoder.fitted`."""
-    check_consistent_length(given, labels)
+    with refused("give one label a sample"):
+        check_consistent_length(given, labels)
     n = len(labels)
     rows, weight = np.arange(n), np.ones(n)
     if sample_weight is not None:
-        checked = _check_sample_weight(sample_weight, given, dtype=np.float64)
+        with refused("give one finite number a sample as sample_weight"):
+            checked = _check_sample_weight(sample_weight, given, dtype=np.float64)
         if (checked < 0).any() or not np.isfinite(checked).all():
             raise DataError("sample_weight must be finite and not negative")
         if not checked.any():
@@ -124,8 +126,8 @@ def make_training_set(
         features = x if all_once else encoder.transform(given)
     if class_weight is not None:
         weight = weight * _class_factors(class_weight, classes, y)[y]
-        if not weight.any() or (weight < 0).any():
-            raise DataError("class_weight must be positive for some class, and negative for none")
+        if not weight.any():
+            raise DataError("class_weight must be positive for some class")
     order = canonical_order(x, y)
     names = np.arange(n) if ids is None else ids
     return TrainingSet(
@@ -136,6 +138,10 @@ def make_training_set(
 def _class_factors(class_weight: Any, classes: NDArray[Any], y: Ints) -> NDArray[np.float64]:
     """(K,) the factor of each class; one without samples has none to balance, and none is asked of it."""
     present = np.unique(y)
+    if not isinstance(class_weight, dict) and not (
+        isinstance(class_weight, str) and class_weight == "balanced"
+    ):
+        raise SettingsError.wrong("class_weight", class_weight, "'balanced' or a dict from class to weight")
     if isinstance(class_weight, dict):
         names = classes.tolist()
         unknown = [label for label in class_weight if label not in names]
@@ -144,6 +150,11 @@ def _class_factors(class_weight: Any, classes: NDArray[Any], y: Ints) -> NDArray
                 f"class_weight has a weight for {unknown[0]!r}, which is no class: the classes are "
                 f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
             )
+        for label, value in class_weight.items():
+            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+                raise DataError(
+                    f"class_weight gives {label!r} the weight {value!r}: expected a finite number, 0 or more"
+                )
         known = set(classes[present].tolist())
         class_weight = {label: value for label, value in class_weight.items() if label in known}
     factors = np.ones(len(classes))

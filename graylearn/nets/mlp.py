@@ -28,8 +28,9 @@ class MLP(Net):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(num_classes, in_shape)
-        if any(width < 1 for width in hidden):
-            raise SettingsError(f"hidden is {tuple(hidden)}, expected positive widths: one number a layer")
+        if isinstance(hidden, int) or any(width < 1 for width in hidden):
+            shown = hidden if isinstance(hidden, int) else tuple(hidden)
+            raise SettingsError(f"hidden is {shown}, expected positive widths: one number a layer")
         if not 0 <= dropout < 1:
             raise SettingsError(f"dropout is {dropout}, expected a share in [0, 1): give 0.2 for 20 %")
         widths = [math.prod(in_shape), *hidden]

@@ -144,7 +144,15 @@ def test_images_can_be_audited_by_folds():
         (np.eye(4), [0, 1, None, 1], "NaN or None"),
         (np.eye(4), [0, 1, np.nan, 1], "contains NaN"),
         (np.eye(4), None, "requires y"),
-        (np.eye(4), [0, 1, 0], "inconsistent numbers of samples"),
+        (np.eye(4), [0, 1, 0], "inconsistent numbers of samples.*: give one label a sample"),
+        (np.arange(4.0), [0, 1, 0, 1], r"got X of shape \(4,\). Reshape your data"),
+        (np.eye(4) * 1j, [0, 1, 0, 1], "Complex data not supported: give real and imaginary parts"),
+        (np.eye(4)[:0], [], "0 sample.*: give rows of features"),
+        (None, [0, 1], "X is NoneType: give rows of features"),
+        ({"a": 1}, [0, 1], "X is dict: give rows of features"),
+        ([[1, 2], [3]], [0, 1], "inhomogeneous shape.*: give rows of features"),
+        (np.eye(4), [0.5, 1.5, 0.25, 1.0], "continuous.*: give classes, such as ranges"),
+        (np.eye(4), np.eye(4), "y should be a 1d array.*: give one label a sample"),
         (np.zeros((0, 4, 4, 3), dtype=np.uint8), [], "at least one image"),
         (pd.DataFrame({"a": [1, 2], "b": [1j, 2j]}), [0, 1], "Complex data"),
         (np.eye(4), np.array(["a"] * 4), "one class, 'a'"),
@@ -157,8 +165,31 @@ def test_images_can_be_audited_by_folds():
     ],
 )
 def test_what_cannot_be_fitted_is_refused(x, y, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(DataError, match=words) as told:
         quick().fit(x, y)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ({0: "a"}, "gives 0 the weight 'a': expected a finite number, 0 or more"),
+        ({0: -1.0}, "gives 0 the weight -1.0"),
+        ({0: float("nan")}, "gives 0 the weight nan"),
+        ({0: 0, 1: 0}, "positive for some class"),
+        ("balancd", "class_weight is 'balancd', expected 'balanced' or a dict"),
+        ([1, 2], r"class_weight is \[1, 2\], expected 'balanced' or a dict"),
+    ],
+)
+def test_weights_of_classes_that_are_none_are_refused(weight, words):
+    with pytest.raises((DataError, SettingsError), match=words):
+        quick(class_weight=weight).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("weight", [np.ones(3), np.ones((4, 2)), ["a"] * 4, [None] * 4])
+def test_weights_of_samples_that_are_none_are_refused(weight):
+    with pytest.raises(DataError, match="give one finite number a sample as sample_weight"):
+        quick().fit(np.eye(4), [0, 1, 0, 1], sample_weight=weight)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +201,7 @@ def test_what_cannot_be_fitted_is_refused(x, y, words):
         {"batch_size": "all"},
         {"learning_rate": "auto"},
         {"learning_rate": float("nan")},
+        {"random_state": "a"},
     ],
 )
 def test_numbers_that_are_none_are_refused(wrong):

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import torch
 from PIL import Image
 
@@ -75,10 +76,13 @@ def read_parquet(folder: Path) -> Case:
 
 
 def read_feather(folder: Path) -> Case:
-    """Feather, compressed and not."""
+    """Feather, compressed and not, and a stream."""
     PETS.to_feather(folder / "a.feather")
     PETS.to_feather(folder / "b.arrow", compression="uncompressed")
-    cases = [of_file(folder / "a.feather"), of_file(folder / "b.arrow")]
+    table = pa.Table.from_pandas(PETS)
+    with pa.ipc.new_stream(folder / "c.arrow", table.schema) as stream:
+        stream.write_table(table)
+    cases = [of_file(folder / "a.feather"), of_file(folder / "b.arrow"), of_file(folder / "c.arrow")]
     return lambda rng: rng.choice(cases)(rng)
 
 

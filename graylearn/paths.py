@@ -24,6 +24,7 @@ class Sign(NamedTuple):
 _SIGNS = (
     Sign(b"PAR1", ".parquet", "a Parquet file: let its name end in .parquet"),
     Sign(b"ARROW1", ".arrow", "an Arrow file: let its name end in .arrow"),
+    Sign(b"\xff\xff\xff\xff", ".arrow", "an Arrow stream: let its name end in .arrow"),
     Sign(
         b"PK\x03\x04",
         ".xlsx",

@@ -81,9 +81,10 @@ def _are_batches(data: Any) -> bool:
 def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
     """Batches (x, y, index), samples counted through all of them where the batches do not say."""
     parts = [split_item(batch) for batch in batches]
-    for number, (x, y, _) in enumerate(parts):
-        given, expected = tuple(np.shape(x)), (len(y), *np.shape(parts[0][0])[1:])
-        if isinstance(x, np.ndarray | Tensor) and given != expected:
+    first = parts[0][0]
+    for number, (x, y, _) in enumerate(parts if isinstance(first, np.ndarray | Tensor) else ()):
+        given, expected = tuple(np.shape(x)), (len(y), *first.shape[1:])
+        if given != expected:
             raise DataError(
                 f"batch {number} of the list has x of shape {given} for {len(y)} labels, expected {expected}:"
                 " give as many labels as samples, and samples of one shape"

@@ -10,6 +10,8 @@ import zlib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from PIL import Image
 
@@ -86,6 +88,53 @@ def test_workbooks(tmp_path, monkeypatch, small_limit):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
     assert len(read(path)) == 4_000
+
+
+ZEROS = pa.table({"a": np.zeros(100_000), "label": ["x", "y"] * 50_000})
+TEXTS = pa.table({"a": ["long " * 100, "x"] * 1_000, "label": ["x", "y"] * 1_000})
+"""A value that stays, and a text that stands once in a dictionary: both take a few bytes in a file."""
+
+
+def parquet(table, path):
+    pa.parquet.write_table(table, path)
+    return path
+
+
+def parquets(table, path):
+    path.mkdir()
+    return parquet(table, path / "a.parquet").parent
+
+
+def feather(table, path):
+    pa.feather.write_feather(table, path, compression="zstd")
+    return path
+
+
+def stream(table, path):
+    packed = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(path, table.schema, options=packed) as written:
+        written.write_table(table, 10_000)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("write", "name", "table"),
+    [
+        (parquet, "a.parquet", ZEROS),
+        (parquet, "a.parquet", TEXTS),
+        (parquets, "folder", ZEROS),
+        (feather, "a.feather", ZEROS),
+        (stream, "a.arrow", ZEROS),
+    ],
+)
+def test_arrow(tmp_path, monkeypatch, small_limit, write, name, table):
+    monkeypatch.setattr(paths, "RATIO", 2)
+    path = write(table, tmp_path / name)
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes; set GRAYLEARN_MAX_UNPACKED"):
+        read(path)
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
+    samples = read(path)
+    assert samples.x["a"].tolist() == table["a"].to_pylist()
 
 
 def test_images(monkeypatch):

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from graylearn.data.read import read
+from graylearn.data.formats import FORMATS, Change
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read, read_file
 from graylearn.errors import DataError
 
 
@@ -25,3 +27,32 @@ def test_damaged_offsets_are_not_followed(tmp_path):
     path.write_bytes(raw.replace(offsets, struct.pack("<7i", *range(0, 16, 3), 2**30)))
     with pytest.raises(DataError, match=r"pets\.feather is damaged or not a Feather file"):
         read(path)
+
+
+def test_a_stream_is_read_and_written_as_one(tmp_path):
+    table = pa.table({"size": [1.5, 2.5, 3, 4, 5, 6], "label": ["cat", "dog"] * 3})
+    path, out = tmp_path / "pets.arrow", tmp_path / "clean.arrow"
+    with pa.ipc.new_stream(path, table.schema) as stream:
+        stream.write_table(table, 2)
+    samples, origin = read_file(path, ReadOptions())
+    assert samples.x["size"].tolist() == table["size"].to_pylist()
+    assert (samples.ids.tolist(), origin.form) == ([0, 1, 2, 3, 4, 5], "feather")
+    change = Change([""] * 6, [""] * 6, [True, False, True, True, True, True], [0, 1, 2, 2, 4, 5])
+    FORMATS["feather"].rewrite(path, out, origin, change)
+    with pa.ipc.open_stream(out) as stream:
+        assert stream.read_all().to_pydict() == {
+            "size": [1.5, 3, 4, 5, 6],
+            "label": ["cat", "cat", "cat", "cat", "dog"],
+        }
+
+
+def test_a_stream_that_breaks_off_is_damaged(tmp_path):
+    table = pa.table({"size": range(6), "label": ["cat", "dog"] * 3})
+    path = tmp_path / "pets.arrow"
+    with pa.ipc.new_stream(path, table.schema) as stream:
+        stream.write_table(table)
+    whole = path.read_bytes()
+    for cut in (3, 9, 200, len(whole) - 40):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(DataError, match=r"pets\.arrow is damaged or not a Feather file"):
+            read(path)

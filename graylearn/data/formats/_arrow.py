@@ -12,13 +12,13 @@ from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
 
 
-def read_arrow(path: Path, kind: str, read: Callable[[pa.BufferReader], pa.Table]) -> RawTable:
-    """The table of a file, which `read` takes from its decompressed bytes."""
+def read_arrow(path: Path, kind: str, read: Callable[[bytes, Path], pa.Table]) -> RawTable:
+    """The table of a file, which `read` takes from its decompressed bytes; the path tells their limit."""
     raw = read_bytes(path)
     if not len(raw):
         raise DataError(f"{path} is empty")
     with told_as(f"{path} is damaged or not a {kind} file"):
-        table = read(pa.BufferReader(raw))
+        table = read(raw, path)
         table.validate(full=True)  # damaged offsets would be followed out of the file's memory
         return table_from_arrow(table, str(path))
 

@@ -1,4 +1,4 @@
-"""Feather, the file format of Arrow."""
+"""Feather, the file format of Arrow, and Arrow's streams."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow.feather
 
 from graylearn.data.formats._arrow import changed, read_arrow
 from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
+from graylearn.data.formats._ipc import is_stream, read_ipc
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable
 
@@ -21,14 +22,19 @@ class Feather(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows."""
-        return read_arrow(path, "Feather", pa.feather.read_table)
+        return read_arrow(path, "Feather", read_ipc)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""
-        table = pa.feather.read_table(pa.BufferReader(read_bytes(path)))
-        written = pa.BufferOutputStream()
+        raw, written = read_bytes(path), pa.BufferOutputStream()
+        table = read_ipc(raw, path)
         labels = table.column(origin.columns.label).take(pa.array(change.label_of))
-        pa.feather.write_feather(changed(table, path, out, origin, labels, change.kept), written)
+        table = changed(table, path, out, origin, labels, change.kept)
+        if is_stream(raw):
+            with pa.ipc.new_stream(written, table.schema) as stream:
+                stream.write_table(table)
+        else:
+            pa.feather.write_feather(table, written)
         write_bytes(out, written.getvalue().to_pybytes())
 
 

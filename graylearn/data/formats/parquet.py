@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
@@ -23,13 +24,14 @@ from graylearn.data.formats._base import (
     joint_fingerprint,
     read_bytes,
     suffix_of,
+    told_as,
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError
-from graylearn.paths import matching
+from graylearn.paths import matching, most_unpacked, too_large
 
 ROWS, BYTES = 20_000, 16 << 20
 """Rows and about bytes of one block at most."""
@@ -48,7 +50,7 @@ class Parquet(Format):
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows; those of a folder or a glob in the order of the files' names."""
         if path.is_file():
-            return read_arrow(path, "Parquet", pa.parquet.read_table)
+            return read_arrow(path, "Parquet", _read_whole)
         return table_from_arrow(_read_folder(path), str(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
@@ -141,8 +143,51 @@ def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.
 def _read_folder(folder: Path) -> pa.Table:
     files = parts_of(folder)
     schema = _schema_of(files, folder)
+    for part in files:
+        with told_as(f"{part} is damaged or not a Parquet file"):
+            _check_size(part)
     blocks = [block.select(schema.names).cast(schema) for block in blocks_of(files)]
     return pa.concat_tables(blocks) if blocks else schema.empty_table()
+
+
+def _read_whole(raw: bytes, path: Path) -> pa.Table:
+    _check_size(path, raw)
+    return pa.parquet.read_table(pa.BufferReader(raw))
+
+
+def _check_size(path: Path, raw: bytes | None = None) -> None:
+    """Refuse a file that unpacks to more than it may: a value that stays is written once for many rows."""
+    if raw is None and path.suffix.lower() in COMPRESSIONS:
+        raw = read_bytes(path)
+
+    def source() -> Any:
+        return path if raw is None else pa.BufferReader(raw)
+
+    limit = most_unpacked(path)
+    file = pa.parquet.ParquetFile(source())
+    metadata, schema = file.metadata, file.schema_arrow
+    groups = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
+    # by the schema: what the groups say of their columns ends the process where it is damaged
+    widths = sum(field.type.bit_width // 8 if _is_plain(field.type) else 1 for field in schema)
+    size = sum(groups) + metadata.num_rows * widths
+    # a long text may stand in the dictionary of a column once, and in a million rows
+    texts = [
+        field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
+    ]
+    if size <= limit and metadata.num_rows * max(groups, default=0) > limit:
+        for name in texts:
+            coded = pa.parquet.ParquetFile(source(), read_dictionary=[name])
+            for batch in coded.iter_batches(ROWS, columns=[name], use_threads=False):
+                batch.validate(full=True)
+                lengths = pa.compute.binary_length(batch.column(0).dictionary)
+                size += pa.compute.sum(lengths.take(batch.column(0).indices).cast(pa.int64())).as_py() or 0
+    if size > limit:
+        raise DataError(f"{path} cannot be read: {too_large(limit)}")
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether values are numbers or times, all of one width."""
+    return bool(pa.types.is_primitive(kind)) and not pa.types.is_boolean(kind)
 
 
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:

@@ -6,13 +6,14 @@ python benchmarks/refine_tables.py --check    # only say whether the page is as 
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
+
+import record
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "lab" / "refinement.md"
@@ -35,11 +36,10 @@ Key = tuple[str, str]
 
 
 def read(path: Path = RESULTS) -> list[Row]:
-    """The rows of this revision; none where there is no file."""
-    if not path.exists():
-        return []
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [row for row in rows if row.get("revision") == REVISION]
+    """The rows of this revision; of two for the same run, the later."""
+    rows = [row for row in record.rows(path) if row.get("revision") == REVISION]
+    run = ("cell", "setting", "seed", "method")
+    return list({tuple(row[part] for part in run): row for row in rows}.values())
 
 
 class Accuracies:

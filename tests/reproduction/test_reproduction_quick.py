@@ -36,6 +36,9 @@ def test_quick(name, folder, monkeypatch):
         assert (measured["ood_samples"] == 0) == (clean or name == "human")
         assert ("flipped_samples" in measured) == (not clean and name == "human")
         assert ("reliability" in measured) == (row["cell"]["kind"] == "image")
+    wine = [row["measured"]["accuracy"] for row in rows.values() if row["cell"]["dataset"] == "wine"]
+    if name == "table2":  # quick is no mock: with networks this small, chance is still left far behind
+        assert sum(wine) / len(wine) > 0.75
     assert {path.suffix for path in out.iterdir()} >= {".md", ".csv", ".tex"}
     figures = {path.suffix for path in out.iterdir()} & {".png", ".svg"}
     assert figures in (set(), {".png", ".svg"})
@@ -43,10 +46,3 @@ def test_quick(name, folder, monkeypatch):
     again = CliRunner().invoke(app, [*words[:-2], "--json"], catch_exceptions=False)
     assert store.read_bytes() == before
     assert [json.loads(line)["key"] for line in again.stdout.splitlines()] == [cell.key for cell in cells]
-
-
-def test_something_is_learned_from_the_small_data(folder):
-    """Quick is no mock: with networks this small and minutes to spare, chance is still left far behind."""
-    rows = Store(folder / "table2.jsonl").rows("table2")
-    wine = [row["measured"]["accuracy"] for row in rows if row["cell"]["dataset"] == "wine"]
-    assert sum(wine) / len(wine) > 0.75

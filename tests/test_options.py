@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import pickle
 import re
+from functools import cache
 
 import pytest
 import typer
@@ -57,6 +58,11 @@ def test_the_classifier_has_the_declared_options_and_no_other_default():
         )
 
 
+@cache
+def help_of(word):
+    return CliRunner().invoke(app, [word, "--help"], env={"COLUMNS": "300"}).output
+
+
 @pytest.mark.parametrize("name", [name for name in FIELDS if name != "command"])
 def test_help_says_each_option_once_and_what_it_means(name):
     word = "audit" if name in Sizing.__annotations__ else "fit"
@@ -66,8 +72,7 @@ def test_help_says_each_option_once_and_what_it_means(name):
     meaning = documented(RunSettings)[name].partition(" None: ")[0]
     assert found[0].help.startswith(meaning)
     if name != "data":
-        shown = CliRunner().invoke(app, [word, "--help"], env={"COLUMNS": "300"}).output
-        flags = [line.split("<")[0] for line in shown.splitlines() if line.startswith("│")]
+        flags = [line.split("<")[0] for line in help_of(word).splitlines() if line.startswith("│")]
         assert sum(f"--{name.replace('_', '-')} " in line for line in flags) == 1
 
 

@@ -1,10 +1,8 @@
 """What is installed: versions that suit each other, and a browser before tests are left out."""
 
 import importlib.metadata
-import os
-import subprocess
-import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import find_browser
@@ -12,6 +10,7 @@ import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from warm import Process
 
 ROOT = Path(__file__).parent.parent
 TRITON_OF_TORCH = {"2.13.0": "3.7.1"}
@@ -37,6 +36,20 @@ def test_every_dependency_has_a_pinned_version_that_suits(requirement: Requireme
     assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
 
 
+@cache
+def asked_for() -> list[tuple[str, Requirement]]:
+    """Each pinned package and what it asks for; not of other versions, which may ask for something else."""
+    found = []
+    for name, version in pins().items():
+        try:
+            installed = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if installed.version.split("+")[0] == version:
+            found += [(name, Requirement(each)) for each in installed.requires or []]
+    return found
+
+
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 @pytest.mark.parametrize("system", ["Linux", "Darwin", "Windows"])
 def test_pinned_versions_suit_each_other(python: str, system: str):
@@ -50,21 +63,12 @@ def test_pinned_versions_suit_each_other(python: str, system: str):
         "extra": "",
     }
     checked = 0
-    for name, version in pinned.items():
-        try:
-            installed = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        if installed.version.split("+")[0] != version:
-            continue  # another version may ask for something else
-        for requirement in map(Requirement, installed.requires or []):
-            needed = canonicalize_name(requirement.name)
-            applies = requirement.marker is None or requirement.marker.evaluate(environment)
-            if applies and needed in pinned:
-                assert requirement.specifier.contains(pinned[needed], prereleases=True), (
-                    f"{name} {requirement}"
-                )
-                checked += 1
+    for name, requirement in asked_for():
+        needed = canonicalize_name(requirement.name)
+        applies = requirement.marker is None or requirement.marker.evaluate(environment)
+        if applies and needed in pinned:
+            assert requirement.specifier.contains(pinned[needed], prereleases=True), f"{name} {requirement}"
+            checked += 1
     assert checked > 50
 
 
@@ -109,12 +113,7 @@ def test_page(page):
 def test_what_was_left_out_is_counted_at_the_end(tmp_path: Path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_pages.py").write_text(TWO_TESTS)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "NOT RUN: 2 tests of the report" in done.stdout
+    run = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    said, _, code = Process(run, "-q", "-p", "no:cacheprovider", tmp_path, folder=tmp_path).communicate()
+    assert code == 0
+    assert "NOT RUN: 2 tests of the report" in said

@@ -4,8 +4,7 @@ import hashlib
 import http.server
 import io
 import pickle
-import subprocess
-import sys
+import signal
 import tarfile
 import threading
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from warm import Process
 
 from graylearn.data.catalog.download import download, download_file, fetch_entry, unpack
 from graylearn.data.catalog.entries import CATALOG, RemoteFile
@@ -145,16 +145,14 @@ def test_a_killed_run_is_continued(server, tmp_path):
         "download_file(sys.argv[1], Path(sys.argv[2]))"
     )
     (tmp_path / "file.bin.part").write_bytes(CONTENT[:1000])
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, f"{server.address}/file.bin", tmp_path / "file.bin"]
-    )
+    child = Process(code, f"{server.address}/file.bin", tmp_path / "file.bin")
     try:
         server.asked.wait()
         with pytest.raises(DataError, match="another run is downloading this file"):
             fetch(server, tmp_path)
     finally:
-        child.kill()
-        child.wait()
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
     server.hold.set()
     assert (tmp_path / "file.bin.part").exists()
     assert fetch(server, tmp_path).read_bytes() == CONTENT

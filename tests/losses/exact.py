@@ -21,15 +21,6 @@ def sums_without_each(values: list[Decimal]) -> list[Decimal]:
     return [left + right for left, right in zip(before[:-1], after[1:], strict=True)]
 
 
-def probabilities(logits: Tensor) -> tuple[list[Decimal], list[Decimal]]:
-    """Q_k and 1 - Q_k, in the precision of the decimal context."""
-    z = [Decimal(value) for value in logits.tolist()]
-    highest = max(z)
-    e = [(value - highest).exp() for value in z]
-    total = sum(e)
-    return [value / total for value in e], [value / total for value in sums_without_each(e)]
-
-
 def log_of(prob: Decimal, rest: Decimal) -> Decimal:
     """ln(prob), also where 60 digits cannot tell prob = 1 - rest from one."""
     if rest < Decimal("1e-20"):
@@ -37,11 +28,25 @@ def log_of(prob: Decimal, rest: Decimal) -> Decimal:
     return prob.ln()
 
 
-def exact_row(logits: Tensor, label: int, confidence: str | float) -> tuple[float, list[float], list[float]]:
+@cache
+def probabilities(logits: tuple[float, ...]) -> tuple[list[Decimal], list[Decimal], list[Decimal]]:
+    """Q_k, 1 - Q_k and ln(1 - Q_k), in the precision of the decimal context; all confidences read them."""
+    z = [Decimal(value) for value in logits]
+    highest = max(z)
+    e = [(value - highest).exp() for value in z]
+    total = sum(e)
+    prob = [value / total for value in e]
+    rest = [value / total for value in sums_without_each(e)]
+    return prob, rest, [log_of(*pair) for pair in zip(rest, prob, strict=True)]
+
+
+def exact_row(
+    logits: tuple[float, ...], label: int, confidence: str | float
+) -> tuple[float, list[float], list[float]]:
     """Loss, gradient, and the size |Q_k - [k = y]| by which an error of the gradient is judged."""
     with localcontext() as context:
         context.prec = 60
-        prob, rest = probabilities(logits)
+        prob, rest, log_rest = probabilities(logits)
         classes = range(len(prob))
         if isinstance(confidence, str):
             at = prob.index(max(prob)) if confidence == "max" else label
@@ -49,7 +54,7 @@ def exact_row(logits: Tensor, label: int, confidence: str | float) -> tuple[floa
         else:
             certain = Decimal(confidence)
             doubt = 1 - certain
-        rejected = sum(log_of(rest[j], prob[j]) for j in classes if j != label)
+        rejected = sum(log_rest[j] for j in classes if j != label)
         loss = -certain * log_of(prob[label], rest[label]) - doubt * rejected
         given = [-rest[k] if k == label else prob[k] for k in classes]
         odds = [Decimal(0) if j == label else prob[j] / rest[j] for j in classes]
@@ -61,7 +66,7 @@ def exact_row(logits: Tensor, label: int, confidence: str | float) -> tuple[floa
 @cache
 def _remembered(logits: tuple[float, ...], label: int, rule: str | float) -> tuple[Any, ...]:
     """All implementations meet the same rows."""
-    return exact_row(torch.tensor(logits, dtype=torch.float64), label, rule)
+    return exact_row(logits, label, rule)
 
 
 def exact_rows(logits: Tensor, target: Tensor, confidence: str | Tensor) -> tuple[Tensor, ...]:

@@ -79,8 +79,8 @@ def test_losses_and_methods_have_their_fixed_names():
 
 
 def test_importing_needs_no_optional_package():
-    """A fresh interpreter in which the optional packages cannot be found still has every public name."""
-    fresh(f"""
+    """A process in which the optional packages cannot be found still has every public name."""
+    fresh_but_for_the_libraries(f"""
 import sys
 sys.modules.update(dict.fromkeys({OPTIONAL!r}))  # as if they were not installed
 import torch, graylearn

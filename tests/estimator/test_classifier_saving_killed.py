@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm import Process
 
 from graylearn.estimator import GrayClassifier
 
@@ -28,18 +27,14 @@ def models(tmp_path_factory):
 
 def test_killed_at_any_file_operation_the_old_or_the_new_one_is_loaded(models, tmp_path):
     """At one of three here; all were tried by hand, and `make soak` draws them by lot."""
-    script = Path(__file__).with_name("save_and_kill.py")
-    done = subprocess.run(
-        [sys.executable, script, models / "audited", models / "plain", tmp_path / "model", "3"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
+    script = Path(__file__).with_name("save_and_kill.py").read_text(encoding="utf-8")
+    words = (models / "audited", models / "plain", tmp_path / "model", 3)
+    said, errors, code = Process(script, *words).communicate()
+    assert code == 0, errors
     plain = {"model.json", "weights.safetensors", "history.npz", "model-card.md", "mine.txt"}
     audit = {"audit", "audit/audit.json", "audit/arrays.npz", "audit/table.csv"}
     for old, expected in (("audited", plain), ("plain", plain | audit)):
-        rows = [row for line in done.stdout.splitlines() if (row := json.loads(line))[0] == old]
+        rows = [row for line in said.splitlines() if (row := json.loads(line))[0] == old]
         held = [row[2] for row in rows]
         switch = held.index("new")
         assert held == ["old"] * switch + ["new"] * (len(rows) - switch)

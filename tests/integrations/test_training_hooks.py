@@ -3,8 +3,6 @@
 import importlib
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import torch
 from scipy.special import softmax
 from torch import nn
 from torch.distributed import TCPStore
+from warm import Process
 
 import graylearn as gl
 from graylearn.errors import DataError
@@ -124,18 +123,13 @@ def test_skorch_makes_probabilities_of_logits_once():
 def two_processes(tmp_path_factory, examples):
     """What each of two processes says of the same runs."""
     folder = tmp_path_factory.mktemp("two")
-    root = examples.parent
-    path = os.pathsep.join([str(examples), str(root)])
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as torchrun holds one
     common = {"MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
-    common |= {"TORCHELASTIC_RESTART_COUNT": "0", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, Path(__file__).parent / "two_processes.py", folder],
-        env={**os.environ, "PYTHONPATH": path, **common},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    common |= {"TORCHELASTIC_RESTART_COUNT": "0"}
+    code = "import sys, warnings; sys.path.insert(0, sys.argv[2]); warnings.simplefilter('ignore')\n"
+    code += Path(__file__).with_name("two_processes.py").read_text(encoding="utf-8")
+    _, said, ended = Process(code, folder, examples, environment={**os.environ, **common}).communicate()
+    assert ended == 0, said
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
 
 

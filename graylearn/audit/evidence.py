@@ -82,6 +82,11 @@ class Evidence:
         return np.asarray(np.bincount(self.label, minlength=self.num_classes)[self.label] >= MIN_CLASS)
 
     @cached_property
+    def contradicted(self) -> Bools:
+        """(N,) whether the sample is checked and its label not the most probable class."""
+        return np.asarray(self.checked & (self.best != self.label))
+
+    @cached_property
     def can_be_judged(self) -> bool:
         """Whether there are samples and classes enough for any test of the labels."""
         return len(self) >= MIN_SAMPLES and len(np.unique(self.label[self.checked])) >= 2

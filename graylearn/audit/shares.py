@@ -38,6 +38,13 @@ def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[
     return found
 
 
+def range_unfound(contradicted: NDArray[np.bool_]) -> tuple[float, float]:
+    """The range where nothing is held against any label: none is wrong, or all that views contradict."""
+    n = max(len(contradicted), 1)
+    count = int(contradicted.sum())
+    return 0.0, min(1.0, (count + NINETY * float(np.sqrt(count))) / n)
+
+
 def _at_odds(posterior: Floats, factor: float) -> Floats:
     """The posterior whose odds are so many times as large."""
     return factor * posterior / (1.0 - posterior + factor * posterior)

@@ -12,7 +12,7 @@ from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
-from graylearn.audit.shares import ranges_of
+from graylearn.audit.shares import range_unfound, ranges_of
 from graylearn.options import MIN_CLASS
 
 Floats = NDArray[np.float64]
@@ -69,6 +69,9 @@ def judge(evidence: Evidence) -> Verdict:
         else:
             why = "the labels are explained without any of them being random"
         notes += [f"nothing flagged: {why}", *told]
+        if (told or len(evidence.classes) <= FEW) and evidence.contradicted.any():
+            most = range_unfound(evidence.contradicted)[1]
+            notes.append(f"between 0 and {most:.1%} of the labels may be wrong: so many contradict the views")
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
@@ -92,7 +95,7 @@ def judge(evidence: Evidence) -> Verdict:
         prior=chances.prior,
         ood_prior=chances.ood_prior,
         wrong=chances.wrong,
-        ranges=ranges_of(findings, chances),
+        ranges=_ranges(evidence, findings, chances, kind),
         temperature=next((each.temperature for each in findings if each.temperature), 1.0),
         form=evidence.form,
         found_by=tuple(name for name, each in evidence.findings.items() if each.found),
@@ -100,6 +103,20 @@ def judge(evidence: Evidence) -> Verdict:
         notes=tuple(notes),
         details=details,
     )
+
+
+def _ranges(
+    evidence: Evidence, findings: list[Finding], chances: Chances, kind: Ints
+) -> dict[str, tuple[float, float]]:
+    """The range of each share, up to what is flagged at least; where nothing is, up to what may be wrong."""
+    if findings and not evidence.found():
+        return dict.fromkeys(("ood", "mislabelled", "total"), range_unfound(evidence.contradicted))
+    flagged = {"ood": kind == OOD, "mislabelled": kind == MISLABELLED, "total": kind != OK}
+    found = ranges_of(findings, chances)
+    return {
+        name: (low, max(high, float(flagged[name].mean()) if len(kind) else 0.0))
+        for name, (low, high) in found.items()
+    }
 
 
 def _suggested(evidence: Evidence, findings: list[Finding]) -> Ints:

@@ -41,6 +41,15 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
     out.print(plain(line), markup=False, soft_wrap=True, style=style)
 
 
+def _estimated(summary: dict[str, Any], kind: str) -> str:
+    """The estimated share of a kind; its range where nothing was found and something may be wrong."""
+    share = summary["contamination"].get(kind)
+    if share is None:
+        return ""
+    most = summary["ranges"].get(kind, (0.0, 0.0))[1]
+    return f"0 to {most:.1%}" if share == 0 and most > 0 else f"{share:.1%}"
+
+
 def show_run(summary: dict[str, Any]) -> None:
     """What a run found, what it measured, and where to look next."""
     out = console()
@@ -49,12 +58,11 @@ def show_run(summary: dict[str, Any]) -> None:
     _say(out, heading, style="bold")
     table = _table(["found"], ["samples", "share", "estimated"])
     for kind, count in summary["found"].items():
-        estimate = summary["contamination"].get(kind)
         table.add_row(
             MEANING.get(kind, kind),
             f"{count:,}",
             f"{count / total:.1%}",
-            "" if estimate is None else f"{estimate:.1%}",
+            _estimated(summary, kind),
         )
     out.print(table)
     for note in summary["notes"]:

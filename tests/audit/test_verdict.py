@@ -214,3 +214,34 @@ def test_labels_that_go_wrong_the_same_way_are_flagged_where_they_lie_apart():
     assert (found.kind[found.suspected] == 1).all()  # mislabelled, and as which
     np.testing.assert_array_equal(found.suggested[found.suspected], true[found.suspected])
     assert any(note.startswith("labels are mistaken for one another (") for note in found.notes)
+
+
+def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
+    random = np.random.default_rng(0)
+    true = random.integers(2, size=600)
+    wrong = random.random(600) < 0.15
+    label = np.where(wrong, 1 - true, true)
+    chance = random.uniform(0.83, 0.87, 600)  # as one that learnt from such labels has it
+    p = np.where(np.eye(2)[true] > 0, chance[:, None], 1 - chance[:, None])
+    silent = judged(p, label, overlap="possible")
+    assert not silent.suspected.any()
+    assert silent.contamination["total"] == 0
+    low, high = silent.ranges["total"]
+    assert low == 0
+    assert wrong.mean() < high < wrong.mean() + 0.05
+    told = f"between 0.0% and {high:.1%}"
+    assert told in silent.summary()
+    assert any(f"between 0 and {high:.1%}" in note for note in silent.notes)
+    p = np.eye(2)[true] * 0.98 + 0.01
+    assert judged(p, true, overlap="possible").ranges["total"] == (0, 0)
+
+
+@pytest.mark.parametrize("wrong", [0.1, 0.3, 0.6])
+def test_no_estimate_is_below_what_is_flagged(wrong):
+    found = judged(*planted(wrong=wrong))
+    shares = {"mislabelled": found.kind == 1, "ood": found.kind == OOD, "total": found.suspected}
+    assert found.suspected.any()
+    for name, flagged in shares.items():
+        low, high = found.ranges[name]
+        assert low <= found.contamination[name] <= high + 1e-9
+        assert found.contamination[name] >= flagged.mean() - 1e-9

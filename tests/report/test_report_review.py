@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import expect
 from report_pages import Watched, download, expect_first_ids, expect_verdicts, load, photo, press, verdicts
+from report_tables import make_table
 
 from graylearn.report import Decision, ReportData, read_decisions, write_report
 from graylearn.report.payload import build_payload
@@ -195,3 +196,26 @@ def test_what_lies_in_the_storage_may_be_rubbish(context, small, tmp_path):
     page = load(context.new_page(), write_report(tmp_path / "report.html", small))
     expect_verdicts(page, "", "", "keep", "")
     watched.assert_clean()
+
+
+def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
+    shares = {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
+    data = ReportData(
+        title="Pets",
+        table=make_table(suspects=0),
+        classes=CLASSES,
+        contamination=shares,
+        ranges=dict.fromkeys(shares, (0.0, 0.123)),
+    )
+    page = open_report(data)
+    expect(page.locator("#tiles")).to_contain_text("0 to 12.3\xa0%")
+    expect(page.locator("#tiles")).to_contain_text("which cannot be told")
+    page.select_option("#scope", "all")
+    expect(page.locator(".sample")).to_have_count(25)
+    page.click("[data-bulk=accept]")
+    expect(page.locator("#message")).to_have_text(re.compile("Nothing is suggested here"))
+    page.locator(".sample").first.focus()
+    press(page, "a")
+    expect(page.locator("#download")).to_be_disabled()
+    page.click("[data-bulk=keep]")
+    expect(page.locator("#progress")).to_have_text("25 samples decided: 25 keep, 0 drop, 0 relabel")

@@ -5,7 +5,7 @@ const CLASSES_AT_MOST = 500;
 
 function drawTiles() {
   const total = Math.max(report.total, 1);
-  const words = ["nothing speaks against the label", "another class explains them", "no class explains them"];
+  const words = ["not flagged", "another class explains them", "no class explains them"];
   const tiles = KINDS.map((kind, at) =>
     el(
       "div",
@@ -17,15 +17,18 @@ function drawTiles() {
   );
   const share = report.contamination;
   if (share) {
-    const whole_range = report.ranges.total;
-    const range = whole_range?.[1] ? `probably ${percent(whole_range[0])} to ${percent(whole_range[1])}; ` : "";
-    const parts = `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
+    const [low, high] = report.ranges.total ?? [0, 0];
+    const untold = high > 0 && !numSuspects && !share.total;
+    const range = high ? `probably ${percent(low)} to ${percent(high)}; ` : "";
+    const parts = untold
+      ? "so many labels contradict the views: hard samples or wrong ones, which cannot be told"
+      : `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
     tiles.push(
       el(
         "div",
         { class: "tile" },
         el("p", { class: "tile-name" }, "estimated contamination"),
-        el("p", { class: "tile-number" }, percent(share.total)),
+        el("p", { class: "tile-number" }, untold ? `0 to ${percent(high)}` : percent(share.total)),
         el("p", { class: "muted" }, parts),
       ),
     );

@@ -1,6 +1,7 @@
 // Reviewing: deciding with mouse and keyboard, for one sample or for many, and the file of decisions.
 
 const CHOICES_AT_MOST = 200;
+const NOTHING_SUGGESTED = "Nothing is suggested here, for nothing is flagged: look, and decide yourself.";
 
 function say(message) {
   byId("message").textContent = message;
@@ -69,7 +70,14 @@ function decideMany(action) {
     say(`${plural(changed.length, "decision")} taken back.${changed.length ? " Undo brings them back." : ""}`);
     return;
   }
-  decideUndecided(rows, { accept: suggestion, keep: () => [KEEP, -1], drop: () => [DROP, -1] }[action]);
+  if (action === "accept") {
+    // for a sample that is no suspect nothing is suggested: that it may stay as it is, nobody has said
+    const suspects = rows.filter((row) => samples.suspected[row]);
+    if (suspects.length) decideUndecided(suspects, suggestion);
+    else say(NOTHING_SUGGESTED);
+    return;
+  }
+  decideUndecided(rows, { keep: () => [KEEP, -1], drop: () => [DROP, -1] }[action]);
 }
 
 // -- choosing a label ------------------------------------------------------------------------------------
@@ -156,7 +164,11 @@ const ACTIONS = {
   p: () => move(-1),
   k: () => decideCurrent(() => [KEEP, -1]),
   d: () => decideCurrent(() => [DROP, -1]),
-  a: () => decideCurrent(suggestion),
+  a: () => {
+    const row = pageRows()[view.current];
+    if (row === undefined || samples.suspected[row]) decideCurrent(suggestion);
+    else say(NOTHING_SUGGESTED);
+  },
   r: () => {
     const row = pageRows()[view.current];
     if (row !== undefined) askLabel(row);

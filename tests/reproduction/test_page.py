@@ -328,3 +328,17 @@ def test_kept_means_are_taken_in_once_and_thinned_out(tmp_path):
     assert row["epochs"] == [1, *range(3, 61, 3)]
     assert row["groups"]["ood"]["fitted"][-1] == 1.0
     assert "| OOD | 50 / 75 / 100 | 50 / 75 / 100 | 0.50 / 0.75 / 1.00 |" in memory.section(tmp_path)
+
+
+@pytest.mark.parametrize(("epochs", "refined", "said"), [(200, 0.945, 1), (200, 0.935, 0), (60, 0.945, None)])
+def test_the_second_fit_is_told_of_the_papers_schedule_alone(tmp_path, epochs, refined, said):
+    accuracy = {"oracle": 0.95, "standard": 0.92, "gl": 0.93, "gl+refine": refined}
+    settings = {"ood": "tiny-imagenet", "net": "resnet18", "preset": "paper", "batch_size": 128}
+    rows = [
+        row(Cell("image", "cifar10", method, 0, epochs=epochs, **settings), value)
+        for method, value in accuracy.items()
+    ]
+    page = generate(write_stores(tmp_path, table1=rows))
+    told = f"in 1 of 1 settings, within 0.5 points of the oracle or above it in {said}" in page
+    assert told == (said is not None)
+    assert ("Our gl+refine on the paper's" in page) == told

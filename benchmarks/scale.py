@@ -9,6 +9,7 @@
     python benchmarks/scale.py audit --rows 1000000 --device cuda  # the stages, and what each takes
     python benchmarks/scale.py predict embedding
     python benchmarks/scale.py cells --data FOLDER --features FOLDER      # lists and parts on real cells
+    python benchmarks/scale.py aside --data FOLDER                # limits without a further network, on tables
 
 One thread, and seconds of CPU, because the machine may be shared; compare within one run. On an idle machine
 `--threads`, and `--device cuda` for audit and neighbours: there the `seconds` of the clock tell more. Peak
@@ -49,7 +50,10 @@ from graylearn.audit.parts import Dealing
 from graylearn.audit.progress import watched
 from graylearn.audit.result import Audit
 from graylearn.audit.scaling import scaled
+from graylearn.data import load
+from graylearn.data.splits import stratified_choice
 from graylearn.errors import GraylearnError
+from graylearn.estimator import calibration
 
 Row = dict[str, Any]
 K = 20
@@ -255,6 +259,32 @@ def measure_audited(n: int) -> Iterator[Row]:
     yield {"cpu_seconds": alone, "audited_cpu_seconds": audited, "ratio": audited / alone}
 
 
+def measure_aside(data: Path) -> Iterator[Row]:
+    """Real tables: limits from 3 % kept aside, as in sets of 50,000, beside those of a further network."""
+    kept = calibration.LARGE, calibration.ENOUGH
+    for name in ("skyserver", "stellar", "arrhythmia"):
+        samples = load(name, data, split="all")
+        some = stratified_choice(samples.y, min(9_000, len(samples.y)), 0)
+        x, y = samples.take(some).x, samples.y[some]
+        test = np.zeros(len(y), dtype=bool)
+        test[stratified_choice(y, len(y) // 3, 1)] = True
+        for way in ("network", "aside"):
+            calibration.LARGE = 1_000 if way == "aside" else 10**9
+            calibration.ENOUGH = int(0.03 * (~test).sum()) if way == "aside" else kept[1]
+            model = GrayClassifier(random_state=0)
+            taken, _ = seconds(lambda model=model, x=x, test=test, y=y: model.fit(x[~test], y[~test]))  # type: ignore[misc]
+            said = model.predict_proba(x[test])
+            refused = [each is None for each in model.predict(x[test], reject_at=0.95)]
+            covered = model.predict_sets(x[test], 0.95)[np.arange(int(test.sum())), y[test]]
+            yield {
+                "table": name, "samples": len(y), "way": way, "cpu_seconds": taken,
+                "accuracy": float((said.argmax(axis=1) == y[test]).mean()),
+                "log_loss": float(-np.log(said[np.arange(len(said)), y[test]] + 1e-12).mean()),
+                "rejected at .95": float(np.mean(refused)), "covered at .95": float(covered.mean()),
+            }  # fmt: skip
+    calibration.LARGE, calibration.ENOUGH = kept
+
+
 def measure_memory(n: int) -> Iterator[Row]:
     x, y, _ = clouds(n, columns=20, classes=5)
     before = peak_mb()
@@ -303,9 +333,9 @@ def main() -> None:
         "neighbours": measure_neighbours, "audit": measure_audit, "classes": measure_classes,
         "parts": measure_parts, "savings": measure_savings, "cleanlab": measure_cleanlab,
         "fit": measure_fit, "audited": measure_audited, "memory": measure_memory, "predict": measure_predict,
-        "embedding": measure_embedding, "cells": measure_cells,
+        "embedding": measure_embedding, "cells": measure_cells, "aside": measure_aside,
     }  # fmt: skip
-    alone = ("predict", "embedding", "cells")
+    alone = ("predict", "embedding", "cells", "aside")
     parser.add_argument("parts", nargs="+", choices=list(every))
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000])
     parser.add_argument("--classes", type=int, default=5000)
@@ -338,6 +368,8 @@ def main() -> None:
     given: tuple[Any, ...] = () if part in alone else (n, options.classes) if part == "classes" else (n,)
     if part == "cells":
         given = (options.data, options.features)
+    if part == "aside":
+        given = (options.data,)
     if part in ("audit", "neighbours"):
         given = (n, options.device)
     for row in every[part](*given):  # type: ignore[operator]

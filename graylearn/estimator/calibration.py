@@ -2,8 +2,8 @@
 
 A network is surer of what it was trained on than of anything new, so limits taken there reject too many new
 samples. Networks trained like the one that answers, each without a part of the training set, say how that
-part scores. Samples count as much as the audit believes that they belong, and their labels as much as it
-believes that they are right.
+part scores; of a large set the one that answers does without a part itself. Samples count as much as the
+audit believes that they belong, and their labels as much as it believes that they are right.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.special import softmax
 
 from graylearn.audit import Audit
 from graylearn.audit.heldout import stratified_folds
+from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.pipeline import Pipeline, PipelineResult
 from graylearn.estimator.rejection import learn_reference, unfamiliarity
@@ -31,6 +32,11 @@ FOLDS = 4
 ENOUGH = 1500
 """Samples whose scores are enough: the share beyond their .99 quantile is then 1 % give or take .26 %. Larger
 sets do with fewer networks than folds."""
+LARGE = 50_000
+"""Samples from which on so many are kept aside from every network, 3 % of them or less: none is trained for
+the sake of scores."""
+MOST = 50_000
+"""Samples that are looked at, at most: their features are 50 MB, those of a million a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +59,38 @@ def seen(said: tuple[Floats, Floats | None], label: Ints, reference: dict[str, F
     return Seen(unfamiliarity(*said, reference), strange, np.ones(len(label)), np.ones(len(label)))
 
 
+def looked_at(rows: Ints, label: Ints) -> Ints:
+    """So many of these rows as are looked at, every class among them; label: of each row, in their order."""
+    if len(rows) <= MOST:
+        return rows
+    one_each = np.unique(label, return_index=True)[1]
+    return np.asarray(rows[np.union1d(stratified_choice(label, MOST, 0), one_each)])
+
+
+def kept_aside(samples: TrainingSet, seed: int) -> Ints:
+    """Rows of a large training set that no network is to learn from; none are of a class of few samples."""
+    n = len(np.unique(samples.rows))
+    if n < LARGE:
+        return np.zeros(0, dtype=np.int64)
+    folds = n // ENOUGH
+    many = np.bincount(samples.y) >= 2 * folds
+    return np.flatnonzero((_folds(samples, folds, seed) == 0) & many[samples.y])
+
+
 def held_out(pipeline: Pipeline, fitted: PipelineResult, preparation: Any) -> Seen | None:
     """The training samples as networks score them that did not see them; None where there are too few."""
     samples, audit = pipeline.samples, fitted.audit
-    parts = _parts(samples, pipeline.settings.seed)
+    parts = [samples.aside] if len(samples.aside) else _parts(samples, pipeline.settings.seed)
     if not parts or fitted.plan is None:
         return None
-    networks = pipeline.train_without(fitted.plan, parts)
+    networks = [fitted.network] if len(samples.aside) else pipeline.train_without(fitted.plan, parts)
     keep = np.ones(len(samples.y), dtype=bool) if audit is None else audit.keep[samples.rows]
     found = []
     for network, rows in zip(networks, parts, strict=True):
         trained = np.ones(len(samples.y), dtype=bool)
         trained[rows] = False
-        belonging = trained & keep if (trained & keep).any() else trained
+        belonging = np.flatnonzero(trained & keep if (trained & keep).any() else trained)
+        belonging = looked_at(belonging, samples.y[belonging])
         reference = learn_reference(
             *outputs_of(network, samples.x[belonging], preparation), samples.y[belonging]
         )
@@ -85,23 +110,27 @@ def _less(audit: Audit | None, name: str, rows: Ints) -> Floats:
 
 
 def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
-    """Rows of the training set to hold out, one part a network; copies of a sample are in one part.
-
-    Rows are in canonical order, so that the user's order does not matter.
-    """
-    of_sample, first, copies = np.unique(samples.rows, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    if len(of_sample) < 2 * FOLDS:
+    """Rows of the training set to hold out, one part a network; none where there are too few."""
+    if len(np.unique(samples.rows)) < 2 * FOLDS:
         return []
-    fold = np.empty(len(of_sample), dtype=np.int64)
-    fold[order] = stratified_folds(samples.y[np.sort(first)], FOLDS, 1, seeding.derive(seed, "calibration"))[
-        0
-    ]
+    fold = _folds(samples, FOLDS, seed)
     parts: list[Ints] = []
     for number in range(FOLDS):
-        rows = np.flatnonzero(fold[copies] == number)
+        rows = np.flatnonzero(fold == number)
         if len(rows):
             parts.append(rows)
         if sum(map(len, parts)) >= ENOUGH:
             break
     return parts
+
+
+def _folds(samples: TrainingSet, folds: int, seed: int) -> Ints:
+    """(M,) the fold of each row; copies of a sample are in one.
+
+    Rows are in canonical order, so that the user's order does not matter.
+    """
+    of_sample, first, copies = np.unique(samples.rows, return_index=True, return_inverse=True)
+    fold = np.empty(len(of_sample), dtype=np.int64)
+    dealt = stratified_folds(samples.y[np.sort(first)], folds, 1, seeding.derive(seed, "calibration"))[0]
+    fold[np.argsort(first)] = dealt
+    return np.asarray(fold[copies])

@@ -22,7 +22,7 @@ from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.answers import Answers
-from graylearn.estimator.calibration import held_out
+from graylearn.estimator.calibration import held_out, kept_aside
 from graylearn.estimator.inputs import read_inputs, read_labels
 from graylearn.estimator.models import is_model, with_model
 from graylearn.estimator.networks import (
@@ -245,11 +245,14 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         audit = self.audit
         if audit == "auto":
             audit = "held-out" if encoder.kind == "rows" else "history"
+        seed = self._seed()
+        if audit == "held-out" and validation is None and not goes_on:
+            samples = samples.without(kept_aside(samples, seed))
         planned = Pipeline(
             samples,
             self._new_network,
             self.method_,
-            self._settings(len(samples.y), self._seed()),
+            self._settings(len(samples.y), seed),
             audit=audit,
             # what a network gathers on images it has seen says too little to hold labels against them unasked
             overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,

@@ -10,14 +10,10 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data.batches.base import Preparation
-from graylearn.data.splits import stratified_choice
-from graylearn.estimator.calibration import Seen, seen
+from graylearn.estimator.calibration import Seen, looked_at, seen
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.rejection import learn_reference, quantiles
 from graylearn.estimator.trainset import TrainingSet
-
-MOST = 50_000
-"""Samples that are looked at, at most: their features are 50 MB, those of a million a gigabyte."""
 
 
 def reference_for(
@@ -33,14 +29,11 @@ def reference_for(
     New ones score like those of the validation set; without one like the training samples did where they were
     held out; and else like the training samples themselves, which is less than new ones do.
     """
-    x, label = samples.x, samples.y
+    rows = np.arange(len(samples.y))
     if audit is not None and audit.keep[samples.rows].any():
-        kept = audit.keep[samples.rows]
-        x, label = x[kept], label[kept]
-    if len(x) > MOST:
-        one_each = np.unique(label, return_index=True)[1]
-        some = np.union1d(stratified_choice(label, MOST, 0), one_each)
-        x, label = x[some], label[some]
+        rows = rows[audit.keep[samples.rows]]
+    rows = looked_at(rows, samples.y[rows])
+    x, label = samples.x[rows], samples.y[rows]
     said = outputs_of(network, x, preparation)
     reference = learn_reference(*said, label)
     if validation is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +40,14 @@ class TrainingSet:
     """(N,) what the user calls each sample."""
     classes: NDArray[Any]
     """(K,) the classes in order."""
+    aside: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Rows of no weight, which tell how samples score that no network learned from."""
+
+    def without(self, aside: Ints) -> TrainingSet:
+        """The same, with these of the rows kept aside."""
+        weight = self.weight.copy()
+        weight[aside] = 0.0
+        return replace(self, weight=weight, aside=aside)
 
     @property
     def order(self) -> Ints:

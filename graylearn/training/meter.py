@@ -37,7 +37,7 @@ class Meter:
         self.sums = torch.zeros(3, self.models, device=device)  # loss, correct, count
         self.logits: list[Tensor] = []
         self.losses: list[Tensor] = []
-        self.batches: list[Batch] = []
+        self.asked: list[tuple[Tensor, Tensor]] = []  # index and target; inputs may be large
         self.rows = 0
         self.bad_step: int | None = None
 
@@ -48,16 +48,15 @@ class Meter:
             logits = logits[0]  # of two networks, the one the user gets
         self.logits.append(logits if self.learner.keeps_outputs else logits.clone())
         self.losses.append(losses.detach())
-        self.batches.append(batch)
+        self.asked.append((batch.index, batch.target))
         self.rows += batch.target.shape[0]
         return self.rows >= self.limit
 
     def flush(self) -> None:
         """Put what was laid aside into the history and the sums; waits once, to see if losses are finite."""
-        if not self.batches:
+        if not self.asked:
             return
-        index = torch.cat([batch.index for batch in self.batches])
-        target = torch.cat([batch.target for batch in self.batches])
+        index, target = (torch.cat(each) for each in zip(*self.asked, strict=True))
         losses = torch.cat(self.losses)
         right = self.history.record(self.epoch, index, target, torch.cat(self.logits))
         if self.weights is not None:
@@ -71,8 +70,8 @@ class Meter:
         if not bool(torch.isfinite(losses).all()):
             finite = [bool(torch.isfinite(part).all()) for part in self.losses]
             self.bad_step = self.step + finite.index(False) if False in finite else self.step
-        self.step += len(self.batches)
-        self.logits, self.losses, self.batches, self.rows = [], [], [], 0
+        self.step += len(self.asked)
+        self.logits, self.losses, self.asked, self.rows = [], [], [], 0
 
     def read(self) -> tuple[list[float], list[float]]:
         """Mean loss and accuracy of each model so far."""

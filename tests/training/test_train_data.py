@@ -1,5 +1,7 @@
 """Every kind of data trains the same, and what cannot be trained on is refused with the reason."""
 
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -281,3 +283,18 @@ def test_bfloat16_on_the_cpu_trains_close_to_float32():
     assert half.log[0]["loss"] == pytest.approx(exact.log[0]["loss"], rel=0.02)
     assert next(half.model.parameters()).dtype == torch.float32
     np.testing.assert_allclose(half.predict_logits(x), exact.predict_logits(x), atol=0.1)
+
+
+def test_batches_of_a_stream_are_let_go_as_they_are_learned_from():
+    made, alive = [], []
+
+    class Stream:
+        def __iter__(self):
+            for number in range(12):
+                alive.append(sum(each() is not None for each in made))
+                x = torch.randn(4, 3, generator=torch.Generator().manual_seed(number))
+                made.append(weakref.ref(x))
+                yield x, torch.arange(4) % 2, torch.arange(4) + 4 * number
+
+    train(mlp(3, 2), Stream(), method="gl", epochs=1, device="cpu", log="none")
+    assert max(alive) <= 3

@@ -9,7 +9,7 @@
     python benchmarks/scale.py audit --rows 1000000 --device cuda  # the stages, and what each takes
     python benchmarks/scale.py predict embedding
     python benchmarks/scale.py cells --data FOLDER --features FOLDER      # lists and parts on real cells
-    python benchmarks/scale.py aside --data FOLDER                # limits without a further network, on tables
+    python benchmarks/scale.py aside --data FOLDER                # limits without a further network
 
 One thread, and seconds of CPU, because the machine may be shared; compare within one run. On an idle machine
 `--threads`, and `--device cuda` for audit and neighbours: there the `seconds` of the clock tell more. Peak

@@ -10,10 +10,10 @@ import typer
 
 from graylearn.cli import options as flags
 from graylearn.paths import is_standard, saved_input
-from graylearn.runs.settings import Command, Measuring, Sizing
+from graylearn.runs.settings import Command, Measuring
 
 
-@flags.with_settings(*Sizing.__annotations__)
+@flags.with_settings()
 def fit(
     *,
     out: flags.Out,
@@ -32,6 +32,8 @@ def fit(
       graylearn fit photos/ --out run --test photos-checked/
 
       graylearn fit reviews.csv --text review --label stars --test-share 0.2 --out run
+
+      graylearn fit 'events/*.parquet' --part-size 100000 --out run
 
       graylearn fit --settings run/settings.toml --out run-again
 

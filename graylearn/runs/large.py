@@ -1,4 +1,5 @@
-"""The audit of a set larger than memory: blocks of rows, parts, and the same run folder as any.
+"""The audit of a set larger than memory, and where told so its fit: blocks of rows, parts, and the same run
+folder as any.
 
 The data are read to count labels, to encode and deal the samples to parts, and to write the verdicts in the
 order of the data; a table once more, to learn how its columns are encoded. What was dealt and audited is
@@ -29,8 +30,10 @@ from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
-from graylearn.runs.fit import Fitted, make_classifier
+from graylearn.runs.fit import Fitted, FolderStages, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data, write_csv
+from graylearn.runs.large_fit import fit_parts
+from graylearn.runs.outputs import write_log
 from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding_of, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -43,6 +46,8 @@ Encode = Callable[[Samples], NDArray[np.float32]]
 Audited = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
 """An engine: carries out a function on the folders of parts, and gives each when it is done."""
 
+NOT_REFINED = "not refined: the model learned the labels as they are, for a fit in parts learns no beliefs"
+
 _SCORES = np.dtype(
     [("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"), ("kind", "i1"),
      ("suggested", "i4")]
@@ -50,10 +55,9 @@ _SCORES = np.dtype(
 
 
 def is_large(settings: RunSettings) -> bool:
-    """Whether the data are audited in parts: where told so, or by their number of rows."""
-    if settings.command != "audit":
-        return False
-    return settings.part_size is not None or settings.engine == "ray" or are_large(settings.data)
+    """Whether the data are read in parts: where told so, and of an audit by their number of rows too."""
+    told = settings.part_size is not None or settings.engine == "ray"
+    return told or (settings.command == "audit" and are_large(settings.data))
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ class Opened:
     encode: Encode
     columns: int
     """Features of a sample."""
+    table: InputEncoder | None
+    """How a table is encoded; None of samples that are embedded."""
+    example: Samples
+    """Some samples, as they were read."""
     settings: RunSettings
     overlap: str
 
@@ -103,6 +111,8 @@ def audited_in_parts(
     files = PartFiles(folder.stages / "parts", dealing.parts)
     deal(opened, dealing, files, progress)
     audit_all(opened, files, progress)
+    if settings.command == "fit":
+        _fit(opened, files, folder, progress)
     whole = together(files)
     scores = gathered(files, folder.stages / "scores")
     with progress.steps("writing the verdicts", opened.samples) as advance:
@@ -119,7 +129,7 @@ def audited_in_parts(
     prepared = Prepared(
         opened.settings, origin, opened.encoding, shown, features, None, shown, nobody, fingerprint, None
     )
-    classifier = make_classifier(opened.settings)
+    classifier = make_classifier(opened.settings, refine=False)
     classifier.encoder_ = InputEncoder.fitted(whole.features, "keep")
     fitted = Fitted(classifier, replace(whole.kept, ids=shown.ids), {}, None, {})
     outcome = Outcome(prepared, fitted)
@@ -127,12 +137,23 @@ def audited_in_parts(
     summary |= _totals(opened.classes, whole, written)
     summary["notes"] = [
         *summary["notes"],
+        *([NOT_REFINED] if settings.command == "fit" else []),
         f"audited in {files.parts} parts; the page shows the {int(whole.kept.suspected.sum()):,} strongest "
         f"of {summary['suspected']:,} suspects and some other samples, audit.csv and audit.parquet have all",
     ]
     with progress.working("writing the report"):
         summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
     return summary
+
+
+def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgress) -> None:
+    """The model of the run, and the log of its training."""
+    if not (folder.model / "model.json").exists():
+        stages = FolderStages(folder.stages, progress)
+        args = opened.table, opened.example, opened.classes, opened.settings, stages
+        classifier = fit_parts(files, *args)
+        write_log(folder, stages.logs)
+        classifier.save(folder.model)  # last: a folder that has it has the log
 
 
 def fingerprint_of(blocks: Blocks) -> dict[str, Any]:
@@ -170,7 +191,8 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
             return np.asarray(encoded(samples, encoding, settings, None).x, dtype=np.float32)
 
         columns = encode(some.take(slice(0, 2))).shape[1]
-    return Opened(blocks, counts, encoding, encode, columns, settings, overlap_of(settings.overlap, some))
+    overlap = overlap_of(settings.overlap, some)
+    return Opened(blocks, counts, encoding, encode, columns, table, some.take(slice(0, 8)), settings, overlap)
 
 
 def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgress) -> None:

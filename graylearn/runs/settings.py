@@ -82,11 +82,12 @@ class Looking:
 
 @dataclass(frozen=True)
 class Sizing:
-    """How sets larger than the memory are audited."""
+    """How sets larger than the memory are audited and learned from."""
 
     part_size: int | None = None
-    """Samples that are audited together; the data are read in blocks and audited in parts of about so many.
-    None: Parquet data of more than a million rows in parts that fit a gigabyte, others as a whole."""
+    """Samples that are audited together; the data are read in blocks and audited in parts of about so many,
+    and a fit learns from their files. None: audits of Parquet data of more than a million rows in parts that
+    fit a gigabyte, others as a whole."""
     engine: Literal["here", "ray"] = "here"
     """Where parts are audited: in this process, or on a Ray cluster (extra ray) that sees the run folder."""
     address: str | None = None
@@ -102,8 +103,12 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
 
     def __post_init__(self) -> None:
         check(vars(self))
-        if self.command != "audit" and (self.part_size is not None or self.engine != "here"):
-            raise SettingsError("part_size and engine are of graylearn audit: a fit reads its data whole")
+        in_parts = self.part_size is not None or self.engine != "here"
+        if self.command == "fit" and in_parts and (self.test is not None or self.test_share is not None):
+            raise SettingsError(
+                "a fit in parts measures nothing: leave test and test_share out, and ask the model with "
+                "graylearn predict"
+            )
         if self.test_share is not None and not 0 < self.test_share < 1:
             raise SettingsError.wrong("test_share", self.test_share, "a share between 0 and 1, such as 0.2")
         if self.test_share is not None and self.test is not None:

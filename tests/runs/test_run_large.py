@@ -7,14 +7,18 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, SettingsError
-from graylearn.runs import RunProgress, RunSettings, large, run
+from graylearn.runs import RunProgress, RunSettings, large, large_fit, run
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.predict import predict
 
 CLASSES, ROWS = 3, 900
 
@@ -41,7 +45,7 @@ def tables(tmp_path_factory):
 
 def settings_of(folder, **others):
     given = {"part_size": 300, "epochs": 2, "missing_labels": "skip", "device": "cpu"}
-    return RunSettings(data=str(folder / "*.parquet"), command="audit", **(given | others))
+    return RunSettings(data=str(folder / "*.parquet"), **({"command": "audit"} | given | others))
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +115,53 @@ def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, m
     )
 
 
+@pytest.fixture(scope="module")
+def fitted(tables, tmp_path_factory):
+    out = tmp_path_factory.mktemp("fitted") / "run"
+    return out, run(settings_of(tables[0], command="fit", epochs=4), out, progress=RunProgress(quiet=True))
+
+
+def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
+    folder, frame, wrong = tables
+    out, summary = fitted
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(out / "audit.parquet")[["id", "label"]],
+        pd.read_parquet(audited[0] / "audit.parquet")[["id", "label"]],
+    )
+    assert summary["model"] == str(out / "model")
+    said = predict(out, str(folder / "*.parquet"))
+    names = np.array(["cat", "dog", "emu"])
+    right = names[(names.searchsorted(frame["label"].fillna("cat")) - wrong) % CLASSES]
+    assert (said["class"].to_numpy() == right).mean() > 0.9
+
+
+def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time(tmp_path):
+    rows = np.delete(np.arange(ROWS), 7)  # one is no sample
+    x, label = np.repeat(rows[:, None], 2, axis=1).astype(np.float32), rows % CLASSES
+    files = parts.PartFiles(tmp_path / "parts", 3)
+    files.deal(files.dealt(), ROWS, rows, label, x, rows // 2 % 3)
+    for number in range(3):
+        suspected = np.arange(len(np.fromfile(files.part(number) / "rows", np.int64))) < 50
+        pq.write_table(pa.table({"suspected": suspected}), files.part(number) / "scores.parquet")
+    learned = large_fit.LearnedParts(files)
+    batches = large_fit.PartBatches(learned, 32)
+    aside = learned.read(learned.folders[0], learned.new)[0][:, 0]
+    assert len(learned.new) == int(0.05 * len(rows))
+    assert learned.new.min() >= 50  # none that is suspected
+    torch.manual_seed(0)
+    first, second = list(batches), list(batches)
+    for epoch in (first, second):
+        seen, labels, index = (torch.cat(each) for each in zip(*epoch, strict=True))
+        order = index.argsort()
+        assert index[order].tolist() == list(range(len(rows) - len(aside)))
+        assert seen[order, 0].tolist() == np.setdiff1d(rows, aside).tolist()
+        assert (seen[:, 0] % CLASSES == labels).all()
+        assert max(len(each) for _, each, _ in epoch) <= 40
+    assert not torch.equal(first[0][2], second[0][2])
+    torch.manual_seed(0)
+    assert [each[2].tolist() for each in batches] == [each[2].tolist() for each in first]
+
+
 def test_every_sample_is_dealt_once_and_few_of_a_class_stay_together():
     counts = [5000, 300, 7, 5000]
     dealing = parts.Dealing.of(counts, 950, seed=3)
@@ -143,8 +194,8 @@ def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
     pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}).to_feather(tmp_path / "few.feather")
     with pytest.raises(DataError, match="which is read as a whole"):
         large.open_blocks(tmp_path / "few.feather", ReadOptions())
-    with pytest.raises(SettingsError, match="a fit reads its data whole"):
-        RunSettings(data="x", part_size=1000)
+    with pytest.raises(SettingsError, match="a fit in parts measures nothing"):
+        RunSettings(data="x", part_size=1000, test_share=0.2)
 
 
 LIMITED = """
@@ -156,30 +207,29 @@ from graylearn.runs import RunProgress, RunSettings, run
 
 parts.SHOWN = parts.OTHERS = 50  # of rows of 24 kilobytes
 
-def audited(name):
-    settings = RunSettings(data=f"{name}.parquet", command="audit", part_size=900, epochs=1, mode="history")
+def fitted(name):
+    settings = RunSettings(
+        data=f"{name}.parquet", command="fit", part_size=900, epochs=1, batch_size=128, mode="history"
+    )
     return run(settings, f"run-{name}", progress=RunProgress(quiet=True))
 
 def data_bytes():
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmData:")[1].split()[0])
 
-audited("small")
+fitted("small")
 limit = data_bytes() + (100 << 20)  # half is needed; allocators and numbers of threads differ
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 try:
     np.ones(120 << 20, dtype=np.uint8)
 except MemoryError:
-    print(json.dumps(audited("large")["found"]))
+    print(json.dumps(fitted("large")["found"]))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on data is Linux's")
-def test_a_set_far_larger_than_the_memory_is_audited(tmp_path):
+def test_a_set_far_larger_than_the_memory_is_audited_and_learned_from(tmp_path):
     """A hundred megabytes beyond what a tenth of it left, where the vectors alone are 168."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     random = np.random.default_rng(0)
     centres = random.normal(size=(2, 3000))
     for name, blocks in (("small", 1), ("large", 10)):
@@ -194,6 +244,7 @@ def test_a_set_far_larger_than_the_memory_is_audited(tmp_path):
                 x = centres[y] + random.normal(size=(700, 3000))
                 writer.write_table(pa.table({"x": pa.array(list(x)), "label": y}))
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    threads["MALLOC_MMAP_THRESHOLD_"] = "1048576"  # what is let go of goes back, and is no room to hide in
     done = subprocess.run(
         [sys.executable, "-c", LIMITED],
         cwd=tmp_path,

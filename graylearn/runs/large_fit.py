@@ -1,0 +1,146 @@
+"""The fit of a set larger than memory: a network learns from the files of its parts, one in memory at a time.
+
+Samples were dealt to parts by chance, so a part is a sample of the whole: an epoch reads the parts in a new
+order, and each in a new order of its samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graylearn.audit.parts import PartFiles
+from graylearn.data.samples import Label, Samples
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.calibration import ENOUGH
+from graylearn.estimator.inputs import InputEncoder
+from graylearn.estimator.streamed import Some, fit_batches
+from graylearn.runs.fit import FolderStages, make_classifier
+from graylearn.runs.settings import RunSettings
+
+Ints = NDArray[np.int64]
+
+AT_MOST = 0.05
+"""Share of the samples that are kept from training to say how new ones score, at most."""
+LEAST = 20
+"""Samples of a class in a part below which none is kept from training."""
+FITTED = 20_000
+"""Samples that an encoder is fitted to, at most."""
+KNOWN = 50_000
+"""Samples that tell how those score that are learned from, at most."""
+
+
+def fit_parts(
+    files: PartFiles,
+    encoding: InputEncoder | None,
+    example: Samples,
+    classes: Sequence[Label],
+    settings: RunSettings,
+    stages: FolderStages,
+) -> GrayClassifier:
+    """The classifier of the settings, fitted to the samples in the audited parts.
+
+    encoding: how a table became what the files hold; None where they hold samples as a classifier is given
+    them. example: some samples as they were read.
+    """
+    parts = LearnedParts(files)
+    first = parts.folders[0]
+    given = example.x
+    if encoding is None:
+        given = parts.read(first)[0]
+        parts.encoder = encoding = InputEncoder.fitted(given[:FITTED], "keep")
+        given = given[:2].copy()
+
+    def scored() -> tuple[Some, Some]:
+        rest = np.setdiff1d(unsuspected(first), parts.new)[:KNOWN]
+        known, known_label = parts.read(first, rest if len(rest) else parts.numbers(first))
+        new, new_label = parts.read(first, parts.new)
+        return (parts.encoded(known), known_label), (parts.encoded(new), new_label)
+
+    return fit_batches(
+        make_classifier(settings),
+        lambda batch_size: PartBatches(parts, batch_size),
+        len(parts.order),
+        classes=classes,
+        encoder=encoding,
+        example=given,
+        scored=scored,
+        stages=stages,
+    )
+
+
+class LearnedParts:
+    """The samples in the files of audited parts, less a few that are kept to say how new ones score."""
+
+    def __init__(self, files: PartFiles) -> None:
+        found = [files.part(number) for number in range(files.parts)]
+        self.folders = [folder for folder in found if (folder / "rows").exists()]
+        self.encoder: InputEncoder | None = None
+        """What is still to be done to what the files hold."""
+        rows = [_rows(folder) for folder in self.folders]
+        total = sum(map(len, rows))
+        label = np.fromfile(self.folders[0] / "label", np.int32)
+        belong = unsuspected(self.folders[0])
+        belong = belong[np.bincount(label)[label[belong]] >= LEAST]
+        most = min(ENOUGH, int(AT_MOST * total))
+        self.new = np.sort(np.random.default_rng(0).permutation(belong)[:most])
+        """Of the first part, the samples that are kept."""
+        self.order = np.sort(np.concatenate([np.delete(rows[0], self.new), *rows[1:]]))
+        """(N,) the row of each sample that is learned from."""
+
+    def read(self, folder: Path, some: Ints | None = None) -> tuple[NDArray[np.float32], Ints]:
+        """What the files hold of a part, all or some, and the labels."""
+        label = np.fromfile(folder / "label", np.int32).astype(np.int64)
+        features = np.memmap(folder / "features", np.float32, "r").reshape(len(label), -1)
+        taken = slice(None) if some is None else some
+        return np.array(features[taken]), label[taken]
+
+    def encoded(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As the network reads what the files hold."""
+        return x if self.encoder is None else self.encoder.transform(x)
+
+    def numbers(self, folder: Path) -> Ints:
+        """The samples of a part that are learned from."""
+        everyone = np.arange((folder / "label").stat().st_size // 4)
+        return np.delete(everyone, self.new) if folder == self.folders[0] else everyone
+
+    def index(self, folder: Path) -> Ints:
+        """(n,) the number of each sample of a part among those learned from, in the order of the data."""
+        return np.searchsorted(self.order, _rows(folder))
+
+
+class PartBatches:
+    """Batches (samples, labels, index) of parts, in a new order each time.
+
+    The order is drawn from torch's global generator, which training sets anew for each epoch.
+    """
+
+    def __init__(self, parts: LearnedParts, batch_size: int) -> None:
+        self.parts, self.batch_size = parts, batch_size
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        parts = self.parts
+        for which in torch.randperm(len(parts.folders)).tolist():
+            folder = parts.folders[which]
+            (x, y), index, numbers = parts.read(folder), parts.index(folder), parts.numbers(folder)
+            numbers = numbers[torch.randperm(len(numbers)).numpy()]
+            for some in np.array_split(numbers, max(1, round(len(numbers) / self.batch_size))):
+                if len(some):
+                    batch = parts.encoded(x[some]), y[some], index[some]
+                    yield torch.from_numpy(batch[0]), torch.from_numpy(batch[1]), torch.from_numpy(batch[2])
+
+
+def unsuspected(folder: Path) -> Ints:
+    """The samples of an audited part that are not suspected."""
+    table = pq.read_table(folder / "scores.parquet", columns=["suspected"])
+    return np.flatnonzero(~table["suspected"].to_numpy())
+
+
+def _rows(folder: Path) -> Ints:
+    return np.fromfile(folder / "rows", np.int64)

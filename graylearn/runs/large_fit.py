@@ -123,6 +123,18 @@ class PartBatches:
 
     def __init__(self, parts: LearnedParts, batch_size: int) -> None:
         self.parts, self.batch_size = parts, batch_size
+        self.targets = np.empty(len(parts.order), dtype=np.int64)
+        """(N,) labels in the order of the data."""
+        for folder in parts.folders:
+            learned = parts.numbers(folder)
+            self.targets[parts.index(folder)[learned]] = np.fromfile(folder / "label", np.int32)[learned]
+
+    def __len__(self) -> int:
+        return sum(self._steps(len(self.parts.numbers(folder))) for folder in self.parts.folders)
+
+    def _steps(self, samples: int) -> int:
+        """Batches of a part, alike in size."""
+        return max(min(samples, 1), round(samples / self.batch_size))
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         parts = self.parts
@@ -130,10 +142,9 @@ class PartBatches:
             folder = parts.folders[which]
             (x, y), index, numbers = parts.read(folder), parts.index(folder), parts.numbers(folder)
             numbers = numbers[torch.randperm(len(numbers)).numpy()]
-            for some in np.array_split(numbers, max(1, round(len(numbers) / self.batch_size))):
-                if len(some):
-                    batch = parts.encoded(x[some]), y[some], index[some]
-                    yield torch.from_numpy(batch[0]), torch.from_numpy(batch[1]), torch.from_numpy(batch[2])
+            for some in np.array_split(numbers, steps) if (steps := self._steps(len(numbers))) else ():
+                batch = parts.encoded(x[some]), y[some], index[some]
+                yield torch.from_numpy(batch[0]), torch.from_numpy(batch[1]), torch.from_numpy(batch[2])
 
 
 def unsuspected(folder: Path) -> Ints:

@@ -156,7 +156,9 @@ def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time
         assert index[order].tolist() == list(range(len(rows) - len(aside)))
         assert seen[order, 0].tolist() == np.setdiff1d(rows, aside).tolist()
         assert (seen[:, 0] % CLASSES == labels).all()
+        assert (batches.targets[index] == labels.numpy()).all()
         assert max(len(each) for _, each, _ in epoch) <= 40
+        assert len(epoch) == len(batches)
     assert not torch.equal(first[0][2], second[0][2])
     torch.manual_seed(0)
     assert [each[2].tolist() for each in batches] == [each[2].tolist() for each in first]

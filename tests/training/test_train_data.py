@@ -285,6 +285,23 @@ def test_bfloat16_on_the_cpu_trains_close_to_float32():
     np.testing.assert_allclose(half.predict_logits(x), exact.predict_logits(x), atol=0.1)
 
 
+def test_batches_that_know_their_labels_are_not_read_before():
+    class Counted:
+        targets, batch_size, readings = torch.arange(12) % 2, 4, 0
+
+        def __len__(self):
+            return 3
+
+        def __iter__(self):
+            for index in torch.arange(12).split(4):
+                Counted.readings += 1
+                yield torch.randn(4, 3), self.targets[index], index
+
+    result = train(mlp(3, 2), Counted(), method="gl", epochs=2, device="cpu", log="none")
+    assert result.history.targets.tolist() == Counted.targets.tolist()
+    assert Counted.readings == 1 + 2 * 3  # an example, and the epochs
+
+
 def test_batches_of_a_stream_are_let_go_as_they_are_learned_from():
     made, alive = [], []
 

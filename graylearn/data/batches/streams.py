@@ -10,7 +10,7 @@ import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -191,6 +191,20 @@ class StreamBatches(_Streamed):
             yield self._to_device(x, y, index, epoch)
 
 
+@runtime_checkable
+class Listed(Protocol):
+    """Batches with an index that know the labels of all samples, so that they are not read once before."""
+
+    targets: Any
+    """(N,) the labels."""
+    batch_size: int
+    """Samples of a batch, at most or about."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
 class LoaderBatches(_Streamed):
     """Batches of the user's own DataLoader or iterable, in the order it gives them.
 
@@ -214,6 +228,9 @@ class LoaderBatches(_Streamed):
             targets = read_targets(loader.dataset, loader.num_workers)
             self.steps = len(loader)
             self.batch_size = int(getattr(loader.batch_sampler, "batch_size", 0))
+        elif isinstance(loader, Listed):
+            targets = torch.as_tensor(loader.targets).long()
+            self.steps, self.batch_size = len(loader), loader.batch_size
         else:
             targets, sizes = self._first_pass()
             self.steps, self.batch_size = len(sizes), max(sizes)

@@ -92,6 +92,15 @@ class _Objective:
         # Which parts of pi the current form has.
         self.with_wrong = self.with_ood = True
 
+    @classmethod
+    def of(cls, p: Floats, label: NDArray[np.int64], evidence: Floats, background: Floats) -> _Objective:
+        """The same of class probabilities (N, K)."""
+        log_p: NDArray[Any] = np.clip(p, 1e-6, 1.0).astype(
+            np.float64 if p.size <= DOUBLE_VALUES else np.float32
+        )
+        np.log(log_p, out=log_p)
+        return cls(log_p, label, evidence, background)
+
     def explain(self, sharpness: float) -> tuple[Floats, Floats]:
         """q (N, K) for a sharpness 1 / T, and the derivative of log q_y by it, (N,)."""
         z = self.log_p.dtype.type(sharpness) * self.log_p
@@ -128,6 +137,25 @@ class _Objective:
         grad[2] = by_a.sum() - (a + 4) / 4
         grad[3:] = self.evidence.T @ by_a - b / 4
         return -value, -grad
+
+    def solve(self, theta: Floats, *, wrong: bool, ood: bool, steps: int = 200) -> Floats:
+        """The best parameters of the form that has these parts of pi, looked for from theta."""
+        self.with_wrong, self.with_ood = wrong, ood
+        # What a form leaves out stands still at the centre of its penalty.
+        bounds = [(0.02, 20.0)]
+        bounds += [(-12.0, 6.0) if wrong else (-4.0, -4.0)]
+        bounds += [(-14.0, 6.0) if ood else (-4.0, -4.0)]
+        bounds += [(0.0, 20.0) if ood else (0.0, 0.0)] * self.evidence.shape[1]
+        low, high = np.array(bounds).T
+        found = minimize(
+            self,
+            np.clip(theta, low, high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": steps, "ftol": 1e-9},
+        )
+        return np.asarray(found.x, dtype=np.float64)
 
 
 def uneven_sharpness(log_p: NDArray[Any], label: NDArray[np.int64], evidence: Floats) -> float:
@@ -179,62 +207,16 @@ def fit_noise(
     given = np.asarray(label, dtype=np.int64)
 
     def objective_of(rows: slice | NDArray[np.int64]) -> _Objective:
-        some = p[rows]
-        log_p: NDArray[Any] = np.clip(some, 1e-6, 1.0).astype(
-            np.float64 if some.size <= DOUBLE_VALUES else np.float32
-        )
-        np.log(log_p, out=log_p)
-        return _Objective(log_p, given[rows], u[rows], drawn[rows])
+        return _Objective.of(p[rows], given[rows], u[rows], drawn[rows])
 
     size = max(FIT_ROWS, FIT_VALUES // k)
     objective = objective_of(
         slice(None) if n <= size else np.sort(np.random.default_rng(0).permutation(n)[:size])
     )
-
-    def solve(theta: Floats, *, wrong: bool, ood: bool, steps: int = 200) -> Floats:
-        objective.with_wrong, objective.with_ood = wrong, ood
-        # What a form leaves out stands still at the centre of its penalty.
-        bounds = [(0.02, 20.0)]
-        bounds += [(-12.0, 6.0) if wrong else (-4.0, -4.0)]
-        bounds += [(-14.0, 6.0) if ood else (-4.0, -4.0)]
-        bounds += [(0.0, 20.0) if ood else (0.0, 0.0)] * u.shape[1]
-        low, high = np.array(bounds).T
-        found = minimize(
-            objective,
-            np.clip(theta, low, high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": steps, "ftol": 1e-9},
-        )
-        return np.asarray(found.x, dtype=np.float64)
-
-    fitted: dict[Form, Floats] = {}
-    fitted["none"] = solve(np.array([1.0, -4.0, -4.0, *[0.0] * u.shape[1]]), wrong=False, ood=False)
-    log_likelihood = {"none": objective.log_likelihood(fitted["none"])}
-    fitted["constant"] = solve(fitted["none"], wrong=True, ood=False)
-    log_likelihood["constant"] = objective.log_likelihood(fitted["constant"])
-    sharpness, c = fitted["constant"][:2]
-    starts = [(c, -4.0, 0.5), (-4.0, -2.0, 1.0), (-6.0, -1.0, 2.0)]
-    # A few steps tell which start is best; only that one is followed to the end.
-    tried = [
-        solve(np.array([sharpness, c0, a0, *[b0] * u.shape[1]]), wrong=True, ood=True, steps=FIRST_STEPS)
-        for c0, a0, b0 in starts
-    ]
-    first = min(tried, key=lambda theta: objective(theta)[0])
-    fitted["full"] = solve(first, wrong=True, ood=True)
-    log_likelihood["full"] = objective.log_likelihood(fitted["full"])
-
+    fitted, log_likelihood = _fit_forms(objective)
     if gate_full is None:
         gate_full = GATE_FULL if k >= 4 else GATE_FULL_FEW
-    paid = 2 * (log_likelihood["constant"] - log_likelihood["none"]) > gate_constant
-    gain = 2 * (log_likelihood["full"] - max(log_likelihood["none"], log_likelihood["constant"]))
-    noise = gain > gate_full
-    if noise and not paid and (k < 4 or (weak and gain <= GATE_FULL_WEAK)):
-        log_likelihood["uneven"] = uneven_sharpness(objective.log_p, objective.label, objective.evidence)
-        behind = min(GATE_UNEVEN, -OF_GAIN_FEW * gain) if k < 4 else GATE_UNEVEN
-        noise = 2 * (log_likelihood["full"] - log_likelihood["uneven"]) > behind
-    form: Form = "full" if noise else "constant" if paid else "none"
+    form = _form(objective, log_likelihood, k, gate_constant=gate_constant, gate_full=gate_full, weak=weak)
     theta = fitted[form]
     prior, ood_prior, posterior = np.empty(n), np.empty(n), np.empty(n)
     e = 0.0
@@ -249,3 +231,46 @@ def fit_noise(
     return NoiseFit(
         form, prior, ood_prior, posterior, float(1.0 / theta[0]), theta[3:].copy(), e, log_likelihood
     )
+
+
+def _fit_forms(objective: _Objective) -> tuple[dict[Form, Floats], dict[str, float]]:
+    """Parameters and log-likelihood of each form, each fitted from the one before."""
+    columns = objective.evidence.shape[1]
+    fitted: dict[Form, Floats] = {}
+    fitted["none"] = objective.solve(np.array([1.0, -4.0, -4.0, *[0.0] * columns]), wrong=False, ood=False)
+    log_likelihood = {"none": objective.log_likelihood(fitted["none"])}
+    fitted["constant"] = objective.solve(fitted["none"], wrong=True, ood=False)
+    log_likelihood["constant"] = objective.log_likelihood(fitted["constant"])
+    sharpness, c = fitted["constant"][:2]
+    starts = [(c, -4.0, 0.5), (-4.0, -2.0, 1.0), (-6.0, -1.0, 2.0)]
+    # A few steps tell which start is best; only that one is followed to the end.
+    tried = [
+        objective.solve(
+            np.array([sharpness, c0, a0, *[b0] * columns]), wrong=True, ood=True, steps=FIRST_STEPS
+        )
+        for c0, a0, b0 in starts
+    ]
+    first = min(tried, key=lambda theta: objective(theta)[0])
+    fitted["full"] = objective.solve(first, wrong=True, ood=True)
+    log_likelihood["full"] = objective.log_likelihood(fitted["full"])
+    return fitted, log_likelihood
+
+
+def _form(
+    objective: _Objective,
+    log_likelihood: dict[str, float],
+    k: int,
+    *,
+    gate_constant: float,
+    gate_full: float,
+    weak: bool,
+) -> Form:
+    """The form that the labels pay for; where overlap may explain them too, "uneven" is added to the dict."""
+    paid = 2 * (log_likelihood["constant"] - log_likelihood["none"]) > gate_constant
+    gain = 2 * (log_likelihood["full"] - max(log_likelihood["none"], log_likelihood["constant"]))
+    noise = gain > gate_full
+    if noise and not paid and (k < 4 or (weak and gain <= GATE_FULL_WEAK)):
+        log_likelihood["uneven"] = uneven_sharpness(objective.log_p, objective.label, objective.evidence)
+        behind = min(GATE_UNEVEN, -OF_GAIN_FEW * gain) if k < 4 else GATE_UNEVEN
+        noise = 2 * (log_likelihood["full"] - log_likelihood["uneven"]) > behind
+    return "full" if noise else "constant" if paid else "none"

@@ -20,6 +20,7 @@ from graylearn.training.history import History
 from graylearn.training.loop import Loop
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp_passes import Layer
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.progress import RunLog, make_reporter
@@ -97,17 +98,7 @@ def _train(
     began: float,
 ) -> list[Result]:
     assert isinstance(settings.optimizer, OptimizerSettings)
-    layers = [mlp_layers(model) for model in models]
-    shapes = [[tuple(value.shape) for value in model.parameters()] for model in models]
-    if (
-        layers[0] is None
-        or any(own != layers[0] for own in layers)
-        or any(own != shapes[0] for own in shapes)
-    ):
-        raise SettingsError(
-            "a stack needs networks of one shape, of linear layers with ReLU and dropout between, each layer"
-            " used once and without hooks: train others one by one"
-        )
+    layers = _layers_of_all(models)
     x, y = as_tensor(data[0]), as_labels(data[1])
     check_finite(x)
     samples = y.shape[-1]
@@ -118,19 +109,17 @@ def _train(
         orders=[_order(samples, seed) for seed in seeds],
         device=device,
     )
-    num_classes = shapes[0][-1][0]
+    num_classes = list(models[0].parameters())[-1].shape[0]
     check_labels(source.targets, num_classes)
     for model in models:
         model.to(device)
-    features = any(method.needs_features for method in methods)
-    own = seeding.own_generator(device)
     learner = MLPLearner(
         models,
-        layers[0],
+        layers,
         settings.optimizer,
         device,
-        features=features,
-        generator=own,
+        features=any(method.needs_features for method in methods),
+        generator=seeding.own_generator(device),
         clip_norm=settings.clip_norm,
     )
     history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
@@ -152,21 +141,33 @@ def _train(
     )
     with devices.threads_for(learner, settings.batch_size, device):
         loop.run()
-    results = []
-    for index, model in enumerate(models):
+    for model in models:
         model.eval()
-        results.append(
-            Result(
-                model,
-                loop.logs[index].rows,
-                history.part(index * samples, (index + 1) * samples),
-                dataclasses.replace(settings, seed=seeds[index]),
-                Preparation(),
-                loop.interrupted,
-                time.perf_counter() - began,
-            )
+    return [
+        Result(
+            model,
+            loop.logs[index].rows,
+            history.part(index * samples, (index + 1) * samples),
+            dataclasses.replace(settings, seed=seeds[index]),
+            Preparation(),
+            loop.interrupted,
+            time.perf_counter() - began,
         )
-    return results
+        for index, model in enumerate(models)
+    ]
+
+
+def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
+    """The layers of the first network, once all are known to be like it."""
+    layers = [mlp_layers(model) for model in models]
+    shapes = [[value.shape for value in model.parameters()] for model in models]
+    first = layers[0]
+    if first is None or any(own != first for own in layers) or any(own != shapes[0] for own in shapes):
+        raise SettingsError(
+            "a stack needs networks of one shape, of linear layers with ReLU and dropout between, each layer"
+            " used once and without hooks: train others one by one"
+        )
+    return first
 
 
 def _order(num_samples: int, seed: int) -> Order:

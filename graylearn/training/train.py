@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import torch
@@ -36,6 +36,9 @@ from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import Training, check_kind, check_labels, make_training, read_validation
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule
 from graylearn.training.weights import split_soft, weights_for
+
+Saved = tuple[dict[str, Tensor], dict[str, Any]]
+"""What a checkpoint holds: arrays by name, and the rest."""
 
 
 def train(
@@ -75,12 +78,7 @@ def train(
     began = time.perf_counter()
     chosen = resolve(preset, settings, **changes)
     chosen_method = as_method(method)
-    called = [callbacks] if callable(callbacks) else list(callbacks)
-    for callback in called:
-        if not callable(callback):
-            raise SettingsError(
-                f"callbacks hold {type(callback).__name__}, expected functions of an EpochEnd"
-            )
+    called = _listed(callbacks)
     if not isinstance(model, nn.Module):
         raise SettingsError.wrong("model", model, "a torch module that returns logits")
     check_kind(data)
@@ -106,93 +104,96 @@ def train(
             raise SettingsError(
                 "several processes keep checkpoints between epochs: leave out checkpoint_steps"
             )
-    writes = group is None or group.is_first
+    asked = _Asked(
+        model, data, chosen_method, chosen, where, sample_weight, class_weight, validation, called, group
+    )
     with (
-        writes_checkpoints(chosen.checkpoint if writes else None),
+        writes_checkpoints(chosen.checkpoint if asked.writes else None),
         seeding.seeded(chosen.seed, where),
         devices.prepared(where, chosen.deterministic),
     ):
-        return _train(
-            model,
-            data,
-            chosen_method,
-            chosen,
-            where,
-            sample_weight,
-            class_weight,
-            validation,
-            called,
-            began,
-            group,
-        )
+        return _train(asked, began)
 
 
-def _train(
-    model: nn.Module,
-    data: Any,
-    method: Method,
-    settings: Settings,
-    device: torch.device,
-    sample_weight: Any,
-    class_weight: Any,
-    validation: Any,
-    callbacks: Sequence[Callback],
-    began: float,
-    group: Group | None,
-) -> Result:
-    if settings.patience is not None and validation is None:
+@dataclass(frozen=True)
+class _Asked:
+    """What a training was asked for, each part by itself in order."""
+
+    model: nn.Module
+    data: Any
+    method: Method
+    settings: Settings
+    device: torch.device
+    sample_weight: Any
+    class_weight: Any
+    validation: Any
+    callbacks: Sequence[Callback]
+    group: Group | None
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process tells of the training and keeps its checkpoints."""
+        return self.group is None or self.group.is_first
+
+
+def _train(asked: _Asked, began: float) -> Result:
+    model, settings = asked.model, asked.settings
+    if settings.patience is not None and asked.validation is None:
         raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
-    if group is None:
-        saved = _saved(settings)
-    else:
-        saved = group.from_first(_saved(settings) if group.is_first else None)
+    saved = _saved(settings) if asked.writes else None
+    if asked.group is not None:
+        saved = asked.group.from_first(saved)
+    loop, training = _made(asked, saved)
+    learner = loop.learner
+    if isinstance(learner, ModuleLearner):
+        compile_where_it_pays(
+            learner, settings, training.source, asked.method, training.example, loop.reporter.note
+        )
+    with devices.threads_for(learner, settings.batch_size, asked.device):
+        loop.run()
+    if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
+        learner.put_rates_back()
+    model.eval()
+    model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
+    return Result(
+        model,
+        loop.logs[0].rows,
+        loop.history,
+        settings,
+        training.preparation,
+        loop.interrupted,
+        time.perf_counter() - began,
+        None if loop.best is None else loop.best.epoch,
+    )
+
+
+def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
+    """The run where it stands, at its beginning or at its checkpoint, and what it reads."""
+    model, method, settings, device = asked.model, asked.method, asked.settings, asked.device
     frozen = frozen_norms(model)
-    half = devices.autocast_type(settings.precision, device, data)
-    shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
-    even_tail = len(frozen) < len(batch_norms(model))
-    training = make_training(data, shared, device, half or torch.float32, even_tail=even_tail)
+    half = devices.autocast_type(settings.precision, device, asked.data)
+    training = _training(asked, half, even_tail=len(frozen) < len(batch_norms(model)))
     source = training.source
-    model.to(device)
-    if group is not None:
-        group.share(source)
-        group.level(model)
     network, num_classes = one_of_logits(model, training.example, settings.logits, half)
     check_labels(source.targets, num_classes)
     history = History(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
     learner, rate = _learner(network, method, settings, device, training, half, frozen)
-    learner.group = group
+    learner.group = asked.group
     scheduler = None
     if isinstance(settings.schedule, TorchSchedule):
         assert isinstance(learner, ModuleLearner)
         scheduler = Scheduler(settings.schedule, learner.optimizer)
     dispatch = Dispatch(
-        [method],
-        learner,
-        history,
-        epochs=settings.epochs,
-        num_classes=num_classes,
-        seeds=[settings.seed],
+        [method], learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=[settings.seed]
     )
-    weights = weights_for(sample_weight, source.targets, class_weight, num_classes)
-    identity = {
-        **settings.describe(),
-        **learner.describe(),
-        **({} if scheduler is None else {"schedule": scheduler.describe()}),
-        "method": described(method),
-        "weights": {name: list(value.shape) for name, value in learner.weights().items()},
-        "data": training.fingerprint,
-        "learner": type(learner).__name__,
-        **({} if group is None else {"processes": group.size}),
-        "sample_weight": weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest(),
-    }
+    weights = weights_for(asked.sample_weight, source.targets, asked.class_weight, num_classes)
+    identity = _identity(asked, training, learner, scheduler, weights)
     rows: list[Row] = []
     if saved is not None:
         check_identity(saved[1]["identity"], identity, settings, method)
         rows = saved[1]["log"]
-    told = settings.log if group is None or group.is_first else "none"
-    reporter = make_reporter(told, settings.epochs, source.steps)
     loop = Loop(
         models=[model],
         learner=learner,
@@ -202,34 +203,61 @@ def _train(
         settings=settings,
         base_rate=rate,
         weights=weights,
-        logs=[RunLog(settings.checkpoint if group is None or group.is_first else None, rows)],
-        reporter=reporter,
+        logs=[RunLog(settings.checkpoint if asked.writes else None, rows)],
+        reporter=make_reporter(settings.log if asked.writes else "none", settings.epochs, source.steps),
         identity=identity,
-        callbacks=callbacks,
-        validate=_validator(model, validation, training, settings, device, half),
-        group=group,
+        callbacks=asked.callbacks,
+        validate=_validator(model, asked.validation, training, settings, device, half),
+        group=asked.group,
         scheduler=scheduler,
     )
     if saved is not None:
         loop.load(*saved)
-    if isinstance(learner, ModuleLearner):
-        compile_where_it_pays(learner, settings, source, method, training.example, reporter.note)
-    with devices.threads_for(learner, settings.batch_size, device):
-        loop.run()
-    if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
-        learner.put_rates_back()
-    model.eval()
-    model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
-    return Result(
-        model,
-        loop.logs[0].rows,
-        history,
-        settings,
-        training.preparation,
-        loop.interrupted,
-        time.perf_counter() - began,
-        None if loop.best is None else loop.best.epoch,
-    )
+    return loop, training
+
+
+def _training(asked: _Asked, half: torch.dtype | None, *, even_tail: bool) -> Training:
+    """The batches of this process; the model is put where they go, with the first process's weights."""
+    settings, group = asked.settings, asked.group
+    shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
+    training = make_training(asked.data, shared, asked.device, half or torch.float32, even_tail=even_tail)
+    asked.model.to(asked.device)
+    if group is not None:
+        group.share(training.source)
+        group.level(asked.model)
+    return training
+
+
+def _identity(
+    asked: _Asked,
+    training: Training,
+    learner: Learner,
+    scheduler: Scheduler | None,
+    weights: Tensor | None,
+) -> dict[str, Any]:
+    """All that decides the result of a run, for its checkpoints."""
+    return {
+        **asked.settings.describe(),
+        **learner.describe(),
+        **({} if scheduler is None else {"schedule": scheduler.describe()}),
+        "method": described(asked.method),
+        "weights": {name: list(value.shape) for name, value in learner.weights().items()},
+        "data": training.fingerprint,
+        "learner": type(learner).__name__,
+        **({} if asked.group is None else {"processes": asked.group.size}),
+        "sample_weight": weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest(),
+    }
+
+
+def _listed(callbacks: Callback | Sequence[Callback]) -> list[Callback]:
+    """One or several, all of them functions."""
+    called = [callbacks] if callable(callbacks) else list(callbacks)
+    for callback in called:
+        if not callable(callback):
+            raise SettingsError(
+                f"callbacks hold {type(callback).__name__}, expected functions of an EpochEnd"
+            )
+    return called
 
 
 def _learner(
@@ -292,7 +320,7 @@ def _validator(
     return lambda: evaluate(model, x, y, device=device, logits=settings.logits, **options)
 
 
-def _saved(settings: Settings) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+def _saved(settings: Settings) -> Saved | None:
     """The checkpoint to go on from, if any; refuses to write over a run."""
     if settings.checkpoint is None or not has_checkpoint(settings.checkpoint):
         return None

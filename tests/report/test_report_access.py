@@ -113,6 +113,17 @@ def test_light_and_dark_follow_the_system_and_the_button(open_report, small):
     assert brightness(page) > 200
 
 
+def test_long_names_of_classes_fit_a_phone(open_report):
+    names = tuple(f"{word}_without_any_blank_to_break_at" for word in ("meadow", "river", "forest"))
+    page = open_report(ReportData(title="Long", table=make_table(classes=names), classes=names))
+    page.set_viewport_size({"width": 340, "height": 740})
+    page.wait_for_function("document.documentElement.scrollWidth === 340")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll("#pairs th")]
+            .map((part) => part.getBoundingClientRect()).every((box) => box.width > 140 && box.right <= 340)"""
+    )
+
+
 def test_a_phone_needs_no_sideways_scrolling(open_report, full):
     page = open_report(full)
     page.set_viewport_size({"width": 360, "height": 740})

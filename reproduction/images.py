@@ -9,6 +9,7 @@ network once, and one whose history was kept is not trained again.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import numpy as np
 from torch import nn
 
 from graylearn.data import Contaminated, Samples
-from graylearn.errors import CheckpointError
+from graylearn.errors import CheckpointError, FolderTakenError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
 from graylearn.estimator.trainset import plain_training_set
@@ -105,7 +106,13 @@ def _measured(
     began = time.perf_counter()
     try:
         result, _ = pipeline.train(fit)
-    except CheckpointError:  # damaged, or of other data or code than now: begin anew
+    except FolderTakenError:  # another process trains this cell, whose checkpoints are its own
+        raise
+    except CheckpointError as error:
+        if isinstance(error.__cause__, OSError):  # the disk is full: to begin anew would not help
+            raise
+        # damaged, or of other data or code than now
+        print(f"{cell.key} begins anew: {error}", file=sys.stderr, flush=True)
         traces.clear(cell)
         result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
     seconds = time.perf_counter() - began + _before(result, progress)

@@ -33,7 +33,7 @@ from torch import Tensor
 
 from graylearn.data.atomic import alone, flush, replacing, signature
 from graylearn.data.npz import read_arrays
-from graylearn.errors import FULL, CheckpointError, Hint
+from graylearn.errors import FULL, CheckpointError, FolderTakenError, Hint
 
 MANIFEST = "checkpoint.json"
 _FORMAT = 2
@@ -53,7 +53,7 @@ def writes_checkpoints(folder: Path | None) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    taken = CheckpointError(
+    taken = FolderTakenError(
         f"another process is training with the checkpoints in {folder}: wait for it, or give another folder"
     )
     with alone(folder / ".training.lock", taken):

@@ -50,7 +50,7 @@ def test_the_classifier_has_the_declared_options_and_no_other_default():
     for field in dataclasses.fields(Learning):
         name = CALLED.get(field.name, field.name)
         assert name in parameters, f"GrayClassifier has no {name}"
-        assert re.search(rf"^        {name}: ", told, re.MULTILINE), name
+        assert re.search(rf"^ +{name}: ", told, re.MULTILINE), name
         given = parameters[name].default
         # fit takes no seed of its own accord, and a second fit is asked for; 0 and False are None there
         assert given == field.default or name in ("refine", "random_state") or not (given or field.default), (

@@ -65,6 +65,11 @@ def first_few(names: Sequence[Any], most: int = 10) -> str:
     return ", ".join(map(str, names[:most])) + more
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things for a sentence: `1 row`, `1,200 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 class Worded(Exception):  # noqa: N818  warnings are worded too
     """A problem and, where options would mend it, hints."""
 

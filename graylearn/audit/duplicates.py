@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError
+from graylearn.errors import DataError, counted
 from graylearn.options import IdLike
 
 Ints = NDArray[np.int64]
@@ -73,7 +73,7 @@ class Duplicates:
     def summary(self) -> str:
         """A line for a person."""
         members = sum(map(len, self.groups))
-        told = f"{members} of {self.total} samples are in {len(self.groups)} groups of copies"
+        told = f"{members} of {self.total} samples are in {counted(len(self.groups), 'group')} of copies"
         if self.contradicting.any():
             told += f", {int(self.contradicting.sum())} of them with different labels"
         if self.total > self.count:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graylearn.cli.errors import plain
+from graylearn.errors import counted
 
 if TYPE_CHECKING:
     from graylearn.runs.predict import Answered
@@ -69,7 +70,7 @@ def show_run(summary: dict[str, Any]) -> None:
         _say(out, note)
     _show_worst(out, summary["worst"], summary["id_word"])
     if summary["test"]:
-        title = f"measured on {summary['test_samples']:,} samples"
+        title = f"measured on {counted(summary['test_samples'], 'sample')}"
         table = _table(["way of learning"], ["accuracy %", "calibration error %"], title)
         for way, values in summary["test"].items():
             table.add_row(way, f"{100 * values['accuracy']:.1f}", f"{100 * values['ece']:.1f}")
@@ -128,14 +129,14 @@ def show_applied(summary: dict[str, Any]) -> None:
         rule = f"--suspects {summary['suspects']}"
         if (sure := summary["undecided_sure"]) is not None:
             rule = f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are"
-        _say(printed, f"{summary['undecided_suspects']:,} suspects had no decision: {rule}")
+        _say(printed, f"{counted(summary['undecided_suspects'], 'suspect')} had no decision: {rule}")
     if summary["not_audited"]:
         _say(
             printed,
-            f"{summary['not_audited']:,} samples held out to measure on were not audited, "
+            f"{counted(summary['not_audited'], 'sample')} held out to measure on were not audited, "
             "and are in it as they were",
         )
     if count := summary["left_out"]:
-        rows = "1 row that was" if count == 1 else f"{count:,} rows that were"
-        _say(printed, f"{rows} passed over, without a label or with an image that cannot be read, not in it")
+        rows = counted(count, "row")
+        _say(printed, f"{rows} without a label, or with an image that cannot be read: not audited, not in it")
     _say(printed, f"written to {_near(summary['out'])}")

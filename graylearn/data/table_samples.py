@@ -157,7 +157,8 @@ def _labels(
         if len(rows):
             shown = ", ".join(str(table.ids[row]) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
             raise DataError(
-                f"{called}: {len(rows)} of {len(raw)} labels are missing ({table.unit}s {shown}); "
+                f"{called}: {len(rows)} of {len(raw)} labels are missing "
+                f"({table.unit}{'s' * (len(rows) > 1)} {shown}); "
                 "fill them in",
                 Hint("missing_labels", "skip", "to leave those rows out"),
             )

@@ -127,7 +127,8 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
     if not lost:
         return
     worst = min(lost, key=lambda label: left[label] / labels[label])
-    others = f", and {len(lost) - 1} more classes would be left with less than half" if len(lost) > 1 else ""
+    more = "1 more class" if len(lost) == 2 else f"{len(lost) - 1} more classes"
+    others = f", and {more} would be left with less than half" if len(lost) > 1 else ""
     text = f"of {labels[worst]} samples labelled {worst!r} {left[worst]} would be left{others}"
     if ask is None:
         raise SettingsError(f"{text}: look at them in the report first;", Hint("yes", True, "to go on"))

@@ -20,7 +20,7 @@ from graylearn.data.blocks import are_large, count_rows
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_columns
-from graylearn.errors import SettingsError
+from graylearn.errors import SettingsError, counted
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.folder import same_file, write_csv
 from graylearn.runs.model import load_model
@@ -216,7 +216,7 @@ class _Strange:
 
     def words(self, column: str) -> str:
         shown = ", ".join(self.examples[:5]) + (", ..." if len(self.examples) > 5 else "")
-        return f"column {column!r} holds values {self.what} in {self.rows} rows ({shown})"
+        return f"column {column!r} holds values {self.what} in {counted(self.rows, 'row')} ({shown})"
 
 
 def _with_columns(

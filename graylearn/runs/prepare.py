@@ -73,11 +73,18 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         f"{len(samples):,} sample{'s' * (len(samples) != 1)} ({samples.kind}), "
         f"{samples.num_classes} class{'es' * (samples.num_classes != 1)}"
         + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
+        + (f", named by column {source.columns.id!r}" if source.columns.id else "")
     )
     _check_classes(samples, path)
     _tell_doubts(samples, progress)
     if settings.features == "pixels" and samples.kind != "image":
         raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
+    for name, of, kinds in (
+        ("size", "images", ("image",)),
+        ("embedding", "images and texts", ("image", "text")),
+    ):
+        if getattr(settings, name) is not None and samples.kind not in kinds:
+            progress.note(f"--{name} is for {of}: passed over, for {path.name} holds none")
     settings = replace(settings, label=source.columns.label or settings.label)
     if samples.kind == "image":
         settings = replace(settings, features=wants_images)

@@ -17,6 +17,7 @@ from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.formats import FORMATS, suffix_of
+from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.paths import matching
@@ -123,7 +124,12 @@ def notes_of(outcome: Outcome) -> list[str]:
     held_out = int(prepared.held_out.sum())
     if held_out:
         notes.append(
-            f"{held_out:,} samples held out to measure on were not audited; apply keeps them as they are"
+            f"{counted(held_out, 'sample')} held out to measure on {'was' if held_out == 1 else 'were'} not "
+            "audited; apply keeps them as they are"
+        )
+        notes.append(
+            "the labels that were held out are as dirty as the others: where they are wrong, a right answer "
+            "counts as an error; --test with clean labels measures better"
         )
     notes += slices_of(prepared, fitted.audit)
     if copies is not None and (told := note_of(copies)):

@@ -117,3 +117,18 @@ def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path):
     prepared = prepare(chosen, tmp_path, RunProgress(quiet=True))
     assert len(prepared.everything) == 20
     assert prepared.source.left_out == tuple(range(2, 30, 3))
+
+
+def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "Id,a,label\n" + "".join(f"{7 * row},{row}.5,{'xy'[row % 2]}\n" for row in range(9)) + "90,1,\n"
+    )
+    settings = RunSettings(data=str(path), missing_labels="skip", size=32, embedding="mine")
+    prepare(settings, tmp_path, RunProgress())
+    told = " ".join(capsys.readouterr().err.split())
+    assert "labels from column 'label', named by column 'Id'" in told
+    assert "note: --size is for images: passed over, for a.csv holds none" in told
+    assert "note: --embedding is for images and texts: passed over" in told
+    with pytest.raises(DataError, match=r"1 of 10 labels are missing \(id 90\)"):
+        prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))

@@ -84,6 +84,7 @@ def test_what_was_held_out_is_told_where_people_look(made):
     told = "18 samples held out to measure on were not audited; apply keeps them as they are"
     assert told in summary["notes"]
     assert told in (folder / "report.html").read_text(encoding="utf-8")
+    assert any(note.startswith("the labels that were held out are as dirty") for note in summary["notes"])
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,8 @@ def test_long_names_of_classes_fit_a_phone(open_report):
     page.wait_for_function("document.documentElement.scrollWidth === 340")
     page.wait_for_function(
         """() => [...document.querySelectorAll("#pairs th")]
-            .map((part) => part.getBoundingClientRect()).every((box) => box.width > 140 && box.right <= 340)"""
+            .map((part) => part.getBoundingClientRect())
+            .every((box) => box.width > 140 && box.right <= 340)"""
     )
 
 

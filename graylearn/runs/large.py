@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
 from graylearn.runs.fit import Fitted, FolderStages, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data, write_csv
+from graylearn.runs.large_copies import PartedCopies, copies_in_parts
 from graylearn.runs.large_fit import fit_parts
 from graylearn.runs.outputs import write_log
 from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding_of, options_of
@@ -115,8 +117,12 @@ def audited_in_parts(
         _fit(opened, files, folder, progress)
     whole = together(files)
     scores = gathered(files, folder.stages / "scores")
+    copies = None
+    if settings.duplicates != "off":
+        with progress.working("looking for copies"):
+            copies = copies_in_parts(files)
     with progress.steps("writing the verdicts", opened.samples) as advance:
-        written = write_verdicts(opened, folder, scores, whole.kept.ids, advance)
+        written = write_verdicts(opened, folder, scores, whole.kept.ids, copies, advance)
     shown = written.shown
     if written.left_out:
         if origin.kind == "image":  # apply compares those that are samples
@@ -135,8 +141,11 @@ def audited_in_parts(
     outcome = Outcome(prepared, fitted)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary |= _totals(opened.classes, whole, written)
+    summary["copies"] = None if copies is None else copies.in_numbers()
+    told = None if copies is None else copies.note(opened.samples)
     summary["notes"] = [
         *summary["notes"],
+        *([told] if told else []),
         *([NOT_REFINED] if settings.command == "fit" else []),
         f"audited in {files.parts} parts; the page shows the {int(whole.kept.suspected.sum()):,} strongest "
         f"of {summary['suspected']:,} suspects and some other samples, audit.csv and audit.parquet have all",
@@ -280,6 +289,7 @@ def write_verdicts(
     folder: RunFolder,
     scores: NDArray[Any],
     wanted: NDArray[Any],
+    copies: PartedCopies | None,
     advance: Callable[[int], None],
 ) -> Written:
     """samples.parquet, audit.parquet and audit.csv, block by block; keeps the samples at rows `wanted`."""
@@ -296,14 +306,16 @@ def write_verdicts(
         writers: list[pq.ParquetWriter] = []
         for block in opened.blocks.read(opened.classes):
             found = scores[block.rows]
-            tables = _tables(block, opened.classes, found)
+            tables = _tables(block, opened.classes, found, copies)
             first = not writers
             if first:
                 pairs = zip(files, tables, strict=True)
                 writers = [stack.enter_context(pq.ParquetWriter(file, table.schema)) for file, table in pairs]
             for writer, table in zip(writers, tables, strict=True):
                 writer.write_table(table.cast(writer.schema))
-            write_csv(csv, tables[1].to_pandas(), header=first)
+            # whole numbers stay so beside missing ones
+            frame = tables[1].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+            write_csv(csv, frame, header=first)
             np.add.at(kinds, (block.samples.y, found["kind"]), 1)
             sure += int((found["level"] == SURE).sum())
             inside = np.flatnonzero(np.isin(block.rows, wanted, assume_unique=True))
@@ -317,7 +329,9 @@ def write_verdicts(
     return Written(joined(shown), kinds, sure, names, tuple(left_out))
 
 
-def _tables(block: Block, classes: Sequence[Label], scores: NDArray[Any]) -> tuple[pa.Table, pa.Table]:
+def _tables(
+    block: Block, classes: Sequence[Label], scores: NDArray[Any], copies: PartedCopies | None
+) -> tuple[pa.Table, pa.Table]:
     """What samples.parquet and audit.parquet hold of one block."""
     y, ids = pa.array(block.samples.y), block.samples.ids
     labels, texts = pa.array(list(classes)), pa.array([str(label) for label in classes])
@@ -336,6 +350,9 @@ def _tables(block: Block, classes: Sequence[Label], scores: NDArray[Any]) -> tup
             "suggested": labels.take(suggested),
         }
     )
+    if copies is not None:
+        group = copies.of(block.rows)
+        verdicts = verdicts.append_column("group", pa.array(group, mask=group == 0))
     return samples, verdicts
 
 

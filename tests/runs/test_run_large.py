@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from graylearn.audit import parts
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, SettingsError
-from graylearn.runs import RunProgress, RunSettings, large, large_fit, run
+from graylearn.runs import RunProgress, RunSettings, large, large_copies, large_fit, run
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.predict import predict
 
@@ -38,6 +38,8 @@ def tables(tmp_path_factory):
         id=[f"row {index}" for index in range(ROWS)],
     )
     frame.loc[7, "label"] = None
+    frame.loc[800, list("abcde")] = frame.loc[3, list("abcde")].to_numpy()
+    frame.loc[800, "word"] = frame.loc[3, "word"]
     for number in range(3):
         frame.iloc[300 * number : 300 * (number + 1)].to_parquet(folder / f"{number}.parquet")
     return folder, frame, wrong
@@ -61,7 +63,13 @@ def test_an_audit_in_parts_leaves_what_any_audit_leaves(tables, audited):
     expected = frame.drop(index=7).reset_index(drop=True)
     assert table["id"].tolist() == expected["id"].tolist()
     assert table["label"].tolist() == expected["label"].tolist()
-    assert pd.read_csv(out / "audit.csv")["score"].to_numpy() == pytest.approx(table["score"].to_numpy())
+    written = pd.read_csv(out / "audit.csv", dtype={"group": str})
+    assert written["score"].to_numpy() == pytest.approx(table["score"].to_numpy())
+    assert written[written["group"].notna()][["id", "group"]].to_numpy().tolist() == [
+        ["row 3", "1"],
+        ["row 800", "1"],
+    ]
+    assert summary["copies"]["groups"] == 1
     suspected = table["suspected"].to_numpy()
     bad = np.delete(wrong, 7)
     assert roc_auc_score(bad, table["score"]) > 0.95
@@ -162,6 +170,26 @@ def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time
     assert not torch.equal(first[0][2], second[0][2])
     torch.manual_seed(0)
     assert [each[2].tolist() for each in batches] == [each[2].tolist() for each in first]
+
+
+def test_copies_are_found_across_parts(tmp_path):
+    random = np.random.default_rng(0)
+    rows = np.delete(np.arange(200), 7)
+    x = random.normal(size=(200, 3)).astype(np.float32)
+    x[0, 0], x[150, 0] = 0.0, -0.0
+    for copy, of in ((150, 0), (30, 20), (40, 20), (199, 198)):
+        x[copy, (copy == 150) :] = x[of, (copy == 150) :]
+    label = np.zeros(200, dtype=np.int64)
+    label[40] = 1
+    files = parts.PartFiles(tmp_path / "parts", 4)  # of which one stays empty
+    files.deal(files.dealt(), 200, rows, label[rows], x[rows], rows % 3)
+    found = large_copies.copies_in_parts(files)
+    assert dict(zip(found.rows.tolist(), found.group.tolist(), strict=True)) == {
+        0: 1, 20: 2, 30: 2, 40: 2, 150: 1, 198: 3, 199: 3
+    }  # fmt: skip
+    assert found.of(np.array([199, 5, 20])).tolist() == [3, 0, 2]
+    assert found.in_numbers() == {"groups": 3, "samples": 7, "contradicting": 1, "leaked": 0}
+    assert "7 of 199 samples are in 3 groups of exact copies, 1 of them" in str(found.note(199))
 
 
 def test_every_sample_is_dealt_once_and_few_of_a_class_stay_together():

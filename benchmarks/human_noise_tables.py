@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
+import record
 from audit_tables import markdown, number
+from record import Row
 
-Row = dict[str, Any]
 KEY = ("group", "name", "setting", "seed", "method")
 TITLES = {
     "given": "CIFAR-10N, probabilities of given networks: F1",
@@ -24,15 +23,8 @@ TITLES = {
 
 
 def read(path: Path) -> list[Row]:
-    """Rows of the experiment; a line that was cut short is passed over, the last of equal rows counts."""
-    found: dict[tuple[Any, ...], Row] = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        found[tuple(row[key] for key in KEY)] = row
-    return list(found.values())
+    """Rows of the experiment; the last of equal rows counts."""
+    return list({tuple(row[key] for key in KEY): row for row in record.rows(path)}.values())
 
 
 def average(rows: list[Row], name: str) -> float | None:

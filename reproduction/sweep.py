@@ -277,7 +277,9 @@ def _backend(options: Options) -> Iterator[None]:
             if options.address is None:
                 cluster = stack.enter_context(
                     distributed.LocalCluster(
-                        n_workers=options.workers, threads_per_worker=1, dashboard_address=None
+                        n_workers=options.workers,
+                        threads_per_worker=1,
+                        dashboard_address="127.0.0.1:0",  # any free port; none would ask for 8787
                     )
                 )
                 stack.enter_context(distributed.Client(cluster))

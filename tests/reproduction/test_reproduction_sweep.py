@@ -107,8 +107,8 @@ def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
 def cluster_in_this_process():
     """The address of a cluster whose one worker is a thread: none has to import anything."""
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None,
-        host="127.0.0.1",
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",  # none would be a port that another cluster may hold
     ) as cluster:  # fmt: skip
         yield cluster.scheduler_address
 

@@ -141,7 +141,8 @@ def _limits(classifier: ClassifierState) -> list[str]:
         "- Probabilities were not calibrated on samples kept aside.",
     ]
     if audit is not None and audit.suspected.any() and not classifier.refined_:
-        lines.append("- The suspected samples were learned from like all others: `refine=True` weighs them.")
+        instead = "the second fit did not pay" if classifier.refine else "`refine=True` weighs them"
+        lines.append(f"- The suspected samples were learned from like all others: {instead}.")
     if audit is not None and audit.overlap == "possible":
         lines.append("- Classes were taken to overlap: labels mistaken for one another may not be suspected.")
     if len(classifier.classes_) == 2:

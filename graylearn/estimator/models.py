@@ -36,7 +36,7 @@ LEAST_SHARE = 0.01
 _FOR_NETWORKS = {
     "method": "auto", "network_options": None, "epochs": None, "batch_size": None, "learning_rate": None,
     "clip_norm": None, "accumulate": 1, "average": None, "optimizer": None, "augment": None,
-    "warm_start": False,
+    "warm_start": False, "precision": "auto", "members": 5,
 }  # fmt: skip
 """Parameters that say nothing to such a model, and their defaults."""
 

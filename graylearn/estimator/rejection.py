@@ -29,6 +29,8 @@ REJECT_AT = 0.99
 """The share of new samples that belong and are answered where a served model is not told."""
 _GRID = np.linspace(0.0, 1.0, 1001)
 _SMALLEST_SPREAD = 1e-3
+_HAIR = 1e-6
+"""What a limit lies above the score it comes from: the last digits of a score hang on who computes it."""
 
 
 def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.int64]) -> dict[str, Floats]:
@@ -73,7 +75,8 @@ def quantiles(scores: Floats, weight: Floats | None = None) -> Floats:
     """The limits 0, 0.001, ... 1: a new sample keeps to each with at least that probability.
 
     By the rule of conformal prediction: the new sample counts as one more whose score may be anything, so
-    that few samples, each counting `weight`, promise no high share (infinity).
+    that few samples, each counting `weight`, promise no high share (infinity). The sample that a limit
+    comes from keeps to it, also where its score is computed alone or by another runtime.
     """
     order = np.argsort(scores, kind="stable")
     counted = np.ones(len(scores)) if weight is None else weight[order]
@@ -81,7 +84,8 @@ def quantiles(scores: Floats, weight: Floats | None = None) -> Floats:
     needed = _GRID * (counted.sum() + 1.0)
     # a hair less, so that sums of many weights do not miss a share they meet
     index = np.searchsorted(reached, needed * (1.0 - 1e-12))
-    return np.asarray(np.append(scores[order], np.inf)[index], dtype=np.float64)
+    ordered = scores[order]
+    return np.asarray(np.append(ordered + _HAIR * (1.0 + np.abs(ordered)), np.inf)[index], dtype=np.float64)
 
 
 def limit_at(share: float, known: Floats, option: str) -> float:

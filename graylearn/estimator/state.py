@@ -22,6 +22,7 @@ class ClassifierState(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     network: NetworkLike
     network_options: Mapping[str, Any] | None
+    refine: bool
     classes_: NDArray[Any]
     encoder_: InputEncoder
     network_: nn.Module

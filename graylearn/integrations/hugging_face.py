@@ -17,7 +17,7 @@ from graylearn.audit import Audit
 from graylearn.errors import DataError
 from graylearn.extras import require
 from graylearn.losses import gray_loss
-from graylearn.training import Recorder
+from graylearn.training.recorder import Recorder, warn_of_what_went_before
 
 LossFunction = Callable[..., Tensor]
 """(outputs, labels, num_items_in_batch=...) -> the loss, as Trainer's `compute_loss_func`."""
@@ -53,7 +53,8 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
         self.options = options
         self.recorder = Recorder()
         self.audit: Audit | None = None
-        """The audit, once training has ended; only in the main process, where there are several."""
+        """The audit, once training has ended; only in the main process, where there are several. None where
+        a resumed run had no epoch left."""
         self._hooks: list[Any] = []
         self._ids: Tensor | None = None
         self._pending: tuple[Tensor, Tensor] | None = None
@@ -67,6 +68,7 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
 
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: nn.Module, **rest: Any) -> None:
         """Listen at the model."""
+        warn_of_what_went_before(state.global_step)
         self._stop_listening()
         self._hooks = [
             model.register_forward_pre_hook(self._before, with_kwargs=True),
@@ -78,9 +80,9 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
         self.recorder.end_epoch()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        """Audit."""
+        """Audit, unless training had ended before."""
         self._stop_listening()
-        if state.is_world_process_zero:
+        if state.is_world_process_zero and self.recorder.finished_epochs:
             self.audit = Audit.from_history(self.recorder.history, **self.options)
 
     def _stop_listening(self) -> None:
@@ -94,8 +96,8 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
         if self._ids is None and model.training:
             raise DataError(
                 f"a training batch has no {self.id!r}, only {', '.join(inputs)}: number the training set "
-                "in a column of that name and set remove_unused_columns=False in TrainingArguments, or name "
-                "the column with id="
+                "in a column of that name (Trainer's own collator drops texts) and set "
+                "remove_unused_columns=False in TrainingArguments, or name the column with id="
             )
         return args, inputs
 

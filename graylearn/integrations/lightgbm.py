@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from graylearn.errors import SettingsError
 from graylearn.extras import require
 from graylearn.integrations.trees import gray_objective
 
@@ -19,12 +20,19 @@ class GrayLGBMClassifier(require("lightgbm", "hooks").LGBMClassifier):  # type: 
     """
 
     def __init__(self, **parameters: Any) -> None:
-        super().__init__(**{**parameters, "objective": gray_objective})
+        _refuse_objective(parameters)
+        super().__init__(**parameters, objective=gray_objective)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """LightGBM's parameters, without the objective, which is fixed."""
         found: dict[str, Any] = super().get_params(deep)
         return {name: value for name, value in found.items() if name != "objective"}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change LightGBM's parameters, all but the objective."""
+        _refuse_objective(parameters)
+        super().set_params(**parameters)
+        return self
 
     def predict_proba(self, X: Any, raw_score: bool = False, **options: Any) -> NDArray[np.float64]:
         """(N, K) the probability of each class, in the order of `classes_`; options are LightGBM's."""
@@ -41,6 +49,11 @@ class GrayLGBMClassifier(require("lightgbm", "hooks").LGBMClassifier):  # type: 
         if raw_score or _asks_for_other(options):
             return found
         return np.asarray(self.classes_[found.argmax(axis=1)])
+
+
+def _refuse_objective(parameters: dict[str, Any]) -> None:
+    if "objective" in parameters:
+        raise SettingsError("the objective is the Gray one: leave it out, or take LightGBM's LGBMClassifier")
 
 
 def _asks_for_other(options: dict[str, Any]) -> bool:

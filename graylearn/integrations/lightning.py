@@ -17,7 +17,7 @@ from typing import Any
 from graylearn.audit import Audit
 from graylearn.errors import DataError
 from graylearn.extras import require
-from graylearn.training import Recorder
+from graylearn.training.recorder import Recorder, warn_of_what_went_before
 
 _NEEDED = ("ids", "logits", "labels")
 
@@ -34,6 +34,10 @@ class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ig
         self.recorder = Recorder()
         self.audit: Audit | None = None
         """The audit, once the fit has ended; only in the main process, where there are several."""
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Say what is not recorded of a run that goes on."""
+        warn_of_what_went_before(trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -52,6 +56,6 @@ class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ig
         self.recorder.end_epoch()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """Audit."""
-        if trainer.is_global_zero:
+        """Audit, unless training had ended before."""
+        if trainer.is_global_zero and self.recorder.finished_epochs:
             self.audit = Audit.from_history(self.recorder.history, **self.options)

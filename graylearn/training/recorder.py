@@ -15,6 +15,7 @@ brings it together: all of them then have the same history.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -31,6 +32,16 @@ from graylearn.training.history import DEFAULT_BUDGET, SUMS, History, bytes_an_e
 _COLUMNS = ("label", "max", "predicted")
 _EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
 """What an epoch holds of a sample that it did not see."""
+
+
+def warn_of_what_went_before(steps: int) -> None:
+    """Say that a run which goes on from a checkpoint is audited from there on alone."""
+    if steps:
+        warnings.warn(
+            f"training goes on after step {steps}, and what the network said until then is not recorded: the "
+            "audit will be of the samples and epochs from here on",
+            stacklevel=2,
+        )
 
 
 class Recorder:
@@ -123,6 +134,12 @@ class Recorder:
             raise DataError(
                 "nothing was recorded in a complete epoch: call record(ids, logits, labels) in every step, "
                 "and end_epoch() after the last step of each epoch"
+            )
+        unknown = int((self._sums["count"] == 0).sum())
+        if unknown:
+            raise DataError(
+                f"the logits of {unknown} samples are NaN in every epoch: training has diverged, try a "
+                "smaller learning rate"
             )
         order = np.asarray(self._targets.index.argsort())
         kept = len(self._epochs)

@@ -112,6 +112,8 @@ def test_soft_targets_are_rows_under_each_class_with_their_share_as_weight(dirty
     [
         ({"epochs": 3}, "epochs is for networks"),
         ({"method": "gl"}, "method is for networks"),
+        ({"members": 3}, "members is for networks"),
+        ({"precision": "bf16"}, "precision is for networks"),
         ({"warm_start": True}, "warm_start is for networks"),
         ({"audit": "history"}, "needs the epochs of a network"),
     ],

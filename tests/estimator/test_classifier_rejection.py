@@ -156,7 +156,9 @@ def test_few_samples_promise_no_high_share():
     for thousandth in range(1, 1001):
         rank = -(-(len(scores) + 1) * thousandth // 1000)
         expected = np.sort(scores)[rank - 1] if rank <= len(scores) else np.inf
-        assert found[thousandth] == limit_at(thousandth / 1000, found, "q") == expected
+        assert found[thousandth] == limit_at(thousandth / 1000, found, "q")
+        assert found[thousandth] == pytest.approx(expected, abs=1e-5)
+        assert found[thousandth] > expected or np.isinf(expected)  # whose last digits are anybody's
     twice = quantiles(scores, np.full(57, 2.0))
     np.testing.assert_array_equal(twice[500], quantiles(np.repeat(scores, 2))[500])
     doubtful = quantiles(np.r_[scores, 50.0], np.r_[np.ones(57), 0.0])

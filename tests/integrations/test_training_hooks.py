@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,6 +98,23 @@ def test_a_training_set_without_ids_is_told_how_to_have_them(rows, tmp_path):
     unnamed = [{"x": row["x"], "labels": max(row["labels"], 0)} for row in rows]
     with pytest.raises(DataError, match="remove_unused_columns=False"):
         trainer_for(tmp_path, hugging_face.AuditCallback(), unnamed).train()
+
+
+def test_a_run_that_goes_on_is_told_what_is_not_recorded(rows, tmp_path):
+    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
+    labelled = [row for row in rows if row["labels"] >= 0]
+    arguments = {"num_train_epochs": 1, "per_device_train_batch_size": 3, "save_strategy": "epoch"}
+    trainer_for(tmp_path, hugging_face.AuditCallback(), labelled, arguments=arguments).train()
+    late = hugging_face.AuditCallback()
+    with pytest.warns(UserWarning, match="goes on after step 3"):
+        trainer_for(tmp_path, late, labelled, arguments=arguments).train(resume_from_checkpoint=True)
+    assert late.audit is None
+    lightning = importlib.import_module("graylearn.integrations.lightning").AuditCallback()
+    run = SimpleNamespace(global_step=7, is_global_zero=True)
+    with pytest.warns(UserWarning, match="goes on after step 7"):
+        lightning.on_train_start(run, None)
+    lightning.on_train_end(run, None)
+    assert lightning.audit is None
 
 
 def test_lightning_is_told_what_training_step_must_return():

@@ -137,3 +137,13 @@ def test_numbers_of_a_batch_are_no_ids(run):
         recorder.record([0], torch.zeros(1, 4), torch.tensor([0]))
     with pytest.raises(DataError, match="nothing was recorded"):
         _ = gl.Recorder().history
+
+
+def test_a_network_that_diverged_is_not_audited():
+    recorder = gl.Recorder()
+    recorder.record(
+        torch.arange(3), torch.tensor([[0.0, 1.0], [float("nan")] * 2, [2.0, 0.0]]), torch.ones(3).long()
+    )
+    recorder.end_epoch()
+    with pytest.raises(DataError, match="logits of 1 samples are NaN"):
+        _ = recorder.history

@@ -70,8 +70,8 @@ def find(evidence: Evidence) -> Finding:
         low=np.minimum(low, posterior),
         high=np.maximum(high, posterior),
         notes=(
-            f"about {read.rate:.1%} of the labels are flipped by chance: samples are as often labelled "
-            "against all appearance where their class is plain as elsewhere",
+            f"about {read.rate:.1%} of the labels are flipped by chance: they contradict what samples look "
+            "like as often where the class is plain as elsewhere",
         ),
         overrules=("random_labels",),
         details=details,

@@ -119,9 +119,11 @@ def test_long_names_of_classes_fit_a_phone(open_report):
     page.set_viewport_size({"width": 340, "height": 740})
     page.wait_for_function("document.documentElement.scrollWidth === 340")
     page.wait_for_function(
-        """() => [...document.querySelectorAll("#pairs th")]
-            .map((part) => part.getBoundingClientRect())
-            .every((box) => box.width > 140 && box.right <= 340)"""
+        """() => {
+            const parts = [...document.querySelectorAll("#pairs th")];
+            const boxes = parts.map((part) => part.getBoundingClientRect());
+            return parts.length && boxes.every((box) => box.width > 140 && box.right <= 340);
+        }"""
     )
 
 

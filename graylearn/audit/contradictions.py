@@ -82,20 +82,14 @@ def read_contradictions(rank: Floats, contradicted: Bools, num_classes: int) -> 
     profile = fit.max(axis=0)
     allowed = np.flatnonzero(profile > profile.max() - NINETY)
 
+    others = num_classes - 1
+
     def wrong_at(rate: int, more: float = 0.0) -> Floats:
-        others = num_classes - 1
-        r, err = (
-            RATES[rate],
-            np.minimum(errors[int(fit[:, rate].argmax())][index] + more, others / num_classes),
-        )
+        curve = errors[int(fit[:, rate].argmax())]
+        r, err = RATES[rate], np.minimum(curve[index] + more, others / num_classes)
         p = r + kept[rate] * err + 1e-12
-        return np.asarray(
-            np.where(
-                contradicted,
-                r * ((1.0 - err) + err * (others - 1) / others) / p,
-                r * err / others / (1.0 - p),
-            )
-        )
+        where_against = r * ((1.0 - err) + err * (others - 1) / others) / p
+        return np.asarray(np.where(contradicted, where_against, r * err / others / (1.0 - p)))
 
     chosen = int(profile.argmax())
     return Contradictions(

@@ -170,12 +170,14 @@ class Audit:
         """Whether something was found by where samples lie, and not only by how little labels say of them."""
         return not {"foreign_clusters", "class_confusion"}.isdisjoint(self.found_by)
 
+    def _fields(self) -> dict[str, Any]:
+        """All fields by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     def take(self, index: Any) -> Audit:
         """The verdicts on the samples at `index`, in that order."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(
-            self, **{name: each[index] for name, each in values.items() if isinstance(each, np.ndarray)}
-        )
+        arrays = {name: each for name, each in self._fields().items() if isinstance(each, np.ndarray)}
+        return replace(self, **{name: each[index] for name, each in arrays.items()})
 
     @property
     def keep(self) -> NDArray[np.bool_]:
@@ -254,12 +256,12 @@ class Audit:
 
         Names that are not Unicode are spelt out in the table (\\udcff) and kept as they are for `load`.
         """
-        write_audit(Path(path), vars(self), self.table, self.contamination, format)
+        write_audit(Path(path), self._fields(), self.table, self.contamination, format)
 
     @classmethod
     def load(cls, path: str | Path) -> Audit:
         """Read what `save` wrote; a damaged or foreign folder is a CheckpointError."""
-        return cls(**read_audit(Path(path)))
+        return cls(**read_audit(Path(path), {each.name: each.default is not None for each in fields(cls)}))
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, ids: NDArray[Any]) -> Audit:
@@ -272,7 +274,7 @@ class Audit:
             probabilities=evidence.probabilities,
             mode=evidence.mode,
             overlap=evidence.overlap,
-            **vars(judge(evidence)),
+            **judge(evidence),
         )
 
     @classmethod

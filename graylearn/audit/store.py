@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.atomic import replacing
 from graylearn.data.npz import OWN, read_arrays
 from graylearn.data.samples import classes_from_json, classes_to_json
@@ -20,13 +21,20 @@ Arrays = dict[str, NDArray[Any]]
 
 _FORMAT = "graylearn-audit"
 _VERSION = 2
-_ARRAYS = (
-    "label", "confidence", "score", "suspected", "level", "kind", "suggested", "posterior", "prior",
-    "ood_prior", "wrong", "probabilities",
-)  # fmt: skip
-"""Arrays of an audit, under the names of its fields; `ids` come beside them."""
 _FIRST_NAMES = {"pi": "prior", "o": "ood_prior", "P": "probabilities"}
 """What arrays were called in version 1 of the format."""
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "ids": lambda saved: saved if saved.dtype.kind in "iu" else saved.astype(object),
+    "classes": classes_from_json,
+    "temperature": float,
+    "form": str,
+    "overlap": str,
+    "ranges": lambda saved: {name: (float(low), float(high)) for name, (low, high) in saved.items()},
+    "found_by": tuple,
+    "notes": tuple,
+    "details": dict,
+}
+"""What makes a field of what was saved; the others are as they were saved."""
 
 
 def as_unicode(value: Any) -> Any:
@@ -55,25 +63,16 @@ def write_audit(
                 # Arrow wants one type a column: None beside numbers needs a type that can be missing.
                 table = table.assign(suggested=pd.array(table["suggested"].tolist()))
             table.to_parquet(partial, index=False)
-    arrays = {name: fields[name] for name in _ARRAYS}
-    if fields["detector"] is not None:
-        arrays["detector"] = fields["detector"]
+    arrays: dict[str, Any] = {name: each for name, each in fields.items() if isinstance(each, np.ndarray)}
     arrays["ids"] = ids if ids.dtype.kind in "iu" else ids.astype(str)
     with replacing(folder / "arrays.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
     meta = {
         "format": _FORMAT,
         "version": _VERSION,
+        **{name: value for name, value in fields.items() if name not in arrays and value is not None},
         "classes": classes_to_json(classes),
-        "mode": fields["mode"],
-        "form": fields["form"],
-        "found_by": list(fields["found_by"]),
-        "overlap": fields["overlap"],
-        "ranges": {name: list(ends) for name, ends in fields["ranges"].items()},
-        "temperature": fields["temperature"],
         "contamination": contamination,
-        "notes": list(fields["notes"]),
-        "details": fields["details"],
         "num_samples": len(ids),
     }
     with replacing(folder / "audit.json") as partial:
@@ -88,8 +87,11 @@ def _writable(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def read_audit(folder: Path) -> dict[str, Any]:
-    """The fields of a saved audit, of any version; nothing in the folder is ever executed."""
+def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
+    """The fields of a saved audit, of any version; nothing in the folder is ever executed.
+
+    needed: the name of each field, and whether an audit cannot be without it.
+    """
     try:
         meta = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
         arrays = read_arrays(folder / "arrays.npz", always=OWN)
@@ -103,29 +105,15 @@ def read_audit(folder: Path) -> dict[str, Any]:
         )
     if meta["version"] == 1:
         arrays = _second_arrays({_FIRST_NAMES.get(name, name): value for name, value in arrays.items()})
-    missing = {*_ARRAYS, "ids"} - set(arrays)
-    if missing:
-        raise CheckpointError(f"{folder / 'arrays.npz'} lacks {', '.join(sorted(missing))}: save it again")
     try:
         if meta["version"] == 1:
             meta = _second_version(meta, arrays)
-        classes = classes_from_json(meta["classes"])
-        _check_shapes(arrays, int(meta["num_samples"]), len(classes), len(meta["found_by"]))
-        ids = arrays["ids"]
-        return {
-            "ids": ids if ids.dtype.kind in "iu" else ids.astype(object),
-            "classes": classes,
-            "temperature": float(meta["temperature"]),
-            "mode": meta["mode"],
-            "form": str(meta["form"]),
-            "found_by": tuple(meta["found_by"]),
-            "overlap": str(meta["overlap"]),
-            "ranges": {name: (float(low), float(high)) for name, (low, high) in meta["ranges"].items()},
-            "notes": tuple(meta["notes"]),
-            "details": dict(meta["details"]),
-            "detector": arrays.get("detector"),
-            **{name: arrays[name] for name in _ARRAYS},
-        }
+        saved = {**meta, **arrays}
+        if missing := [name for name in needed if needed[name] and name not in saved]:
+            raise DataError(f"it lacks {', '.join(sorted(missing))}")
+        fields = {name: _MADE.get(name, lambda each: each)(saved[name]) for name in needed if name in saved}
+        _check_shapes(arrays, int(meta["num_samples"]), len(fields["classes"]), len(fields["found_by"]))
+        return fields
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
 
@@ -159,8 +147,8 @@ def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) 
             raise DataError(f"{name} has shape {value.shape}, expected {expected}")
     for name, low, high in (
         ("label", 0, num_classes),
-        ("kind", 0, 3),
-        ("level", 0, 3),
+        ("kind", 0, len(KINDS)),
+        ("level", 0, len(LEVELS)),
         ("suggested", -1, num_classes),
         ("detector", -1, num_detectors),
     ):

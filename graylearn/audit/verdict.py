@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,30 +28,9 @@ UNEXPECTED = 0.01
 """Confidence below which a label is not expected at all."""
 
 
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """What is held of N samples; the fields are those of `Audit`, which says what they are."""
-
-    score: Floats
-    suspected: NDArray[np.bool_]
-    level: Ints
-    kind: Ints
-    suggested: Ints
-    posterior: Floats
-    prior: Floats
-    ood_prior: Floats
-    wrong: Floats
-    ranges: dict[str, tuple[float, float]]
-    temperature: float
-    form: str
-    found_by: tuple[str, ...]
-    detector: Ints
-    notes: tuple[str, ...]
-    details: dict[str, float]
-
-
-def judge(evidence: Evidence) -> Verdict:
-    """Ask every detector in turn, each with what those before it found, and read off the verdicts."""
+def judge(evidence: Evidence) -> dict[str, Any]:
+    """Ask every detector in turn, each with what those before it found; gives the fields of `Audit` that
+    follow from what they say."""
     notes = _notes(evidence)
     details = {f"weight_{name}": weight for name, weight in evidence.weights.items()}
     if evidence.can_be_judged:
@@ -85,24 +64,24 @@ def judge(evidence: Evidence) -> Verdict:
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
     is_ood |= suspected & (suggested == evidence.label)
     kind = np.where(is_ood, OOD, np.where(suspected, MISLABELLED, OK)).astype(np.int64)
-    return Verdict(
-        score=np.clip(_score(evidence, findings, chances), 0.0, 1.0),
-        suspected=suspected,
-        level=np.where(suspected, np.where(_sure(findings, len(evidence)), SURE, REVIEW), 0),
-        kind=kind,
-        suggested=np.where(kind == OK, evidence.label, np.where(kind == OOD, -1, suggested)),
-        posterior=chances.posterior,
-        prior=chances.prior,
-        ood_prior=chances.ood_prior,
-        wrong=chances.wrong,
-        ranges=_ranges(evidence, findings, chances, kind),
-        temperature=next((each.temperature for each in findings if each.temperature), 1.0),
-        form=evidence.form,
-        found_by=tuple(name for name, each in evidence.findings.items() if each.found),
-        detector=np.where(suspected, _surest(findings, len(evidence)), -1),
-        notes=tuple(notes),
-        details=details,
-    )
+    return {
+        "score": np.clip(_score(evidence, findings, chances), 0.0, 1.0),
+        "suspected": suspected,
+        "level": np.where(suspected, np.where(_sure(findings, len(evidence)), SURE, REVIEW), 0),
+        "kind": kind,
+        "suggested": np.where(kind == OK, evidence.label, np.where(kind == OOD, -1, suggested)),
+        "posterior": chances.posterior,
+        "prior": chances.prior,
+        "ood_prior": chances.ood_prior,
+        "wrong": chances.wrong,
+        "ranges": _ranges(evidence, findings, chances, kind),
+        "temperature": next((each.temperature for each in findings if each.temperature), 1.0),
+        "form": evidence.form,
+        "found_by": tuple(name for name, each in evidence.findings.items() if each.found),
+        "detector": np.where(suspected, _surest(findings, len(evidence)), -1),
+        "notes": tuple(notes),
+        "details": details,
+    }
 
 
 def _ranges(

@@ -228,6 +228,12 @@ def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
         (tmp_path / "d" / "audit.json").write_text(json.dumps(meta | change))
         with pytest.raises(CheckpointError, match="damaged audit"):
             Audit.load(tmp_path / "d")
+    some.save(tmp_path / "e")
+    with np.load(tmp_path / "e" / "arrays.npz") as file:
+        arrays = {name: file[name] for name in file.files if name not in ("score", "ids", "detector")}
+    np.savez(tmp_path / "e" / "arrays.npz", **arrays)
+    with pytest.raises(CheckpointError, match=r"damaged audit \(it lacks ids, score\)"):
+        Audit.load(tmp_path / "e")
     with pytest.raises(SettingsError, match="use csv or parquet"):
         some.save(tmp_path / "c", format="pickle")
 

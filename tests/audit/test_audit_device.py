@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from graylearn.audit import beliefs, blocks, neighbours, pooling
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import gather
-from graylearn.audit.verdict import judge
+from graylearn.audit.result import Audit
 
 FAR = "cuda:0"
 
@@ -106,7 +106,8 @@ def test_an_audit_on_a_device_mixes_nothing_and_says_the_same(clouds):
     x, label, p = clouds
 
     def judged(device):
-        return judge(gather(p, label, tuple("abcde"), x, "held-out", "none", device))
+        seen = gather(p, label, tuple("abcde"), x, "held-out", "none", device)
+        return Audit.from_evidence(seen, label)
 
     expected = judged("cpu")
     with Elsewhere() as mode:

@@ -56,7 +56,7 @@ def test_a_new_detector_needs_no_more_than_to_be_in_the_registry(monkeypatch):
     chance[5], offered[5] = 0.9, 3
     new = finding(chance, suggested=offered, notes=("one",), hints=("none",), details={"shade": 0.5})
     monkeypatch.setitem(verdict.DETECTORS, "new", lambda seen: new)
-    found = verdict.judge(given)
+    found = Audit.from_evidence(given, np.arange(len(given)))
     assert found.found_by == ("new",)
     assert found.suspected.nonzero()[0].tolist() == [5]
     assert found.kind[5] == MISLABELLED
@@ -87,7 +87,7 @@ def test_where_nothing_is_found_doubt_is_the_order(monkeypatch, doubts):
     order = np.linspace(0.0, 1.0, len(given))
     said = nothing(len(given), doubt=order if doubts else None, hints=("look here",))
     monkeypatch.setattr(verdict, "DETECTORS", {"one": lambda seen: said})
-    found = verdict.judge(given)
+    found = Audit.from_evidence(given, np.arange(len(given)))
     np.testing.assert_allclose(found.score, order if doubts else 0.75)
     assert "look here" in found.notes
     assert not found.suspected.any()

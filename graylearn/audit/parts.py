@@ -243,4 +243,10 @@ def _joined(audits: Sequence[Audit]) -> Audit:
     for name in ("found_by", "notes"):
         values[name] = tuple(dict.fromkeys(item for each in audits for item in getattr(each, name)))
     values["form"] = next((each.form for each in audits if each.form != "none"), "none")
+    if values["detector"] is not None:  # an index in found_by, which is another one now
+        number = {name: index for index, name in enumerate(values["found_by"])}
+        own = [np.array([*(number[name] for name in each.found_by), -1]) for each in audits]
+        values["detector"] = np.concatenate(
+            [new[each.detector] for new, each in zip(own, audits, strict=True)]
+        )
     return Audit(**values)

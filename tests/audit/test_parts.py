@@ -1,0 +1,20 @@
+"""Audits of parts, brought together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from graylearn.audit import Audit
+from graylearn.audit.parts import _joined
+
+
+def test_verdicts_of_several_parts_name_the_detectors_that_each_had():
+    part = Audit.from_predictions(np.full((3, 2), 0.5), [0, 1, 1])
+    one = replace(part, found_by=("random_labels", "flipped_labels"), detector=np.array([1, -1, 0]))
+    other = replace(part, found_by=("class_confusion", "random_labels"), detector=np.array([0, 1, -1]))
+    joint = _joined([one, other])
+    assert joint.found_by == ("random_labels", "flipped_labels", "class_confusion")
+    expected = ["flipped_labels", None, "random_labels", "class_confusion", "random_labels", None]
+    assert joint.table["detector"].tolist() == expected

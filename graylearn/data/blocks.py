@@ -21,10 +21,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.data.columns import find_columns, without_columns
-from graylearn.data.formats import FORMATS, Origin, format_of
+from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
+from graylearn.data.formats.hugging_face import arrow_files, loaded
 from graylearn.data.formats.images import listed
 from graylearn.data.formats.parquet import blocks_of, parts_of
-from graylearn.data.hugging_face import is_hugging_face
+from graylearn.data.hugging_face import DatasetRows, is_hugging_face
 from graylearn.data.images.files import decode
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import of_table
@@ -93,13 +94,15 @@ def joined(parts: Sequence[Samples]) -> Samples:
 def open_blocks(source: Any, options: ReadOptions) -> Blocks:
     """What is read in blocks: Parquet files, text files, a folder of images, a Hugging Face dataset."""
     if is_hugging_face(source):
-        tables = _numbered(_stream_tables(source), "the dataset")
-        return _TableBlocks(tables, "the dataset", Path(), "datasets", options)
+        return _DatasetBlocks(source, Path(NAMELESS), options)
     path = local(source)
     form = format_of(path)
+    if form.name == "hugging_face":
+        return _DatasetBlocks(loaded(path, options.split), path, options)
     if form.name == "folder" and path.is_dir():
         return _ImageBlocks(path, options)
     found: dict[str, Any] = {}
+    tables: Tables
     if form.name == "delimited":
         text = DelimitedTables(path, options)
         tables, found = text, text.found
@@ -113,7 +116,7 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
             f"{path} is {form.name}, which is read as a whole: data larger than the memory are read from "
             "Parquet, CSV and JSON lines, folders of images and datasets of Hugging Face"
         )
-    return _TableBlocks(tables, str(path), path.parent, form.name, options, found)
+    return _TableBlocks(tables, str(path), path, form.name, options, found)
 
 
 def count_rows(source: str | Path) -> int:
@@ -130,8 +133,12 @@ def count_rows(source: str | Path) -> int:
 def are_large(source: str | Path) -> bool:
     """Whether data are so large that they are read in blocks without being told to."""
     path = local(source)
-    is_text = format_of(path).name in ("delimited", "json") and path.is_file()
-    return (is_text and path.stat().st_size > LONG) or count_rows(path) > MANY
+    form, files = format_of(path).name, [path] if path.is_file() else []
+    if form == "hugging_face":
+        files = arrow_files(path)
+    elif form not in ("delimited", "json"):
+        return count_rows(path) > MANY
+    return sum(file.stat().st_size for file in files) > LONG
 
 
 class _TableBlocks(Blocks):
@@ -139,21 +146,30 @@ class _TableBlocks(Blocks):
         self,
         tables: Tables,
         name: str,
-        root: Path,
+        path: Path,
         form: str,
         options: ReadOptions,
         found: dict[str, Any] | None = None,
     ) -> None:
-        self.tables, self.name, self.root = tables, name, root
+        self.tables, self.name, self.path = tables, name, path
         table = next(tables(None), None)
         if table is None or not len(table.frame):
             raise DataError(f"{name} has no rows")
-        columns = find_columns(without_columns(table, options.without), options)
+        columns = self.columns_of(table, options)
         self.options = replace(options, columns=columns)
         self.label = str(columns.label)
-        kind = of_table(table, root, replace(self.options, missing_labels="skip"))[0].kind
-        path = name if form == "datasets" else str(Path(name).absolute())
-        self.origin = Origin(path, form, columns, kind, names=tuple(table.frame.columns), **(found or {}))
+        kind = self.samples_of(table, replace(self.options, missing_labels="skip"))[0].kind
+        where = name if name == NAMELESS else str(path.absolute())
+        names, split = tuple(table.frame.columns), options.split
+        self.origin = Origin(where, form, columns, kind, names=names, split=split, **(found or {}))
+
+    def columns_of(self, table: RawTable, options: ReadOptions) -> Columns:
+        """What the columns mean."""
+        return find_columns(without_columns(table, options.without), options)
+
+    def samples_of(self, table: RawTable, options: ReadOptions) -> tuple[Samples, Columns, Ints]:
+        """(samples, what the columns mean, the rows that became samples)."""
+        return of_table(table, self.path.parent, options)
 
     def label_counts(self) -> dict[Label, int]:
         counts: Counter[Label] = Counter()
@@ -166,8 +182,8 @@ class _TableBlocks(Blocks):
                 raise DataError(f"{self.name}, rows from {start:,} on: {error}") from error
             counts.update(dict(zip(classes, np.bincount(y).tolist(), strict=True)))
             start += len(table.frame)
-        classes = encode_labels(np.array(list(counts), dtype=object))[1]
-        return {label: counts[label] for label in classes}
+        known = self.options.classes or encode_labels(np.array(list(counts), dtype=object))[1]
+        return {label: counts[label] for label in known}
 
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         options = replace(self.options, classes=classes if self.options.labelled else None)
@@ -175,9 +191,37 @@ class _TableBlocks(Blocks):
         for table in self.tables(None):
             end = begin + len(table.frame)
             if begin >= start and end > begin:
-                samples, _, rows = of_table(table, self.root, options)
+                samples, _, rows = self.samples_of(table, options)
                 yield Block(end, rows + begin, samples)
             begin = end
+
+
+class _DatasetBlocks(_TableBlocks):
+    """A dataset of Hugging Face, streamed or not."""
+
+    def __init__(self, dataset: Any, path: Path, options: ReadOptions) -> None:
+        self.dataset = rows = DatasetRows(dataset, options)
+        at_once = ROWS if rows.image is None else IMAGES
+
+        def arrows(columns: Sequence[str] | None) -> Iterator[pa.Table]:
+            chosen = rows.dataset if columns is None else rows.dataset.select_columns(list(columns))
+            yield from chosen.with_format("arrow").iter(batch_size=at_once)
+
+        numbered = _numbered(arrows, str(path))
+        super().__init__(
+            lambda columns: map(rows.spelled, numbered(columns)),
+            str(path), path, "hugging_face", rows.options,
+        )  # fmt: skip
+
+    def columns_of(self, table: RawTable, options: ReadOptions) -> Columns:
+        if self.dataset.image is None:
+            return super().columns_of(table, options)
+        return self.dataset.columns(table, options)
+
+    def samples_of(self, table: RawTable, options: ReadOptions) -> tuple[Samples, Columns, Ints]:
+        if self.dataset.image is None:
+            return super().samples_of(table, options)
+        return self.dataset.images(table, options)
 
 
 class _ImageBlocks(Blocks):
@@ -217,13 +261,5 @@ def _numbered(tables: Arrows, name: str) -> Tables:
             table = table_from_arrow(arrow.select(names).replace_schema_metadata(None), name)
             yield replace(table, ids=np.arange(start, start + len(table.frame)))
             start += len(table.frame)
-
-    return read
-
-
-def _stream_tables(dataset: Any) -> Arrows:
-    def read(columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        chosen = dataset if columns is None else dataset.select_columns(list(columns))
-        yield from chosen.with_format("arrow").iter(batch_size=ROWS)
 
     return read

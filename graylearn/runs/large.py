@@ -26,7 +26,7 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, together
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
-from graylearn.data.formats import FORMATS
+from graylearn.data.formats import FORMATS, NAMELESS
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
@@ -39,7 +39,7 @@ from graylearn.runs.outputs import write_log
 from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding_of, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Encoding, write_source
+from graylearn.runs.source import LABELS, Encoding, write_source
 from graylearn.runs.summary import Outcome, summary_of
 
 FITTED = 20_000
@@ -103,7 +103,7 @@ def audited_in_parts(
     began = time.perf_counter()
     opened = open_large(settings, progress, source)
     origin = opened.blocks.origin
-    fingerprint = fingerprint_of(opened.blocks)
+    fingerprint = fingerprint_of(opened)
     check_same_data(folder, origin.path, fingerprint)
     folder.write_settings(opened.settings, version)
     write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
@@ -125,7 +125,7 @@ def audited_in_parts(
         written = write_verdicts(opened, folder, scores, whole.kept.ids, copies, advance)
     shown = written.shown
     if written.left_out:
-        if origin.kind == "image":  # apply compares those that are samples
+        if origin.form == "folder":  # apply compares those that are samples
             fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), written.names)[0]
         else:
             origin = replace(origin, left_out=written.left_out)
@@ -165,18 +165,20 @@ def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgr
         classifier.save(folder.model)  # last: a folder that has it has the log
 
 
-def fingerprint_of(blocks: Blocks) -> dict[str, Any]:
-    """What to know the data again by."""
-    origin = blocks.origin
-    if origin.form not in FORMATS:
-        return {}
-    return FORMATS[origin.form].fingerprint(Path(origin.path), getattr(blocks, "names", ()))[0]
+def fingerprint_of(opened: Opened) -> dict[str, Any]:
+    """What to know the data again by: their files, or of data in none the number of each label."""
+    origin = opened.blocks.origin
+    if origin.path == NAMELESS:
+        return {LABELS: {str(label): count for label, count in opened.counts.items()}}
+    return FORMATS[origin.form].fingerprint(Path(origin.path), getattr(opened.blocks, "names", ()))[0]
 
 
 def open_large(settings: RunSettings, progress: RunProgress, source: Any = None) -> Opened:
     """Count the labels, and learn how samples become features."""
     size = settings.size or 128
-    blocks = open_blocks(settings.data if source is None else source, options_of(settings, size, None))
+    blocks = open_blocks(
+        settings.data if source is None else source, options_of(settings, size, settings.split)
+    )
     if blocks.origin.kind == "image" and (settings.features == "pixels" or not can_embed_images()):
         raise SettingsError("images of a large set are audited by features=embed: install graylearn[images]")
     with progress.working("counting labels"):
@@ -323,7 +325,7 @@ def write_verdicts(
                 shown.append(block.samples.take(inside))
             left_out += np.setdiff1d(np.arange(begin, block.end), block.rows).tolist()
             begin = block.end
-            if opened.blocks.origin.kind == "image":
+            if opened.blocks.origin.form == "folder":
                 names += map(str, block.samples.ids)
             advance(len(block.rows))
     return Written(joined(shown), kinds, sure, names, tuple(left_out))

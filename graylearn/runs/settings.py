@@ -25,7 +25,7 @@ class Reading:
 
     data: str = ""
     """A CSV, TSV, Parquet, Feather or JSON-lines file, a folder of images with one folder a class, a table of
-    image paths, or an .npz file; also at an address such as s3://..."""
+    image paths, an .npz file, or a dataset that Hugging Face wrote; also at an address such as s3://..."""
     label: str | None = None
     """The column of labels. None: the one that is plainly it."""
     id: str | None = None
@@ -86,8 +86,9 @@ class Sizing:
 
     part_size: int | None = None
     """Samples that are audited together; the data are read in blocks and audited in parts of about so many,
-    and a fit learns from their files. None: audits of Parquet data of more than a million rows in parts that
-    fit a gigabyte, others as a whole."""
+    and a fit learns from their files, without a second fit and a test set. None: audits of Parquet data of
+    more than a million rows, and of more than a gigabyte of CSV, JSON lines or a Hugging Face dataset, in
+    parts that fit a gigabyte, others as a whole."""
     engine: Literal["here", "ray"] = "here"
     """Where parts are audited: in this process, or on a Ray cluster (extra ray) that sees the run folder."""
     address: str | None = None

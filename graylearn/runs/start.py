@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graylearn.data.formats import NAMELESS
+from graylearn.data.hugging_face import is_hugging_face
 from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
@@ -28,23 +30,38 @@ from graylearn.training.group import led
 
 
 def run(
-    settings: RunSettings, out: str | Path, *, overwrite: bool = False, progress: RunProgress | None = None
+    settings: RunSettings,
+    out: str | Path,
+    *,
+    overwrite: bool = False,
+    progress: RunProgress | None = None,
+    source: Any = None,
 ) -> dict[str, Any]:
     """Read, fit, audit, fit again, report; gives the summary of the run that is now in the folder `out`.
 
     A folder that holds an unfinished run of the same settings is gone on with: what was finished is not
-    done again, and the result is the same. A finished run is kept unless `overwrite`.
+    done again, and the result is the same. A finished run is kept unless `overwrite`. `source` is a dataset
+    of Hugging Face, streamed or not, that is read in blocks, several times over and each time in the same
+    order, in place of the data of the settings, which then only name it.
     """
     with led(settings.device, train) as goes_the_way:
-        return _run(settings, out, overwrite, progress or RunProgress()) if goes_the_way else {}
+        return _run(settings, out, overwrite, progress or RunProgress(), source) if goes_the_way else {}
 
 
-def _run(settings: RunSettings, out: str | Path, overwrite: bool, progress: RunProgress) -> dict[str, Any]:
+def _run(
+    settings: RunSettings, out: str | Path, overwrite: bool, progress: RunProgress, source: Any
+) -> dict[str, Any]:
+    if source is not None:
+        if not is_hugging_face(source):
+            raise SettingsError(
+                f"source is {type(source).__name__}, expected a dataset of Hugging Face: name files with data"
+            )
+        settings = replace(settings, data=settings.data or NAMELESS)
     settings.check_data()
     # refuse a name or a device that is not there before any work is done
     as_method(method_for(settings.method, ()))
     choose(settings.device)
-    settings = _with_absolute_paths(settings)
+    settings = _with_absolute_paths(settings) if source is None else settings
     version = importlib.metadata.version("graylearn")
     began = time.perf_counter()
     with writing(out, settings, version, overwrite=overwrite) as folder, progress.of_warnings():
@@ -53,10 +70,10 @@ def _run(settings: RunSettings, out: str | Path, overwrite: bool, progress: RunP
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
-        if is_large(settings):
+        if source is not None or is_large(settings):
             if has_annotators(settings):
                 raise SettingsError("labels of several annotators are not brought together in parts")
-            summary = audited_in_parts(settings, folder, progress, environment, version)
+            summary = audited_in_parts(settings, folder, progress, environment, version, source)
             folder.finish(summary)
             return summary
         reading, crowd = settings, None

@@ -61,12 +61,38 @@ def test_parquet_with_an_index_that_pandas_kept(tmp_path):
     check(open_blocks(tmp_path / "rows.parquet", ReadOptions()), plain, 200)
 
 
-def test_datasets_and_streams_of_hugging_face():
+def test_datasets_and_streams_of_hugging_face(tmp_path):
     import datasets
 
-    whole = datasets.Dataset.from_dict({"a": list(range(11)), "label": ["x", "y"] * 5 + ["x"]})
-    for source in (whole, whole.to_iterable_dataset()):
-        check(open_blocks(source, ReadOptions()), gl.read(whole), 8)
+    named = datasets.ClassLabel(names=["x", "nobody", "a"])
+    plain = datasets.Dataset.from_dict({"a": list(range(11)), "label": ["x", "y"] * 5 + ["x"]})
+    coded = datasets.Dataset.from_dict({"a": list(range(11)), "kind": [0, 2] * 5 + [0]})
+    coded = coded.cast_column("kind", named)
+    pictures = [Image.new("RGB", (9, 7), (20 * number, 0, 0)) for number in range(11)]
+    kinds = datasets.Features({"picture": datasets.Image(), "kind": named})
+    images = datasets.Dataset.from_dict({"picture": pictures, "kind": [0, 2] * 5 + [0]}, features=kinds)
+    for whole in (plain, coded, images):
+        for source in (whole, whole.to_iterable_dataset()):
+            check(open_blocks(source, ReadOptions()), gl.read(whole), 8)
+    assert list(open_blocks(coded, ReadOptions()).label_counts()) == ["x", "nobody", "a"]
+    both = datasets.DatasetDict(train=coded, test=coded.select(range(3)))
+    both.save_to_disk(str(tmp_path / "both"))
+    blocks = open_blocks(tmp_path / "both", ReadOptions(split="train"))
+    check(blocks, gl.read(coded), 8)
+    assert (blocks.origin.form, blocks.origin.split) == ("hugging_face", "train")
+    with pytest.raises(DataError, match="has the splits train, test"):
+        open_blocks(both, ReadOptions())
+
+
+def test_a_large_dataset_on_disk_is_known_by_its_bytes(tmp_path, monkeypatch):
+    import datasets
+
+    datasets.Dataset.from_dict({"a": list(range(9)), "label": [0, 1, 2] * 3}).save_to_disk(
+        str(tmp_path / "d")
+    )
+    assert not blocks_module.are_large(tmp_path / "d")
+    monkeypatch.setattr(blocks_module, "LONG", 9 * 8 * 2 - 1)
+    assert blocks_module.are_large(tmp_path / "d")
 
 
 def test_delimited_text(tmp_path):

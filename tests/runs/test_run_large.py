@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,29 @@ def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, m
     pd.testing.assert_frame_equal(
         pd.read_parquet(out / "audit.parquet"), pd.read_parquet(audited[0] / "audit.parquet")
     )
+
+
+def test_a_stream_of_hugging_face_is_audited_and_once_saved_cleaned(tables, audited, tmp_path):
+    import datasets
+
+    files = sorted(map(str, tables[0].glob("*.parquet")))
+    stream = datasets.load_dataset(
+        "parquet", data_files=files, split="train", streaming=True, cache_dir=str(tmp_path / "cache")
+    )
+    out, settings = tmp_path / "run", replace(settings_of(tables[0]), data="")
+    summary = run(settings, out, progress=RunProgress(quiet=True), source=stream)
+    assert summary["found"] == audited[1]["found"]
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(out / "audit.parquet"), pd.read_parquet(audited[0] / "audit.parquet")
+    )
+    with pytest.raises(DataError, match="in no file: write them with save_to_disk"):
+        apply_decisions(out, None, tmp_path / "clean", suspects="drop")
+    datasets.Dataset.from_pandas(tables[1]).save_to_disk(str(tmp_path / "saved"))
+    done = apply_decisions(out, None, tmp_path / "clean", suspects="drop", data=tmp_path / "saved")
+    kept = datasets.Dataset.load_from_disk(str(tmp_path / "clean"))
+    assert kept.num_rows == done["kept"] == ROWS - 1 - summary["suspected"]
+    with pytest.raises(SettingsError, match="source is list, expected a dataset of Hugging Face"):
+        run(settings, tmp_path / "other", source=[1, 2])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import os
 import pkgutil
 from pathlib import Path
 
-from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, suffix_of
+from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, file_fingerprint, suffix_of
 from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.errors import DataError
 from graylearn.paths import existing
@@ -15,6 +15,7 @@ from graylearn.paths import existing
 __all__ = [
     "COMPRESSIONS",
     "FORMATS",
+    "NAMELESS",
     "Change",
     "Format",
     "Origin",

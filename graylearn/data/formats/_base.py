@@ -21,6 +21,9 @@ from graylearn.data.tables import RawTable
 from graylearn.errors import DataError, GraylearnError
 from graylearn.paths import sign_of
 
+NAMELESS = "the dataset"
+"""The path of data that were in no file."""
+
 
 @dataclass(frozen=True)
 class Origin:

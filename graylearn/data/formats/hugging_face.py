@@ -36,18 +36,19 @@ class HuggingFace(Format):
     def read(self, path: Path, options: ReadOptions) -> Samples:
         """As `graylearn.read` has datasets."""
         with told_as(f"{path} is damaged or not a dataset"):
-            return samples_from_hugging_face(_loaded(path, options.split), options)
+            return samples_from_hugging_face(loaded(path, options.split), options)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""
-        dataset = _loaded(path, origin.split)
+        dataset = loaded(path, origin.split)
         change.check_count(path, dataset.num_rows)
         label = label_of(dataset) if origin.columns.label is None else str(origin.columns.label)
         if label is None:
             raise DataError(f"{path}: it is not known which column is the label; make the run anew")
         if any(of != at for at, of in enumerate(change.label_of)):
             features = dataset.features
-            labels = [dataset[label][of] for of in change.label_of]
+            given = dataset[label][:]
+            labels = [given[of] for of in change.label_of]
             dataset = dataset.remove_columns(label).add_column(label, labels, feature=features[label])
             dataset = dataset.select_columns(list(features))
         if out.exists():
@@ -56,11 +57,16 @@ class HuggingFace(Format):
 
     def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
         """Size and hash of all its Arrow files together."""
-        parts = sorted(path.rglob("*.arrow"))
+        parts = arrow_files(path)
         return joint_fingerprint((part.relative_to(path).as_posix(), part) for part in parts), None
 
 
-def _loaded(path: Path, split: str | None) -> Any:
+def arrow_files(path: Path) -> list[Path]:
+    """The files that hold the rows, of all splits."""
+    return sorted(path.rglob("*.arrow"))
+
+
+def loaded(path: Path, split: str | None) -> Any:
     """The dataset, or the split of several."""
     try:
         import datasets

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from graylearn.errors import SettingsError
 
@@ -23,6 +23,8 @@ Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Mode = Literal["auto", "held-out", "history"]
 IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
+Log = Literal["auto", "bar", "lines", "none"]
+"""How a person is told how far something is: "auto" is a bar on a terminal and lines elsewhere."""
 
 LEAST = {
     "epochs": 1,
@@ -39,6 +41,19 @@ LEAST = {
     "history_bytes": 0,
 }
 """Options that count something, and the least they can be."""
+BELOW = {
+    "learning_rate": (math.inf, "a positive number"),
+    "clip_norm": (math.inf, "a positive number, such as 1.0"),
+    "average": (1.0, "a share between 0 and 1, such as 0.999"),
+}
+"""Options that are above 0: what they are below, and what is expected of them in words."""
+CHOICES: dict[str, tuple[str, ...]] = {
+    "overlap": get_args(OverlapSetting),
+    "id_like": get_args(IdLike),
+    "precision": get_args(Precision),
+    "log": get_args(Log),
+}
+"""Options that are one of several words."""
 
 MIN_CLASS = 4
 """Classes with fewer samples than this are never flagged: half of the folds saw one of them at most."""
@@ -90,32 +105,21 @@ class Learning:
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Refuse counts, rates, shares and a precision that cannot be; None is left open."""
+    """Refuse counts, rates, shares and words that cannot be; a number that is None is left open."""
     for name, least in LEAST.items():
         value = values.get(name)
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):
             raise SettingsError.wrong(name, value, f"a whole number of at least {least}")
-    rate = values.get("learning_rate")
-    if rate is not None and not (isinstance(rate, Real) and 0 < float(rate) < math.inf):
-        raise SettingsError.wrong("learning_rate", rate, "a positive number")
-    clip = values.get("clip_norm")
-    if clip is not None and not (isinstance(clip, Real) and 0 < float(clip) < math.inf):
-        raise SettingsError.wrong("clip_norm", clip, "a positive number, such as 1.0")
-    average = values.get("average")
-    if average is not None and not (isinstance(average, Real) and 0 < float(average) < 1):
-        raise SettingsError.wrong("average", average, "a share between 0 and 1, such as 0.999")
+    for name, (top, expected) in BELOW.items():
+        value = values.get(name)
+        if value is not None and not (isinstance(value, Real) and 0 < float(value) < top):
+            raise SettingsError.wrong(name, value, expected)
     smoothing = values.get("label_smoothing", 0.0)
     if not (isinstance(smoothing, Real) and 0 <= float(smoothing) < 1):
         raise SettingsError.wrong("label_smoothing", smoothing, "a share from 0 to below 1, such as 0.1")
-    overlap = values.get("overlap", "auto")
-    if overlap not in ("auto", "none", "possible"):
-        raise SettingsError.wrong("overlap", overlap, "none, possible or auto")
-    id_like = values.get("id_like", "drop")
-    if id_like not in ("drop", "keep"):
-        raise SettingsError.wrong("id_like", id_like, "drop or keep")
-    precision = values.get("precision", "auto")
-    if precision not in ("auto", "fp32", "bf16", "fp16"):
-        raise SettingsError.wrong("precision", precision, "auto, fp32, bf16 or fp16")
+    for name, words in CHOICES.items():
+        if name in values and values[name] not in words:
+            raise SettingsError.wrong(name, values[name], f"{', '.join(words[:-1])} or {words[-1]}")
 
 
 @functools.cache

@@ -15,12 +15,12 @@ from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features, as_ids, as_labels
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
-from graylearn.audit.progress import Log, shown
+from graylearn.audit.progress import shown
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
-from graylearn.options import IdLike, OverlapSetting
+from graylearn.options import IdLike, Log, OverlapSetting, check
 from graylearn.training import devices
 from graylearn.training.history import History
 
@@ -84,35 +84,12 @@ def audit(
     """
     if isinstance(X, History):
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
-    if mode not in ("held-out", "history"):
-        raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
-    if log not in ("auto", "bar", "lines", "none"):
-        raise SettingsError.wrong("log", log, "auto, bar, lines or none")
-    if id_like not in ("drop", "keep"):
-        raise SettingsError.wrong("id_like", id_like, "drop or keep")
-    if model is not None:
-        check_model(model)
-        if mode != "held-out":
-            raise SettingsError("a model of yours has no history: leave mode out", Hint("mode", "held-out"))
     if folds is None:
         folds = NETWORK_FOLDS if model is None else MODEL_FOLDS
-    if folds < 2 or (repeats is not None and repeats < 1) or (epochs is not None and epochs < 1):
-        raise SettingsError(
-            f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"
-        )
-    if isinstance(X, Samples):
-        if y is None:
-            label, names = X.y, X.classes
-            if not names:
-                raise DataError("the samples have no labels: an audit needs the given label of each")
-        else:
-            label, names = as_labels(y, classes)
-        values = X.x
-    else:
-        if y is None:
-            raise DataError("y is missing: give the label of each sample, or pass Samples")
-        label, names = as_labels(y, classes)
-        values = X
+    _check(model, mode, folds, repeats, epochs)
+    check({"id_like": id_like, "log": log})
+    label, names = _given_labels(X, y, classes)
+    values = X.x if isinstance(X, Samples) else X
     where = devices.choose(device)
     with shown("audit", log):
         row_ids = as_ids(ids, X, len(label))
@@ -131,6 +108,31 @@ def audit(
             network = _networks_say(mode, features, label, len(names), folds, repeats, epochs, seed, where)
         evidence = gather(network, label, names, features, mode, overlap_of(overlap, X), where)
         return Audit.from_evidence(evidence, row_ids)
+
+
+def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int | None) -> None:
+    """Refuse what cannot be asked."""
+    if mode not in ("held-out", "history"):
+        raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
+    if model is not None:
+        check_model(model)
+        if mode != "held-out":
+            raise SettingsError("a model of yours has no history: leave mode out", Hint("mode", "held-out"))
+    if folds < 2 or (repeats is not None and repeats < 1) or (epochs is not None and epochs < 1):
+        raise SettingsError(
+            f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"
+        )
+
+
+def _given_labels(X: Any, y: Any, classes: Any) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
+    """(y, or where it is left out the labels of Samples, as index in the classes; the classes)."""
+    if y is not None:
+        return as_labels(y, classes)
+    if not isinstance(X, Samples):
+        raise DataError("y is missing: give the label of each sample, or pass Samples")
+    if not X.classes:
+        raise DataError("the samples have no labels: an audit needs the given label of each")
+    return X.y, X.classes
 
 
 def _networks_say(

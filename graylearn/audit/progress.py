@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+
+from graylearn.options import Log
 
 Watch = Callable[[str, int, int], None]
 """Is told a stage, how much of it is done, and of how much."""
-Log = Literal["auto", "bar", "lines", "none"]
-"""How a person is told: "auto" is a bar on a terminal and lines elsewhere."""
 
 EVERY = 30.0
 """Seconds between two lines of how far something is."""

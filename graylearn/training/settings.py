@@ -7,14 +7,14 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import SettingsError
-from graylearn.options import Precision, check
+from graylearn.options import Log, Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.networks import Which
 from graylearn.training.optimizers import OptimizerLike, OptimizerSettings
@@ -74,7 +74,7 @@ class Settings:
     """DataLoader processes that read streamed sets."""
     history_bytes: int = DEFAULT_BUDGET
     """Memory for the history; beyond it the oldest epochs live on in running means only."""
-    log: Literal["auto", "bar", "lines", "none"] = "auto"
+    log: Log = "auto"
     """Progress bar, one plain line an epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
 
     def __post_init__(self) -> None:
@@ -95,8 +95,6 @@ class Settings:
                 f"schedule is {_shown(self.schedule)}, expected ScheduleSettings or TorchSchedule"
                 " (`train` also takes a name, or a function of the optimizer that makes a scheduler of torch)"
             )
-        if self.log not in ("auto", "bar", "lines", "none"):
-            raise SettingsError.wrong("log", self.log, "auto, bar, lines or none")
         if isinstance(self.compile, str) and self.compile not in COMPILE_MODES:
             raise SettingsError.wrong("compile", self.compile, f"one of {', '.join(COMPILE_MODES)}")
         if self.resume and self.checkpoint is None:

@@ -39,5 +39,5 @@ def test_the_kind_of_data_decides_where_the_user_does_not(x, expected):
 
 
 def test_another_word_is_refused():
-    with pytest.raises(SettingsError, match="overlap is 'some', expected none, possible or auto"):
+    with pytest.raises(SettingsError, match="overlap is 'some', expected auto, none or possible"):
         audit(np.zeros((40, 3)), np.arange(40) % 2, overlap="some", epochs=1)

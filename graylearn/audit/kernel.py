@@ -70,16 +70,6 @@ class Landmarks:
         return square.mul_(-1.0 / self.width).exp_() @ weight
 
 
-def leave_one_out(columns: NDArray[np.float32] | Floats, label: Ints, num_classes: int) -> Floats:
-    """(N, K) class probabilities of each sample, from a ridge regression of columns (N, D) on all the others.
-
-    The ridge is the one with the least squared error on the samples left out, and the sharpness of the
-    softmax the one under which their labels are most likely; large sets choose them on a part of the samples.
-    """
-    values = torch.as_tensor(columns)
-    return _leave_one_out(lambda rows: values[rows], label, num_classes)[0]
-
-
 def kernel_probabilities(
     features: NDArray[np.float32], label: Ints, num_classes: int, device: torch.device | str = "cpu"
 ) -> Floats:
@@ -90,9 +80,9 @@ def kernel_probabilities(
     columns = Landmarks(features, device=device)
     some = drawn(label, num_classes)
     if some is None:
-        return _leave_one_out(columns, label, num_classes)[0]
+        return leave_one_out(columns, label, num_classes)[0]
     index = torch.from_numpy(some)
-    own, slopes, sharpness = _leave_one_out(lambda rows: columns(index[rows]), label[some], num_classes)
+    own, slopes, sharpness = leave_one_out(lambda rows: columns(index[rows]), label[some], num_classes)
     found = np.empty((len(label), num_classes), dtype=precision_for(len(label) * num_classes))
     for rows in row_blocks(len(label), max(len(columns.chosen), num_classes)):
         tell("asking a kernel regression", rows.start, len(label))
@@ -101,8 +91,13 @@ def kernel_probabilities(
     return found
 
 
-def _leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floats, Tensor, float]:
-    """(N, K) class probabilities, the regression's slopes (columns, K), and the sharpness of the softmax."""
+def leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floats, Tensor, float]:
+    """(N, K) class probabilities of each sample, from a ridge regression of the columns on all the others;
+    the regression's slopes (columns, K); and the sharpness of the softmax.
+
+    The ridge is the one with the least squared error on the samples left out, and the sharpness the one under
+    which their labels are most likely; large sets choose them on a part of the samples.
+    """
     n = len(label)
     example = columns(slice(0, 1))
     d, kind, device = example.shape[1], example.dtype, example.device

@@ -47,8 +47,9 @@ def test_leave_one_out_equals_refitting_without_the_sample(random):
     """With one ridge the closed form must rank classes as n separate regressions do."""
     x = random.normal(size=(40, 3))
     label = (x[:, 0] > 0).astype(np.int64) + (x[:, 1] > 0.5)
-    columns = Landmarks(x.astype(np.float32))(slice(None)).numpy()
-    found = leave_one_out(columns, label, 3)
+    landmarks = Landmarks(x.astype(np.float32))
+    columns = landmarks(slice(None)).numpy()
+    found = leave_one_out(landmarks, label, 3)[0]
     target = np.eye(3)[label] - 1 / 3
     best_error, expected = np.inf, None
     for ridge in RIDGES:

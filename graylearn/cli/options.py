@@ -14,6 +14,7 @@ from graylearn.options import Learning, documented
 from graylearn.paths import existing
 from graylearn.runs.settings import (
     FIELDS,
+    PATHS,
     Command,
     Looking,
     Measuring,
@@ -64,10 +65,13 @@ def flag(name: str) -> Any:
     return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown)
 
 
-def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_settings(
+    *leave_out: str, like: Callable[..., None] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, which takes `**settings`, DATA and a flag for each field of RunSettings.
 
-    A flag that is not given is None, so that a settings file can say it.
+    Its other flags are its own keywords, or those of the function `like`, which it hands all to. A flag of a
+    setting that is not given is None, so that a settings file can say it.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -81,9 +85,9 @@ def with_settings(*leave_out: str) -> Callable[[Callable[..., None]], Callable[.
             if name not in ("data", "command", *leave_out):
                 types[name] = Annotated[_type_of(name), flag(name)]
         kind = inspect.Parameter.KEYWORD_ONLY
-        own = inspect.signature(command, eval_str=True).parameters.values()
+        own = inspect.signature(like or command, eval_str=True).parameters.values()
         flags = [inspect.Parameter(name, kind, default=None, annotation=types[name]) for name in types]
-        kept = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        kept = [each for each in own if each.kind is kind]
         command.__signature__ = inspect.Signature([*flags, *kept])  # type: ignore[attr-defined]
         return command
 
@@ -103,14 +107,14 @@ def chosen(given: dict[str, Any], command: Command, file: Path | None = None) ->
     }
     settings = settings_from(values | told | {"command": command}, "the command line")
     settings.check_data()
-    for named in (settings.data, settings.test, settings.annotations):
-        if named:
+    for name in PATHS:
+        if named := getattr(settings, name):
             existing(named)
     return settings
 
 
 def _type_of(name: str) -> Any:
     """What a flag is read as: the type of its field, or None."""
-    if name in ("test", "annotations"):
+    if name in PATHS:
         return Path | None
     return list[str] | None if get_origin(FIELDS[name]) is tuple else FIELDS[name] | None

@@ -52,6 +52,17 @@ def has_annotators(settings: RunSettings) -> bool:
     return bool(settings.annotators) or settings.annotations is not None
 
 
+def prepare_crowd(settings: RunSettings, folder: RunFolder, progress: RunProgress) -> tuple[Prepared, Crowd]:
+    """The data with the consensus as their label, read and encoded, and what the annotators say of them."""
+    reading, crowd = with_consensus(settings, folder, progress)
+    prepared = prepare(reading, folder.stages, progress)
+    # with the settings that would repeat the run, not those that read the consensus
+    prepared = replace(prepared, settings=replace(settings, features=prepared.settings.features))
+    crowd = of_samples(crowd, prepared)
+    write_crowd(folder, crowd)
+    return prepared, crowd
+
+
 def with_consensus(
     settings: RunSettings, folder: RunFolder, progress: RunProgress
 ) -> tuple[RunSettings, Crowd]:

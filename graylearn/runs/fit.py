@@ -29,10 +29,11 @@ from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
+from graylearn.options import Learning
 from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
-from graylearn.runs.settings import RunSettings
+from graylearn.runs.settings import CALLED, RunSettings
 from graylearn.training import Result, Settings
 
 LONG, CHEAPER = 120.0, 0.7
@@ -212,23 +213,12 @@ def _fitted(
 
 def make_classifier(settings: RunSettings, **others: Any) -> GrayClassifier:
     """The classifier that the settings ask for."""
-    parameters: dict[str, Any] = {
-        "method": settings.method,
-        "network": settings.network,
-        "epochs": settings.epochs,
-        "batch_size": settings.batch_size,
-        "learning_rate": settings.learning_rate,
-        "clip_norm": settings.clip_norm,
-        "accumulate": settings.accumulate,
-        "average": settings.average,
+    called = {setting: option for option, setting in CALLED.items()}
+    learning = dataclasses.fields(Learning)
+    parameters = {called.get(each.name, each.name): getattr(settings, each.name) for each in learning}
+    parameters |= {
         "augment": settings.augment or None,
-        "audit": settings.mode,
-        "overlap": settings.overlap,
-        "id_like": settings.id_like,
         "refine": settings.refine and settings.command == "fit",
-        "precision": settings.precision,
-        "device": settings.device,
-        "random_state": settings.seed,
     }
     return GrayClassifier(**(parameters | others))
 

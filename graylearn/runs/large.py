@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.audit.overlap import overlap_of
-from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, together
+from graylearn.audit.parts import Dealing, PartFiles, audit_part, part_size, together
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
 from graylearn.data.formats import FORMATS, NAMELESS
@@ -31,6 +31,7 @@ from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
+from graylearn.runs.crowd import has_annotators
 from graylearn.runs.fit import Fitted, FolderStages, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data, write_csv
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts
@@ -40,7 +41,7 @@ from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import LABELS, Encoding, write_source
-from graylearn.runs.summary import Outcome, summary_of
+from graylearn.runs.summary import Outcome, counts_of, summary_of
 
 FITTED = 20_000
 """Samples, spread over the data, that the encoder of a table is fitted on."""
@@ -101,6 +102,8 @@ def audited_in_parts(
 ) -> dict[str, Any]:
     """Audit the data of `settings`, or `source`, a dataset of Hugging Face; gives the summary."""
     began = time.perf_counter()
+    if has_annotators(settings):
+        raise SettingsError("labels of several annotators are not brought together in parts")
     opened = open_large(settings, progress, source)
     origin = opened.blocks.origin
     fingerprint = fingerprint_of(opened)
@@ -140,7 +143,11 @@ def audited_in_parts(
     fitted = Fitted(classifier, replace(whole.kept, ids=shown.ids), {}, None, {})
     outcome = Outcome(prepared, fitted)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
-    summary |= _totals(opened.classes, whole, written)
+    summary |= counts_of(opened.classes, written.kinds) | {
+        "sure": written.sure,
+        "contamination": whole.contamination,
+        "ranges": {name: list(ends) for name, ends in whole.ranges.items()},
+    }
     summary["copies"] = None if copies is None else copies.in_numbers()
     told = None if copies is None else copies.note(opened.samples)
     summary["notes"] = [
@@ -356,21 +363,3 @@ def _tables(
         group = copies.of(block.rows)
         verdicts = verdicts.append_column("group", pa.array(group, mask=group == 0))
     return samples, verdicts
-
-
-def _totals(classes: Sequence[Label], whole: Whole, written: Written) -> dict[str, Any]:
-    """What summary.json says of all samples."""
-    kinds = written.kinds
-    found = dict(zip(KINDS, kinds.sum(axis=0).tolist(), strict=True))
-    return {
-        "samples": int(kinds.sum()),
-        "found": found,
-        "suspected": int(kinds.sum()) - found["ok"],
-        "sure": written.sure,
-        "contamination": whole.contamination,
-        "ranges": {name: list(ends) for name, ends in whole.ranges.items()},
-        "per_class": {
-            str(label): {"samples": int(row.sum()), **dict(zip(KINDS, row.tolist(), strict=True))}
-            for label, row in zip(classes, kinds, strict=True)
-        },
-    }

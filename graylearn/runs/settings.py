@@ -139,9 +139,11 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
 
 FIELDS: dict[str, Any] = get_type_hints(RunSettings)
 """The type of each setting by its name."""
+PATHS = ("data", "test", "annotations")
+"""Settings that say where something lies."""
 RESOLVED = ("label", "features")
 """Settings that the data decide where they were left open; settings.toml holds what they became."""
-_CALLED = {"on_error": "unreadable", "random_state": "seed", "audit": "mode"}
+CALLED = {"on_error": "unreadable", "random_state": "seed", "audit": "mode"}
 """Options of Python that are settings of another name."""
 
 
@@ -149,7 +151,7 @@ def in_flags(option: str, value: object) -> str | None:
     """An option of Python as a flag; None where the command line has none like it."""
     if option == "id" and value is False:
         return "--no-id"
-    name = _CALLED.get(option, option)
+    name = CALLED.get(option, option)
     if name not in FIELDS:
         return None
     flag = "--" + name.replace("_", "-")
@@ -194,11 +196,17 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     if "word" in values:  # its name in runs of version 0.1.0
         values["command"] = values.pop("word")
     settings_from(values, str(file))  # refuses what is wrong while the file can still be named
-    for name in ("data", "test", "annotations"):
-        if values.get(name):
-            address = address_of(str(values[name]))
-            values[name] = address or str((file.parent / str(values[name])).absolute())
-    return {str(name): value for name, value in values.items() if value is not None}
+    given = {str(name): value for name, value in values.items() if value is not None}
+    return given | absolute(given, file.parent)
+
+
+def absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Those of the values that say where something lies, as they mean the same wherever they are read."""
+    return {
+        name: address_of(str(values[name])) or str((folder / str(values[name])).absolute())
+        for name in PATHS
+        if values.get(name)
+    }
 
 
 def to_toml(settings: RunSettings, comment: str = "") -> str:

@@ -13,16 +13,15 @@ from graylearn.data.hugging_face import is_hugging_face
 from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
-from graylearn.paths import address_of
 from graylearn.runs import outputs, report
 from graylearn.runs.copies import copies_of
-from graylearn.runs.crowd import has_annotators, of_samples, with_consensus, write_crowd
+from graylearn.runs.crowd import has_annotators, prepare_crowd
 from graylearn.runs.fit import fit_stages
-from graylearn.runs.folder import check_same_data, writing
+from graylearn.runs.folder import RunFolder, check_same_data, writing
 from graylearn.runs.large import audited_in_parts, is_large
-from graylearn.runs.prepare import Prepared, prepare
+from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
-from graylearn.runs.settings import RunSettings
+from graylearn.runs.settings import RunSettings, absolute
 from graylearn.runs.summary import Outcome, summary_of
 from graylearn.training import train
 from graylearn.training.devices import choose
@@ -61,56 +60,49 @@ def _run(
     # refuse a name or a device that is not there before any work is done
     as_method(method_for(settings.method, ()))
     choose(settings.device)
-    settings = _with_absolute_paths(settings) if source is None else settings
+    if source is None:
+        settings = replace(settings, **absolute(vars(settings), Path()))
     version = importlib.metadata.version("graylearn")
-    began = time.perf_counter()
     with writing(out, settings, version, overwrite=overwrite) as folder, progress.of_warnings():
         progress.also_to(folder.run_log)
         if folder.is_started:
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
+        common = settings, folder, progress, environment, version
         if source is not None or is_large(settings):
-            if has_annotators(settings):
-                raise SettingsError("labels of several annotators are not brought together in parts")
-            summary = audited_in_parts(settings, folder, progress, environment, version, source)
-            folder.finish(summary)
-            return summary
-        reading, crowd = settings, None
-        if has_annotators(settings):
-            reading, crowd = with_consensus(settings, folder, progress)
-        prepared = prepare(reading, folder.stages, progress)
-        if crowd is not None:
-            prepared, crowd = _as_asked(prepared, settings), of_samples(crowd, prepared)
-            write_crowd(folder, crowd)
-        check_same_data(folder, settings.data, prepared.fingerprint)
-        folder.write_settings(prepared.settings, version)
-        outputs.write_data(folder, prepared)
-        fitted = fit_stages(prepared, folder.stages, progress)
-        copies = copies_of(prepared, progress)
-        outputs.write_audit(folder, fitted.audit, copies)
-        outputs.write_log(folder, fitted.logs)
-        if settings.command == "fit":
-            fitted.classifier.save(folder.model)
-        outcome = Outcome(prepared, fitted, copies, crowd)
-        summary = summary_of(outcome, folder, time.perf_counter() - began)
-        with progress.working("writing the report"):
-            summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
+            summary = audited_in_parts(*common, source)
+        else:
+            summary = _as_a_whole(*common)
         folder.finish(summary)
     return summary
 
 
-def _as_asked(prepared: Prepared, settings: RunSettings) -> Prepared:
-    """With the settings that would repeat the run, not those that read the consensus."""
-    return replace(prepared, settings=replace(settings, features=prepared.settings.features))
-
-
-def _with_absolute_paths(settings: RunSettings) -> RunSettings:
-    """So that the settings mean the same wherever they are read."""
-    test = None if settings.test is None else _absolute(settings.test)
-    annotations = None if settings.annotations is None else _absolute(settings.annotations)
-    return replace(settings, data=_absolute(settings.data), test=test, annotations=annotations)
-
-
-def _absolute(data: str) -> str:
-    return address_of(data) or str(Path(data).absolute())
+def _as_a_whole(
+    settings: RunSettings,
+    folder: RunFolder,
+    progress: RunProgress,
+    environment: dict[str, Any],
+    version: str,
+) -> dict[str, Any]:
+    """The run of data that fit into memory; gives the summary."""
+    began = time.perf_counter()
+    crowd = None
+    if has_annotators(settings):
+        prepared, crowd = prepare_crowd(settings, folder, progress)
+    else:
+        prepared = prepare(settings, folder.stages, progress)
+    check_same_data(folder, settings.data, prepared.fingerprint)
+    folder.write_settings(prepared.settings, version)
+    outputs.write_data(folder, prepared)
+    fitted = fit_stages(prepared, folder.stages, progress)
+    copies = copies_of(prepared, progress)
+    outputs.write_audit(folder, fitted.audit, copies)
+    outputs.write_log(folder, fitted.logs)
+    if settings.command == "fit":
+        fitted.classifier.save(folder.model)
+    outcome = Outcome(prepared, fitted, copies, crowd)
+    summary = summary_of(outcome, folder, time.perf_counter() - began)
+    with progress.working("writing the report"):
+        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
+    return summary

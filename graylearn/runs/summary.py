@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from graylearn import metrics
 from graylearn.audit import KINDS, Audit
@@ -17,6 +20,7 @@ from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.formats import FORMATS, suffix_of
+from graylearn.data.samples import Label
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.refine import LEAST_CLASSES
@@ -49,31 +53,22 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
     """What was found and measured, for people and programs."""
     prepared, fitted, crowd = outcome.prepared, outcome.fitted, outcome.crowd
     audit, settings = fitted.audit, prepared.settings
-    kinds = {kind: int((audit.kind == k).sum()) for k, kind in enumerate(KINDS)}
-    per_class = {}
-    for index, label in enumerate(audit.classes):
-        members = audit.label == index
-        per_class[str(label)] = {
-            "samples": int(members.sum()),
-            **{kind: int((members & (audit.kind == k)).sum()) for k, kind in enumerate(KINDS)},
-        }
+    kinds = np.zeros((len(audit.classes), len(KINDS)), dtype=np.int64)
+    np.add.at(kinds, (audit.label, audit.kind), 1)
     return {
         "command": settings.command,
         "run": str(folder.path.absolute()),
         "data": settings.data,
-        "samples": len(audit),
+        **counts_of(audit.classes, kinds),
         "held_out": int(prepared.held_out.sum()),
         "classes": len(audit.classes),
         "features": prepared.encoding.words,
         "method": fitted.classifier.method_,
         "audit": audit.mode,
-        "found": kinds,
-        "suspected": int(audit.suspected.sum()),
         "sure": int((audit.level == SURE).sum()),
         "overlap": audit.overlap,
         "contamination": audit.contamination,
         "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
-        "per_class": per_class,
         "worst": worst_of(audit),
         "copies": None if outcome.copies is None else copies_in_numbers(outcome.copies),
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
@@ -86,6 +81,20 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
         "report": str(folder.report.absolute()),
         "next": apply_command(prepared, folder.path),
         "model": str(folder.model.absolute()) if settings.command == "fit" else None,
+    }
+
+
+def counts_of(classes: Sequence[Label], kinds: NDArray[np.int64]) -> dict[str, Any]:
+    """How many samples there are of each kind, of (K, 3) samples by class and kind."""
+    found = dict(zip(KINDS, kinds.sum(axis=0).tolist(), strict=True))
+    return {
+        "samples": int(kinds.sum()),
+        "found": found,
+        "suspected": int(kinds.sum()) - found["ok"],
+        "per_class": {
+            str(label): {"samples": int(row.sum()), **dict(zip(KINDS, row.tolist(), strict=True))}
+            for label, row in zip(classes, kinds, strict=True)
+        },
     }
 
 

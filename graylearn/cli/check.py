@@ -6,11 +6,16 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graylearn.cli import options as flags
+from graylearn.cli.errors import plain
+from graylearn.errors import SettingsError
+
+if TYPE_CHECKING:
+    from graylearn.runs.check import Checked
 
 FAILED = 4
 """The exit code of a check that does not pass."""
@@ -61,8 +66,6 @@ def check(
 
       graylearn check data.csv --label status --against accepted.json --max-suspects 2% --junit check.xml
     """
-    from graylearn.errors import SettingsError
-
     chosen = flags.chosen(given, "audit", settings)
     if accept and against is None:
         raise SettingsError("--accept writes to --against: name a file there")
@@ -96,16 +99,19 @@ def check(
         }
         typer.echo(json.dumps(told, ensure_ascii=False))
     else:
-        from graylearn.cli.errors import plain
-
-        for each in found.new[:SHOWN]:
-            typer.echo(plain(f"new: {each.words}"))
-        if len(found.new) > SHOWN:
-            typer.echo(f"and {len(found.new) - SHOWN:,} more; --json has all")
-        typer.echo(plain(found.words))
-        if accept:
-            typer.echo(plain(f"what is suspected is accepted from now on, in {against}"))
-        elif against is not None and not against.exists():
-            typer.echo(plain(f"{against} is not there, so nothing was accepted before: --accept makes it"))
+        _show(found, against, accept)
     if not found.passes:
         raise typer.Exit(FAILED)
+
+
+def _show(found: Checked, against: Path | None, accept: bool) -> None:
+    """For people, in a few lines."""
+    for each in found.new[:SHOWN]:
+        typer.echo(plain(f"new: {each.words}"))
+    if len(found.new) > SHOWN:
+        typer.echo(f"and {len(found.new) - SHOWN:,} more; --json has all")
+    typer.echo(plain(found.words))
+    if accept:
+        typer.echo(plain(f"what is suspected is accepted from now on, in {against}"))
+    elif against is not None and not against.exists():
+        typer.echo(plain(f"{against} is not there, so nothing was accepted before: --accept makes it"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,8 +12,8 @@ from graylearn.paths import is_standard, saved_input
 from graylearn.runs.settings import Command, Measuring
 
 
-@flags.with_settings()
-def fit(
+def _run(
+    command: Command,
     *,
     out: flags.Out,
     settings: flags.SettingsFile = None,
@@ -23,6 +22,25 @@ def fit(
     quiet: flags.Quiet = False,
     **given: Any,
 ) -> None:
+    """Make the run folder and show what came out."""
+    if is_standard(given.get("data") or ""):
+        # beside the run, which `apply` reads it from
+        given["data"] = saved_input(out.with_name(f"{out.name}-input"))
+    chosen = flags.chosen(given, command, settings)
+    from graylearn.cli.show import show_run
+    from graylearn.runs import RunProgress, run
+
+    summary = run(chosen, out, overwrite=overwrite, progress=RunProgress(quiet=quiet))
+    if not summary:
+        return  # a process that helped another to train
+    if as_json:
+        typer.echo(json.dumps(summary, ensure_ascii=False))
+    else:
+        show_run(summary)
+
+
+@flags.with_settings(like=_run)
+def fit(**given: Any) -> None:
     """Fit a robust model, audit its training set, fit again, and write the run folder with report.html.
 
     Examples:
@@ -39,19 +57,11 @@ def fit(
 
     An interrupted run goes on when the same command is given again.
     """
-    _run("fit", given, settings, out, overwrite, as_json, quiet)
+    _run("fit", **given)
 
 
-@flags.with_settings("refine", *Measuring.__annotations__)
-def audit(
-    *,
-    out: flags.Out,
-    settings: flags.SettingsFile = None,
-    overwrite: flags.Overwrite = False,
-    as_json: flags.AsJson = False,
-    quiet: flags.Quiet = False,
-    **given: Any,
-) -> None:
+@flags.with_settings("refine", *Measuring.__annotations__, like=_run)
+def audit(**given: Any) -> None:
     """Only find the samples that do not belong: audit.csv, and report.html to decide on them.
 
     Examples:
@@ -68,29 +78,4 @@ def audit(
 
     Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
     """
-    _run("audit", given, settings, out, overwrite, as_json, quiet)
-
-
-def _run(
-    command: Command,
-    given: dict[str, Any],
-    settings_file: Path | None,
-    out: Path,
-    overwrite: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    if is_standard(given.get("data") or ""):
-        # beside the run, which `apply` reads it from
-        given["data"] = saved_input(out.with_name(f"{out.name}-input"))
-    chosen = flags.chosen(given, command, settings_file)
-    from graylearn.cli.show import show_run
-    from graylearn.runs import RunProgress, run
-
-    summary = run(chosen, out, overwrite=overwrite, progress=RunProgress(quiet=quiet))
-    if not summary:
-        return  # a process that helped another to train
-    if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False))
-    else:
-        show_run(summary)
+    _run("audit", **given)

@@ -21,6 +21,7 @@ Every file is written whole or not at all.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import shutil
 from collections.abc import Iterator
@@ -83,10 +84,10 @@ class RunFolder:
         """The settings of the run."""
         return settings_from(read_settings(self.settings_file), str(self.settings_file))
 
-    def write_settings(self, settings: RunSettings, version: str) -> None:
+    def write_settings(self, settings: RunSettings) -> None:
         """Keep the settings, with the command that repeats the run."""
         comment = (
-            f"graylearn {version}; this repeats the run:\n"
+            f"graylearn {importlib.metadata.version('graylearn')}; this repeats the run:\n"
             f"graylearn {settings.command} --settings settings.toml --out ANOTHER_FOLDER"
         )
         write_text(self.settings_file, to_toml(settings, comment))
@@ -156,7 +157,7 @@ class RunFolder:
 
 
 @contextmanager
-def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite: bool) -> Iterator[RunFolder]:
+def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iterator[RunFolder]:
     """The run folder at `path`, ready for a run with these settings: new, or to go on in.
 
     A finished run, or one of other settings, stays as it is unless `overwrite`, and then until the new one
@@ -186,7 +187,7 @@ def writing(path: str | Path, settings: RunSettings, version: str, *, overwrite:
         elif folder.is_started:
             _check_goes_on(folder, settings)
         if not folder.is_started:
-            folder.write_settings(settings, version)
+            folder.write_settings(settings)
         try:
             yield folder
         except GraylearnError:

@@ -97,7 +97,6 @@ def audited_in_parts(
     folder: RunFolder,
     progress: RunProgress,
     environment: dict[str, Any],
-    version: str,
     source: Any = None,
 ) -> dict[str, Any]:
     """Audit the data of `settings`, or `source`, a dataset of Hugging Face; gives the summary."""
@@ -108,7 +107,7 @@ def audited_in_parts(
     origin = opened.blocks.origin
     fingerprint = fingerprint_of(opened)
     check_same_data(folder, origin.path, fingerprint)
-    folder.write_settings(opened.settings, version)
+    folder.write_settings(opened.settings)
     write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
     size = settings.part_size or part_size(len(opened.counts), opened.columns)
     dealing = Dealing.of(list(opened.counts.values()), size, settings.seed)

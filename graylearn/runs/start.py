@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -62,28 +61,22 @@ def _run(
     choose(settings.device)
     if source is None:
         settings = replace(settings, **absolute(vars(settings), Path()))
-    version = importlib.metadata.version("graylearn")
-    with writing(out, settings, version, overwrite=overwrite) as folder, progress.of_warnings():
+    with writing(out, settings, overwrite=overwrite) as folder, progress.of_warnings():
         progress.also_to(folder.run_log)
         if folder.is_started:
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
-        common = settings, folder, progress, environment, version
         if source is not None or is_large(settings):
-            summary = audited_in_parts(*common, source)
+            summary = audited_in_parts(settings, folder, progress, environment, source)
         else:
-            summary = _as_a_whole(*common)
+            summary = _as_a_whole(settings, folder, progress, environment)
         folder.finish(summary)
     return summary
 
 
 def _as_a_whole(
-    settings: RunSettings,
-    folder: RunFolder,
-    progress: RunProgress,
-    environment: dict[str, Any],
-    version: str,
+    settings: RunSettings, folder: RunFolder, progress: RunProgress, environment: dict[str, Any]
 ) -> dict[str, Any]:
     """The run of data that fit into memory; gives the summary."""
     began = time.perf_counter()
@@ -93,7 +86,7 @@ def _as_a_whole(
     else:
         prepared = prepare(settings, folder.stages, progress)
     check_same_data(folder, settings.data, prepared.fingerprint)
-    folder.write_settings(prepared.settings, version)
+    folder.write_settings(prepared.settings)
     outputs.write_data(folder, prepared)
     fitted = fit_stages(prepared, folder.stages, progress)
     copies = copies_of(prepared, progress)

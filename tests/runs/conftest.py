@@ -26,7 +26,7 @@ def finished(tmp_path):
         folder = RunFolder(tmp_path / "run")
         folder.path.mkdir()
         prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
-        folder.write_settings(prepared.settings, "0")
+        folder.write_settings(prepared.settings)
         write_data(folder, prepared)
         ids = [str(name) for name in prepared.train.ids]
         suspects = suspects or {}

@@ -16,13 +16,13 @@ SETTINGS = RunSettings(data="/a.csv", epochs=3)
 
 def start(path, settings=SETTINGS):
     """A run that read its data and was killed."""
-    with writing(path, settings, "0", overwrite=False) as folder:
+    with writing(path, settings, overwrite=False) as folder:
         folder.data.write_text("{}")
     return folder
 
 
 def test_a_new_folder_holds_its_settings_at_once(tmp_path):
-    with writing(tmp_path / "deep" / "run", SETTINGS, "0", overwrite=False) as folder:
+    with writing(tmp_path / "deep" / "run", SETTINGS, overwrite=False) as folder:
         assert folder.settings() == SETTINGS
         assert not folder.is_finished
 
@@ -31,7 +31,7 @@ def test_an_unfinished_run_goes_on(tmp_path):
     start(tmp_path)
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "kept").write_text("work")
-    with writing(tmp_path, SETTINGS, "0", overwrite=False):
+    with writing(tmp_path, SETTINGS, overwrite=False):
         assert (tmp_path / "stages" / "kept").exists()
 
 
@@ -49,7 +49,7 @@ def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
     left = [tmp_path / ".audit.csv.0123abcd.partial", tmp_path / "model" / ".history.npz.89ef4567.partial"]
     for path in left:
         path.write_text("half")
-    with writing(tmp_path, SETTINGS, "0", overwrite=False):
+    with writing(tmp_path, SETTINGS, overwrite=False):
         assert not any(path.exists() for path in left)
 
 
@@ -70,22 +70,22 @@ def test_other_settings_are_refused_by_name(tmp_path):
         pytest.raises(
             FolderTakenError, match=r"holds an unfinished run of other settings \(epochs was 3 and is now 4\)"
         ),
-        writing(tmp_path, RunSettings(data="/a.csv", epochs=4), "0", overwrite=False),
+        writing(tmp_path, RunSettings(data="/a.csv", epochs=4), overwrite=False),
     ):
         pass
 
 
 def test_a_run_that_never_read_its_data_holds_nobody_up(tmp_path):
-    with writing(tmp_path, SETTINGS, "0", overwrite=False):
+    with writing(tmp_path, SETTINGS, overwrite=False):
         pass
     other = RunSettings(data="/b.csv")
-    with writing(tmp_path, other, "0", overwrite=False) as folder:
+    with writing(tmp_path, other, overwrite=False) as folder:
         assert folder.settings() == other
 
 
 def fail(path, stages=()):
     """A run that is refused before it read its data."""
-    with suppress(DataError), writing(path, SETTINGS, "0", overwrite=False) as folder:
+    with suppress(DataError), writing(path, SETTINGS, overwrite=False) as folder:
         folder.environment.write_text("{}")
         folder.stages.mkdir()
         for name in stages:
@@ -107,7 +107,7 @@ def test_a_run_that_is_refused_leaves_what_took_long(tmp_path):
     started = start(tmp_path / "started")
     with (
         pytest.raises(DataError, match="the test set is gone"),
-        writing(tmp_path / "started", SETTINGS, "0", overwrite=False),
+        writing(tmp_path / "started", SETTINGS, overwrite=False),
     ):
         raise DataError("the test set is gone")
     assert started.is_started
@@ -119,11 +119,11 @@ def test_a_finished_run_stays_unless_overwritten(tmp_path):
     folder.finish({"found": 1})
     with (
         pytest.raises(FolderTakenError, match=r"finished.*--overwrite"),
-        writing(tmp_path, SETTINGS, "0", overwrite=False),
+        writing(tmp_path, SETTINGS, overwrite=False),
     ):
         pass
     assert json.loads(folder.summary.read_text()) == {"found": 1}
-    with writing(tmp_path, SETTINGS, "0", overwrite=True):
+    with writing(tmp_path, SETTINGS, overwrite=True):
         assert not folder.is_finished
         assert not folder.data.exists()
         assert (tmp_path / "mine.txt").exists()
@@ -134,7 +134,7 @@ def files_of(folder):
 
 
 def finished(path):
-    with writing(path, SETTINGS, "0", overwrite=False) as folder:
+    with writing(path, SETTINGS, overwrite=False) as folder:
         folder.data.write_text("{}")
         folder.model.mkdir()
         (folder.model / "weights").write_text("old")
@@ -146,7 +146,7 @@ def finished(path):
 def test_a_finished_run_is_kept_until_the_new_one_has_read_its_data(tmp_path, error):
     before = finished(tmp_path)
     other = RunSettings(data="/a.csv", epochs=9)
-    with suppress(error), writing(tmp_path, other, "0", overwrite=True):
+    with suppress(error), writing(tmp_path, other, overwrite=True):
         assert not RunFolder(tmp_path).is_finished
         raise error("no column 'lable'")
     after = files_of(tmp_path)
@@ -158,7 +158,7 @@ def test_a_finished_run_is_kept_until_the_new_one_has_read_its_data(tmp_path, er
 def test_a_finished_run_is_gone_once_the_new_one_has_read_its_data(tmp_path):
     finished(tmp_path)
     other = RunSettings(data="/a.csv", epochs=9)
-    with suppress(DataError), writing(tmp_path, other, "0", overwrite=True) as folder:
+    with suppress(DataError), writing(tmp_path, other, overwrite=True) as folder:
         folder.data.write_text("{}")
         raise DataError("later")
     assert not (tmp_path / ".replaced").exists()
@@ -169,10 +169,10 @@ def test_a_run_that_stood_aside_comes_back_after_a_kill(tmp_path):
     before = finished(tmp_path)
     folder = RunFolder(tmp_path)
     folder._set_aside()
-    folder.write_settings(RunSettings(data="/a.csv", epochs=9), "0")  # and then the machine went down
+    folder.write_settings(RunSettings(data="/a.csv", epochs=9))  # and then the machine went down
     with (
         pytest.raises(FolderTakenError, match="finished, with these settings"),
-        writing(tmp_path, SETTINGS, "0", overwrite=False),
+        writing(tmp_path, SETTINGS, overwrite=False),
     ):
         pass
     assert files_of(tmp_path) == before
@@ -183,22 +183,22 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path):
     for overwrite in (False, True):
         with (
             pytest.raises(FolderTakenError, match=r"thesis\.tex"),
-            writing(tmp_path, SETTINGS, "0", overwrite=overwrite),
+            writing(tmp_path, SETTINGS, overwrite=overwrite),
         ):
             pass
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(FolderTakenError, match="is a file"),
-        writing(tmp_path / "file", SETTINGS, "0", overwrite=True),
+        writing(tmp_path / "file", SETTINGS, overwrite=True),
     ):
         pass
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path):
     with (
-        writing(tmp_path, SETTINGS, "0", overwrite=False),
+        writing(tmp_path, SETTINGS, overwrite=False),
         pytest.raises(FolderTakenError, match="another run is at work"),
-        writing(tmp_path, SETTINGS, "0", overwrite=True),
+        writing(tmp_path, SETTINGS, overwrite=True),
     ):
         pass
 

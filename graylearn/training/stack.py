@@ -64,6 +64,37 @@ def train_stack(
     """
     began = time.perf_counter()
     chosen = resolve(None, settings, known=StackChanges, **changes)
+    _check(chosen)
+    count = _count(models, methods, seeds)
+    numbers = [int(seeds)] * count if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    chosen_methods = _chosen_methods(methods, count)
+    where = devices.choose(chosen.device)
+    with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
+        nets = _networks(models, numbers) if callable(models) else list(models)
+        if not all(isinstance(net, nn.Module) for net in nets):
+            raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")
+        loop = _made(nets, data, chosen_methods, numbers, chosen, where, sample_weight)
+        with devices.threads_for(loop.learner, chosen.batch_size, where):
+            loop.run()
+    samples = loop.history.num_samples // count
+    for net in nets:
+        net.eval()
+    return [
+        Result(
+            net,
+            loop.logs[index].rows,
+            loop.history.part(index * samples, (index + 1) * samples),
+            dataclasses.replace(chosen, seed=numbers[index]),
+            Preparation(),
+            loop.interrupted,
+            time.perf_counter() - began,
+        )
+        for index, net in enumerate(nets)
+    ]
+
+
+def _check(chosen: Settings) -> None:
+    """Refuse what networks that are trained side by side cannot do."""
     if not isinstance(chosen.optimizer, OptimizerSettings):
         raise SettingsError("a stack cannot use an optimizer of your own: name sgd, adam or adamw")
     if not isinstance(chosen.schedule, ScheduleSettings):
@@ -76,18 +107,9 @@ def train_stack(
         raise SettingsError("a stack learns whole labels: leave label_smoothing out, or train one by one")
     if chosen.patience is not None:
         raise SettingsError("a stack looks at no validation set: leave patience out, or train one by one")
-    count = _count(models, methods, seeds)
-    numbers = [int(seeds)] * count if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    chosen_methods = _chosen_methods(methods, count)
-    where = devices.choose(chosen.device)
-    with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
-        nets = _made(models, numbers) if callable(models) else list(models)
-        if not all(isinstance(net, nn.Module) for net in nets):
-            raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")
-        return _train(nets, data, chosen_methods, numbers, chosen, where, sample_weight, began)
 
 
-def _train(
+def _made(
     models: list[nn.Module],
     data: tuple[Any, Any],
     methods: list[Method],
@@ -95,20 +117,14 @@ def _train(
     settings: Settings,
     device: torch.device,
     sample_weight: Any,
-    began: float,
-) -> list[Result]:
+) -> Loop:
+    """The run at its beginning."""
     assert isinstance(settings.optimizer, OptimizerSettings)
     layers = _layers_of_all(models)
     x, y = as_tensor(data[0]), as_labels(data[1])
     check_finite(x)
-    samples = y.shape[-1]
-    source = StackBatches(
-        x,
-        y,
-        batch_size=settings.batch_size,
-        orders=[_order(samples, seed) for seed in seeds],
-        device=device,
-    )
+    orders = [_order(y.shape[-1], seed) for seed in seeds]
+    source = StackBatches(x, y, batch_size=settings.batch_size, orders=orders, device=device)
     num_classes = list(models[0].parameters())[-1].shape[0]
     check_labels(source.targets, num_classes)
     for model in models:
@@ -126,7 +142,7 @@ def _train(
     dispatch = Dispatch(
         methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
     )
-    loop = Loop(
+    return Loop(
         models=models,
         learner=learner,
         source=source,
@@ -139,22 +155,6 @@ def _train(
         reporter=make_reporter(settings.log, settings.epochs, source.steps),
         identity={},
     )
-    with devices.threads_for(learner, settings.batch_size, device):
-        loop.run()
-    for model in models:
-        model.eval()
-    return [
-        Result(
-            model,
-            loop.logs[index].rows,
-            history.part(index * samples, (index + 1) * samples),
-            dataclasses.replace(settings, seed=seeds[index]),
-            Preparation(),
-            loop.interrupted,
-            time.perf_counter() - began,
-        )
-        for index, model in enumerate(models)
-    ]
 
 
 def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
@@ -217,7 +217,7 @@ def _chosen_methods(methods: str | Method | Sequence[str | Method], count: int) 
     return chosen_methods
 
 
-def _made(make: Callable[[], nn.Module], seeds: list[int]) -> list[nn.Module]:
+def _networks(make: Callable[[], nn.Module], seeds: list[int]) -> list[nn.Module]:
     made = []
     for seed in seeds:
         seeding.seed_global(seed, "weights")

@@ -23,6 +23,9 @@ HUMAN_LABELS = ("aggregate", "worst", "random1", "random2", "random3")
 """What people said CIFAR-10's training images are (CIFAR-10N): the vote of three, the worst of three, and
 each of the three. There are no OOD samples beside them."""
 
+LABELS = ("specific", "random", *HUMAN_LABELS)
+"""How the samples of an experiment may be labelled."""
+
 
 @dataclass(frozen=True)
 class Cell:

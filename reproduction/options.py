@@ -1,4 +1,7 @@
-"""What a person may change about a sweep."""
+"""What a person may change about a sweep; the flags of `python -m reproduction` follow from it.
+
+Nothing here imports torch, so that its --help need not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -7,66 +10,86 @@ from pathlib import Path
 from typing import Literal
 
 from graylearn.errors import SettingsError
-from graylearn.methods import METHODS
-from reproduction.cells import HUMAN_LABELS, OWN_METHODS
 
 Backend = Literal["processes", "dask", "ray"]
 PROTOCOLS = ("paper", "released", "tuned")
-LABELS = ("specific", "random", *HUMAN_LABELS)
 IMAGE_PRESETS = ("paper", "paper-warm", "fast")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Which cells of an experiment to run, and how. What is None is as the experiment declares it."""
+class What:
+    """Which cells of an experiment to run. What is None is as the experiment declares it."""
 
     methods: tuple[str, ...] | None = None
-    """The methods; standard, oracle, gl, gl-label and gl+refine always come along, unless `only`."""
+    """Methods, with commas; standard, oracle, gl, gl-label and gl+refine join them, unless `only`."""
     only: bool = False
-    """Run exactly the `methods` named."""
+    """Run exactly the methods named."""
     datasets: tuple[str, ...] | None = None
-    """Names as in the catalog: "cifar10", "tiny-imagenet", "iris"."""
+    """Names as in the catalog, with commas: cifar10,tiny-imagenet,iris."""
     labels: tuple[str, ...] | None = None
-    """How OOD samples are labelled: "specific", "random"; or whose labels all samples have: HUMAN_LABELS."""
+    """How OOD samples are labelled: specific, random or both; or whose labels all samples have: aggregate,
+    worst."""
     alphas: tuple[float, ...] | None = None
-    """Shares of OOD samples, instead of those an experiment declares."""
+    """Shares of OOD samples, with commas: 0.05,0.2,0.5."""
     seeds: tuple[int, ...] | None = None
-    """For every cell; else each part of an experiment has its own."""
+    """For every cell: 0,1,2 or 0-9; else each part of an experiment has its own."""
     protocol: tuple[str, ...] = ("paper",)
-    """Of tables: "paper", "released", "tuned"."""
+    """Of tables: paper, released (the authors' code), tuned (scaled features, epochs chosen by validation);
+    several with commas."""
     epochs_scale: float = 1.0
     """A factor on all epochs, rounded, at least one; schedules scale along."""
     epochs: int | None = None
     """Epochs of every cell, instead of a factor."""
     preset: str | None = None
-    """How images are trained: `paper`; `paper-warm`, which begins with a low rate, for runs of few epochs; or
-    `fast`, one cycle of a high rate, which needs the fewest."""
+    """How images are trained: paper; paper-warm, which begins with a low rate, for runs of few epochs; or
+    fast, one cycle of a high rate, which needs the fewest."""
     batch_size: int | None = None
     """Samples a step."""
     train_size: int | None = None
     """A stratified part of so many in-distribution training samples."""
     quick: bool = False
     """A small form of the experiment on data that scikit-learn carries, in seconds."""
+
+
+@dataclass(frozen=True)
+class How:
+    """Where cells run, and how many at once."""
+
+    data: Path | None = None
+    """The data folder. None: the one GRAYLEARN_DATA names."""
     device: str | None = None
-    """Where images are trained; None = the first CUDA device, or else the CPU. Tables take the CPU."""
+    """Where images are trained: cuda, cuda:1, cpu; tables take the CPU. None: the first CUDA device, or else
+    the CPU."""
     workers: int = 1
     """Units of work at once."""
     backend: Backend = "processes"
-    """Where they run: processes of this machine, or a Dask or Ray cluster."""
+    """Where they run: processes of this machine, or a cluster of dask or ray."""
     address: str | None = None
-    """Of the Dask scheduler or the Ray cluster; None starts one here."""
-    data: Path | None = None
-    """The data folder; None = the one GRAYLEARN_DATA names."""
-    store: Path | None = None
-    """The results store; None = results/NAME.jsonl."""
-    keep: Path | None = None
-    """A folder for the history of every image cell and what it says in the mean; None keeps none."""
+    """Of the Dask scheduler or the Ray cluster. None: one is started here."""
     time_limit: float | None = None
     """Seconds after which no cell is started."""
     refresh: bool = False
     """Run also what the store has already; the new result then counts."""
 
+
+@dataclass(frozen=True)
+class Kept:
+    """What stays of a sweep."""
+
+    store: Path | None = None
+    """The results store. None: results/NAME.jsonl."""
+    keep: Path | None = None
+    """A folder for the history of every image cell and what it says in the mean, which docs takes in."""
+
+
+@dataclass(frozen=True)
+class Options(Kept, How, What):
+    """Which cells of an experiment to run, how, and what stays of them."""
+
     def __post_init__(self) -> None:
+        from graylearn.methods import METHODS
+        from reproduction.cells import LABELS, OWN_METHODS
+
         for name in self.methods or ():
             if name not in METHODS and name not in OWN_METHODS:
                 known = ", ".join([*METHODS, *OWN_METHODS])

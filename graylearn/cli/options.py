@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_origin
 
@@ -50,17 +50,29 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")]
 
 
-def flag(name: str) -> Any:
-    """The flag of a field of RunSettings: its name and help, and the default in words where it is None."""
-    meaning, _, chosen = documented(RunSettings).get(name, "").partition(" None: ")
-    default = next(each.default for each in dataclasses.fields(RunSettings) if each.name == name)
+def flag(
+    name: str,
+    declaration: Any = RunSettings,
+    panels: Mapping[type, str] = PANELS,
+    *,
+    negated: bool = True,
+) -> Any:
+    """The flag of a field of a dataclass: its name and help, and the default in words where it is None.
+
+    panels: the heading of each of the classes that the declaration is made of. negated: whether what is true
+    or false can be told to be false, as --no-refine.
+    """
+    meaning, _, chosen = documented(declaration).get(name, "").partition(" None: ")
+    default = next(each.default for each in dataclasses.fields(declaration) if each.name == name)
     shown = chosen.rstrip(".") or (default if isinstance(default, str) else default is True and "yes")
     spelled = "--" + name.replace("_", "-")
-    if isinstance(default, bool) and not name.startswith("no_"):
-        spelled = f"{spelled}/--no-{name}"
-    if isinstance(default, int) and not isinstance(default, bool):
+    if isinstance(default, bool):
+        spelled += f"/--no-{name}" * (negated and not name.startswith("no_"))
+    elif isinstance(default, int | float):
         shown = str(default)
-    panel = next(title for part, title in PANELS.items() if name in part.__annotations__)
+    elif isinstance(default, tuple) and default:
+        shown = ",".join(default)
+    panel = next(title for part, title in panels.items() if name in part.__annotations__)
     names = [spelled, *([SHORT[name]] if name in SHORT else [])]
     return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown)
 
@@ -70,20 +82,29 @@ def with_settings(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, which takes `**settings`, DATA and a flag for each field of RunSettings.
 
-    Its other flags are its own keywords, or those of the function `like`, which it hands all to. A flag of a
-    setting that is not given is None, so that a settings file can say it.
+    A flag that is not given is None, so that a settings file can say it. like: see `with_flags`.
+    """
+    data = typer.Argument(
+        metavar="DATA",
+        help=documented(RunSettings).get("data", "") + " May also come from --settings.",
+        show_default=False,
+    )
+    types: dict[str, Any] = {"data": Annotated[Path | None, data]}
+    for name in FIELDS:
+        if name not in ("data", "command", *leave_out):
+            types[name] = Annotated[_type_of(name), flag(name)]
+    return with_flags(types, like)
+
+
+def with_flags(
+    types: Mapping[str, Any], like: Callable[..., None] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, which takes `**given`, a flag of each of these names and types; None where not given.
+
+    Its other flags are its own keywords, or those of the function `like`, which it hands all to.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        data = typer.Argument(
-            metavar="DATA",
-            help=documented(RunSettings).get("data", "") + " May also come from --settings.",
-            show_default=False,
-        )
-        types: dict[str, Any] = {"data": Annotated[Path | None, data]}
-        for name in FIELDS:
-            if name not in ("data", "command", *leave_out):
-                types[name] = Annotated[_type_of(name), flag(name)]
         kind = inspect.Parameter.KEYWORD_ONLY
         own = inspect.signature(like or command, eval_str=True).parameters.values()
         flags = [inspect.Parameter(name, kind, default=None, annotation=types[name]) for name in types]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from graylearn.cli.errors import said
 from graylearn.cli.main import start
+from graylearn.cli.options import flag, with_flags
 from graylearn.errors import DataError, SettingsError
+from reproduction.options import How, Kept, Options, What
 
 NAMES = (
     "table1",
@@ -40,15 +44,74 @@ class _Said(TyperCommand):
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
-_WHAT, _HOW, _OUT = "What to run", "How to run it", "What comes out"
+
+PANELS = {What: "What to run", How: "How to run it", Kept: "What comes out"}
 
 
-def _option(*names: str, panel: str, help: str, default: str | bool = False) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=default)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _listed(flag: str, text: str) -> tuple[str, ...]:
+    """("mae", "gl") of "mae,gl"; a flag that names nothing is refused, for it would stand for all."""
+    if parts := _parts(text):
+        return parts
+    raise SettingsError(f"{flag} is {text!r}; expected names with commas")
+
+
+def _labels(flag: str, text: str) -> tuple[str, ...]:
+    return ("specific", "random") if text == "both" else _listed(flag, text)
+
+
+def _shares(flag: str, text: str) -> tuple[float, ...]:
+    """(0.05, 0.2) of "0.05,0.2"."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise SettingsError(f"{flag} is {text!r}, expected numbers with commas: 0.05,0.2,0.5") from None
+
+
+def _numbers(flag: str, text: str) -> tuple[int, ...]:
+    """(0, 1, 2, 5) of "0-2,5"."""
+    ranges = [_range(part) for part in _parts(text)]
+    if not ranges or not all(ranges):
+        raise SettingsError(
+            f"{flag} is {text!r}; expected whole numbers, or ranges from low to high: 0,1,2 or 0-9"
+        )
+    return tuple(itertools.chain(*ranges))
+
+
+def _range(part: str) -> range:
+    """The numbers of "3" or "0-9"; none where it is neither."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", part, re.ASCII)
+    return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+
+
+LISTS: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
+    "methods": _listed,
+    "datasets": _listed,
+    "labels": _labels,
+    "alphas": _shares,
+    "seeds": _numbers,
+    "protocol": _listed,
+}
+"""Options that are lists, and how each is read from the text of its flag."""
+
+
+def _types() -> dict[str, Any]:
+    """What each flag is read as: the type of its option, lists and words as text."""
+    plain = {name: kind for name, kind in get_type_hints(Options).items() if name not in (*LISTS, "backend")}
+    kinds = {each.name: plain.get(each.name, str) for each in dataclasses.fields(Options)}
+    return {
+        name: Annotated[kind | None, flag(name, Options, PANELS, negated=False)]
+        for name, kind in kinds.items()
+    }
 
 
 @app.command(cls=_Said)
+@with_flags(_types())
 def reproduce(
+    *,
     name: Annotated[
         str,
         typer.Argument(
@@ -57,106 +120,29 @@ def reproduce(
             show_default=False,
         ),
     ],
-    methods: Annotated[
-        str | None,
-        _option(
-            "--methods",
-            panel=_WHAT,
-            help="Methods, with commas; standard, oracle, gl, gl-label and gl+refine join them.",
-        ),
-    ] = None,
-    only: Annotated[bool, _option("--only", panel=_WHAT, help="Run exactly the --methods named.")] = False,
-    datasets: Annotated[
-        str | None, _option("--datasets", panel=_WHAT, help="Datasets, with commas: cifar10,tiny-imagenet.")
-    ] = None,
-    labels: Annotated[
-        str | None,
-        _option(
-            "--labels",
-            panel=_WHAT,
-            help="Of OOD samples: specific, random or both; of people: aggregate, worst.",
-        ),
-    ] = None,
-    alphas: Annotated[
-        str | None, _option("--alphas", panel=_WHAT, help="Shares of OOD samples, with commas: 0.05,0.2,0.5.")
-    ] = None,
-    seeds: Annotated[
-        str | None, _option("--seeds", panel=_WHAT, help="Seeds for every cell: 0,1,2 or 0-9.")
-    ] = None,
-    protocol: Annotated[
-        str,
-        _option(
-            "--protocol",
-            panel=_WHAT,
-            default=True,
-            help="Of tables: paper, released (the authors' code), tuned (scaled features, epochs chosen by "
-            "validation); several with commas.",
-        ),
-    ] = "paper",
-    epochs_scale: Annotated[
-        float, _option("--epochs-scale", panel=_WHAT, default=True, help="A factor on all epochs.")
-    ] = 1.0,
-    epochs: Annotated[int | None, _option("--epochs", panel=_WHAT, help="Epochs of every cell.")] = None,
-    preset: Annotated[
-        str | None,
-        _option("--preset", panel=_WHAT, help="How images are trained: paper, paper-warm or fast."),
-    ] = None,
-    batch_size: Annotated[int | None, _option("--batch-size", panel=_WHAT, help="Samples a step.")] = None,
-    train_size: Annotated[
-        int | None,
-        _option("--train-size", panel=_WHAT, help="In-distribution training samples, a stratified part."),
-    ] = None,
-    quick: Annotated[
-        bool, _option("--quick", panel=_WHAT, help="A small form on data that is always there, in seconds.")
-    ] = False,
-    data: Annotated[
-        Path | None, _option("--data", panel=_HOW, help="The data folder; else what GRAYLEARN_DATA names.")
-    ] = None,
-    device: Annotated[
-        str | None, _option("--device", panel=_HOW, help="Where images are trained: cuda, cuda:1, cpu.")
-    ] = None,
-    workers: Annotated[
-        int, _option("--workers", panel=_HOW, default=True, help="Units of work at once.")
-    ] = 1,
-    backend: Annotated[
-        str,
-        _option("--backend", panel=_HOW, default=True, help="Where they run: processes, dask or ray."),
-    ] = "processes",
-    address: Annotated[
-        str | None,
-        _option(
-            "--address", panel=_HOW, help="Of a Dask scheduler or Ray cluster; else one is started here."
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None, _option("--time-limit", panel=_HOW, help="Seconds after which no cell is started.")
-    ] = None,
-    refresh: Annotated[
-        bool, _option("--refresh", panel=_HOW, help="Run also what the store has already.")
-    ] = False,
-    store: Annotated[
-        Path | None, _option("--store", panel=_OUT, help="The results store; else results/NAME.jsonl.")
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        _option(
-            "--keep",
-            panel=_OUT,
-            help="A folder for what image cells said of every sample; docs takes its means in.",
-        ),
-    ] = None,
     out: Annotated[
         Path | None,
-        _option(
-            "--out", "-o", panel=_OUT, help="A folder for the tables (.md .csv .tex) and figures (.png .svg)."
+        typer.Option(
+            "--out",
+            "-o",
+            rich_help_panel=PANELS[Kept],
+            help="A folder for the tables (.md .csv .tex) and figures (.png .svg).",
+            show_default=False,
         ),
     ] = None,
     as_json: Annotated[
-        bool, _option("--json", panel=_OUT, help="The results as JSON lines on stdout.")
+        bool,
+        typer.Option("--json", rich_help_panel=PANELS[Kept], help="The results as JSON lines on stdout."),
     ] = False,
     check: Annotated[
-        bool, _option("--check", panel=_OUT, help="Of docs: write nothing, fail where a page would change.")
+        bool,
+        typer.Option(
+            "--check",
+            rich_help_panel=PANELS[Kept],
+            help="Of docs: write nothing, fail where a page would change.",
+        ),
     ] = False,
+    **given: Any,
 ) -> None:
     """Measure a table or figure of the paper again; what the store has is not run twice.
 
@@ -177,37 +163,15 @@ def reproduce(
       python -m reproduction docs --check
     """  # fmt: skip
     if name == "docs":
-        _docs(check, keep)
+        _docs(check, given["keep"])
         return
     if check:
         raise SettingsError("--check is for `python -m reproduction docs`")
     from reproduction.cli import sweeping
-    from reproduction.options import Options
 
-    options = Options(
-        methods=_listed("--methods", methods),
-        only=only,
-        datasets=_listed("--datasets", datasets),
-        labels=("specific", "random") if labels == "both" else _listed("--labels", labels),
-        alphas=_shares(alphas),
-        seeds=_numbers(seeds),
-        protocol=_listed("--protocol", protocol) or (),
-        epochs_scale=epochs_scale,
-        epochs=epochs,
-        preset=preset,
-        batch_size=batch_size,
-        train_size=train_size,
-        quick=quick,
-        data=data,
-        device=device,
-        workers=workers,
-        backend=cast("Literal['processes', 'dask', 'ray']", backend),
-        address=address,
-        store=store,
-        keep=keep,
-        time_limit=time_limit,
-        refresh=refresh,
-    )
+    told = {name: value for name, value in given.items() if value is not None}
+    lists = {name: LISTS[name](f"--{name}", told[name]) for name in LISTS if name in told}
+    options = Options(**(told | lists))
     names = NAMES if name == "all" else _parts(name) or (name,)
     asked = sweeping.applicable([sweeping.experiment(each) for each in names], options)
     sweeping.check_places(asked, options, out)
@@ -228,45 +192,6 @@ def reproduce(
 def main() -> None:
     """Run the command with the words of this process."""
     start(app, "python -m reproduction")
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _listed(flag: str, text: str | None) -> tuple[str, ...] | None:
-    """("mae", "gl") of "mae,gl"; a flag that names nothing is refused, for it would stand for all."""
-    if text is None:
-        return None
-    if parts := _parts(text):
-        return parts
-    raise SettingsError(f"{flag} is {text!r}; expected names with commas")
-
-
-def _shares(text: str | None) -> tuple[float, ...] | None:
-    """(0.05, 0.2) of "0.05,0.2"."""
-    try:
-        return None if text is None else tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise SettingsError(f"--alphas is {text!r}, expected numbers with commas: 0.05,0.2,0.5") from None
-
-
-def _numbers(text: str | None) -> tuple[int, ...] | None:
-    """(0, 1, 2, 5) of "0-2,5"."""
-    if text is None:
-        return None
-    ranges = [_range(part) for part in _parts(text)]
-    if not ranges or not all(ranges):
-        raise SettingsError(
-            f"--seeds is {text!r}; expected whole numbers, or ranges from low to high: 0,1,2 or 0-9"
-        )
-    return tuple(itertools.chain(*ranges))
-
-
-def _range(part: str) -> range:
-    """The numbers of "3" or "0-9"; none where it is neither."""
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", part, re.ASCII)
-    return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
 
 
 def _docs(check: bool, kept: Path | None) -> None:

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from graylearn.errors import SettingsError
-from reproduction.cells import Cell
+from reproduction.cells import LABELS, Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import TABLE_SETTINGS, Schedule
-from reproduction.options import IMAGE_PRESETS, LABELS, Options
+from reproduction.options import IMAGE_PRESETS, Options
 from reproduction.records import Record, method_rank
 from reproduction.summary import waits
 

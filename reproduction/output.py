@@ -1,24 +1,17 @@
-"""Everything an experiment gives a reader, made of rows of the store: tables in all forms, and figures."""
+"""What an experiment leaves in a folder, made of rows of the store: tables in all forms, and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from reproduction.figures import draw
 from reproduction.records import Row
-from reproduction.render import csv_text, latex, markdown, show
+from reproduction.render import csv_text, latex, markdown
 from reproduction.summary import tables
 
 
-def present(experiment: str, rows: Sequence[Row], console: Console | None = None) -> None:
-    """The tables of an experiment in the terminal."""
-    show(tables(experiment, rows), console)
-
-
-def write(experiment: str, rows: Sequence[Row], folder: str | Path, *, figures: bool = True) -> list[Path]:
+def write(experiment: str, rows: Sequence[Row], folder: str | Path) -> list[Path]:
     """Write NAME.md, NAME.csv, one .tex a table and each figure as PNG and SVG; returns what was written."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -32,4 +25,4 @@ def write(experiment: str, rows: Sequence[Row], folder: str | Path, *, figures: 
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
         written.append(folder / name)
-    return written + (draw(experiment, rows, folder) if figures else [])
+    return written + draw(experiment, rows, folder)

@@ -76,13 +76,9 @@ class Store:
         every = [(row, latest[row["key"]]) for row in self._read() if row["experiment"] == experiment]
         return [(earlier, later) for earlier, later in every if earlier != later]
 
-    def find(self, cell: Cell, experiment: str | None = None) -> Row | None:
-        """The latest result of a cell, None where it was not run."""
-        return self._by_key(experiment).get(cell.key)
-
     def pending(self, cells: Iterable[Cell], experiment: str | None = None) -> list[Cell]:
         """The cells that have no result yet, in their order, each once."""
-        done = self._by_key(experiment)
+        done = {row["key"] for row in self.rows(experiment)}
         return [cell for key, cell in {cell.key: cell for cell in cells}.items() if key not in done]
 
     def end(self) -> int:
@@ -120,9 +116,6 @@ class Store:
                 if _is_row(row := json.loads(line)):
                     rows.append(row)
         return rows, since + len(whole)
-
-    def _by_key(self, experiment: str | None) -> dict[str, Row]:
-        return {row["key"]: row for row in self.rows(experiment)}
 
     def _read(self) -> Iterator[Row]:
         try:

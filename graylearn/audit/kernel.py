@@ -37,15 +37,9 @@ class Landmarks:
     The kernel's width is the median squared distance between landmarks.
     """
 
-    def __init__(
-        self,
-        features: NDArray[np.float32],
-        landmarks: int = LANDMARKS,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
+    def __init__(self, features: NDArray[np.float32], device: torch.device | str = "cpu") -> None:
         self.x = x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
-        chosen = x[torch.from_numpy(np.random.default_rng(seed).permutation(len(x))[:landmarks])]
+        chosen = x[torch.from_numpy(np.random.default_rng(0).permutation(len(x))[:LANDMARKS])]
         between = squared_distance(chosen, chosen).double().numpy()
         off_diagonal = between[np.triu_indices(len(chosen), 1)]
         width = float(np.median(off_diagonal)) if len(off_diagonal) else 1.0

@@ -32,9 +32,9 @@ class RawTable:
     found: dict[str, Any] = field(default_factory=dict)
     """What the reader found out about the file, as fields of `Origin`."""
 
-    def columns_text(self, limit: int = 30) -> str:
+    def columns_text(self) -> str:
         """The names of the columns, for an error message."""
-        return first_few(list(self.frame.columns), limit)
+        return first_few(list(self.frame.columns), 30)
 
     def where(self, row: int) -> str:
         """Where a row is to be found, for an error message."""

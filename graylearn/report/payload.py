@@ -171,9 +171,9 @@ def _mistaken(data: ReportData) -> list[list[float]] | None:
     return [list(row) for row in zip(label, true, samples.round(1), share.round(5), flagged, strict=True)]
 
 
-def _histogram(score: NDArray[np.float64], kind: NDArray[np.int64], bins: int = 40) -> list[list[int]]:
-    """For each kind, how many scores lie in each of `bins` equal parts of 0..1."""
-    return [np.histogram(score[kind == k], bins, (0.0, 1.0))[0].tolist() for k in range(len(KINDS))]
+def _histogram(score: NDArray[np.float64], kind: NDArray[np.int64]) -> list[list[int]]:
+    """For each kind, how many scores lie in each of 40 equal parts of 0..1."""
+    return [np.histogram(score[kind == k], 40, (0.0, 1.0))[0].tolist() for k in range(len(KINDS))]
 
 
 def _reliability(data: ReportData) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from graylearn.report.json_text import to_json
 from graylearn.report.payload import build_payload, counts
 
 STYLES = ("report.css", "explorer.css", "team.css")
-"""The page's style sheets, likewise."""
+"""The page's style sheets, in the order in which they are joined into one."""
 SCRIPTS = (
     "base.js",
     "decisions.js",
@@ -40,7 +40,7 @@ SCRIPTS = (
     "review.js",
     "main.js",
 )
-"""The page's scripts, in the order in which they are joined into one."""
+"""The page's scripts, likewise."""
 
 
 def write_report(path: str | Path, data: ReportData) -> Path:

@@ -109,9 +109,9 @@ def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
     }
 
 
-def worst_of(audit: Audit, top: int = 5) -> list[dict[str, Any]]:
-    """The strongest suspects."""
-    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable").head(top)
+def worst_of(audit: Audit) -> list[dict[str, Any]]:
+    """The five strongest suspects."""
+    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable").head(5)
     return [
         {
             "id": str(row["id"]),

@@ -117,9 +117,10 @@ def _line(row: dict[str, Any] | Failure) -> str:
 def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
     """The table on standard output."""
     if rows:
-        from reproduction.output import present  # late: figures ask for matplotlib
+        from reproduction import render
+        from reproduction.summary import tables
 
-        present(name, rows)
+        render.show(tables(name, rows))
 
 
 def write(name: str, rows: Sequence[dict[str, Any]], folder: Path) -> None:

@@ -49,7 +49,7 @@ def apply_decisions(
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
     saved = read_source(folder)
-    source = saved.origin
+    origin = saved.origin
     recorded = read_recorded(folder)
     found = [] if decisions is None else by_name(recorded, decided_in(decisions))
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
@@ -60,13 +60,13 @@ def apply_decisions(
         change = one_of_each(recorded, found, change)
     if suspects != "keep" or duplicates != "keep":
         _check_losses(recorded, change, ask)
-    where = Path(source.path if data is None else data)
-    _check_target(target, where, source, overwrite)
-    _check_unchanged(where, source, recorded, saved.fingerprint)
+    where = Path(origin.path if data is None else data)
+    _check_target(target, where, origin, overwrite)
+    _check_unchanged(where, origin, recorded, saved.fingerprint)
     if link and target.suffix.lower() == ".csv":
         raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
-    form = FORMATS[source.form]
-    form.rewrite(where, target, source, replace(change, link=link).with_rows(source.left_out))
+    form = FORMATS[origin.form]
+    form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),
@@ -83,7 +83,7 @@ def apply_decisions(
         "undecided_suspects": len(set(recorded.suspects) - decided),
         "undecided_sure": len(recorded.sure - decided) if only_sure else None,
         "not_audited": len(recorded.held_out - decided),
-        "left_out": len(source.left_out),
+        "left_out": len(origin.left_out),
     }
 
 
@@ -136,8 +136,8 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
         raise SettingsError(f"{text}: nothing was written")
 
 
-def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> None:
-    form = FORMATS[source.form]
+def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> None:
+    form = FORMATS[origin.form]
     if not form.may_become(data, target):
         ending = suffix_of(data) or form.suffixes[0]
         raise SettingsError(
@@ -155,7 +155,7 @@ def _check_target(target: Path, data: Path, source: Origin, overwrite: bool) -> 
         )
 
 
-def _check_unchanged(data: Path, source: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
+def _check_unchanged(data: Path, origin: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
     """Refuse data that are no longer those that were audited; a stream that was saved has no fingerprint."""
     if str(data) == NAMELESS:
         raise DataError(
@@ -171,7 +171,7 @@ def _check_unchanged(data: Path, source: Origin, recorded: Recorded, fingerprint
         gone = next((name for name in recorded.ids if not (data / name).exists()), None)
         if gone is not None:
             raise DataError(f"{data / gone} is gone since it was audited; {advice}")
-    found, hashes = FORMATS[source.form].fingerprint(data, recorded.ids)
+    found, hashes = FORMATS[origin.form].fingerprint(data, recorded.ids)
     for name, before, after in zip(recorded.ids, recorded.hashes or (), hashes or (), strict=False):
         if before != after:
             raise DataError(f"{data / name} has changed since it was audited; {advice}")

@@ -50,11 +50,11 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
     A row a sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
     """
     size = settings.size or PIXELS_SIZE
-    train, source = read_file(local(settings.data), options_of(settings, size, settings.split))
+    train, origin = read_file(local(settings.data), options_of(settings, size, settings.split))
     test = None
     if settings.test is not None or settings.test_split is not None:
         options = options_of(settings, size, settings.test_split)
-        test = read_file(local(settings.test or settings.data), replace(options, decimal=source.decimal))[0]
+        test = read_file(local(settings.test or settings.data), replace(options, decimal=origin.decimal))[0]
     found = copies_among(train, test, settings.duplicates, progress)
     if found is None:
         raise SettingsError("duplicates is 'off', but copies are to be found: leave it out")

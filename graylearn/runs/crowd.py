@@ -101,7 +101,7 @@ def of_samples(crowd: Crowd, prepared: Prepared) -> Crowd:
 
 def _kept(prepared: Prepared, count: int) -> NDArray[np.int64]:
     """(N,) the rows that are samples: images that cannot be read may be left out."""
-    return np.setdiff1d(np.arange(count), np.array(prepared.source.left_out, dtype=np.int64))
+    return np.setdiff1d(np.arange(count), np.array(prepared.origin.left_out, dtype=np.int64))
 
 
 def opinions(settings: RunSettings) -> Opinions:

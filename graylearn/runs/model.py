@@ -18,7 +18,7 @@ class RunModel:
     """What a run folder of `fit` holds for new samples."""
 
     settings: RunSettings
-    source: Origin
+    origin: Origin
     """What was read."""
     encoding: Encoding
     """How samples become features."""

@@ -22,44 +22,44 @@ from graylearn.runs.source import Encoding
 
 
 def read_new(
-    path: Path, source: Origin, encoding: Encoding, settings: RunSettings
+    path: Path, origin: Origin, encoding: Encoding, settings: RunSettings
 ) -> tuple[Samples, Samples]:
     """(new samples as a person knows them, as features): what `predict` reads."""
-    samples, _ = read_file(path, _options_for_new(source, encoding, settings))
-    return samples, _features_of_new(samples, path, source, encoding, settings)
+    samples, _ = read_file(path, _options_for_new(origin, encoding, settings))
+    return samples, _features_of_new(samples, path, origin, encoding, settings)
 
 
 def read_new_blocks(
-    path: Path, source: Origin, encoding: Encoding, settings: RunSettings
+    path: Path, origin: Origin, encoding: Encoding, settings: RunSettings
 ) -> Iterator[tuple[Samples, Samples]]:
     """`read_new` a block at a time."""
-    for block in open_blocks(path, _options_for_new(source, encoding, settings)).read(()):
+    for block in open_blocks(path, _options_for_new(origin, encoding, settings)).read(()):
         samples = block.samples
-        yield samples, _features_of_new(samples, path, source, encoding, settings)
+        yield samples, _features_of_new(samples, path, origin, encoding, settings)
 
 
-def _options_for_new(source: Origin, encoding: Encoding, settings: RunSettings) -> ReadOptions:
-    known = source.columns
-    was_folder = source.kind == "image" and known.path is None  # and is perhaps a table now
+def _options_for_new(origin: Origin, encoding: Encoding, settings: RunSettings) -> ReadOptions:
+    known = origin.columns
+    was_folder = origin.kind == "image" and known.path is None  # and is perhaps a table now
     return replace(
         options_of(
             replace(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
         ),
         labelled=False,
         id=False if was_folder or settings.no_id else None,
-        decimal=source.decimal,
+        decimal=origin.decimal,
         columns=None if was_folder else known,
     )
 
 
 def _features_of_new(
-    samples: Samples, path: Path, source: Origin, encoding: Encoding, settings: RunSettings
+    samples: Samples, path: Path, origin: Origin, encoding: Encoding, settings: RunSettings
 ) -> Samples:
     """The features of new samples, once they are of the kind that the model knows."""
     check_ids(samples, path)
-    if samples.kind != source.kind:
+    if samples.kind != origin.kind:
         raise DataError(
-            f"{path} holds {samples.kind} samples but the model was fitted on {source.kind} samples"
+            f"{path} holds {samples.kind} samples but the model was fitted on {origin.kind} samples"
         )
     if encoding.shape and samples.x.shape[1:] != encoding.shape:
         expected, found = (" x ".join(map(str, shape)) for shape in (encoding.shape, samples.x.shape[1:]))
@@ -67,10 +67,10 @@ def _features_of_new(
     return encoded(samples, encoding, settings, None)
 
 
-def without_label(path: Path, source: Origin, settings: RunSettings) -> list[int]:
-    """The rows of a table whose label is missing; `source` tells which column it is."""
+def without_label(path: Path, origin: Origin, settings: RunSettings) -> list[int]:
+    """The rows of a table whose label is missing; `origin` tells which column it is."""
     found = format_of(path).read(path, options_of(settings, 1, settings.split))
-    label = source.columns.label
+    label = origin.columns.label
     if isinstance(found, Samples) or label not in found.frame.columns:
         raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")
     labels: Any = found.frame[label]

@@ -57,7 +57,7 @@ def write_data(folder: RunFolder, prepared: Prepared) -> None:
         columns["sha256"] = pa.array(prepared.image_hashes, pa.string())
     with replacing(folder.samples) as partial:
         pa.parquet.write_table(pa.table(columns), partial)
-    write_source(folder, prepared.source, prepared.fingerprint, prepared.encoding, everything.classes)
+    write_source(folder, prepared.origin, prepared.fingerprint, prepared.encoding, everything.classes)
 
 
 def write_audit(folder: RunFolder, audit: Audit, copies: Duplicates | None = None) -> None:

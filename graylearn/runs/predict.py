@@ -73,7 +73,7 @@ def predict_blocks(
     reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
     given: dict[str, Any] = {name: value for name, value in reading.items() if value is not None}
     model = load_model(run)
-    source, way, classifier = model.source, model.encoding, model.classifier
+    origin, way, classifier = model.origin, model.encoding, model.classifier
     settings = replace(model.settings, split=split, **given)
     strange: dict[str, _Strange] = {}
 
@@ -88,15 +88,15 @@ def predict_blocks(
 
     if are_large(path) and not only_unlabelled:
         with progress.steps(f"predicting {path.name}", count_rows(path)) as advance:
-            for samples, features in read_new_blocks(path, source, way, settings):
+            for samples, features in read_new_blocks(path, origin, way, settings):
                 yield answered(samples, features)
                 advance(len(samples))
     else:
         with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():
-            samples, features = read_new(path, source, way, settings)
+            samples, features = read_new(path, origin, way, settings)
         with progress.working(f"predicting {len(samples):,} samples"):
             table = answered(samples, features)
-        yield table.iloc[without_label(path, source, settings)] if only_unlabelled else table
+        yield table.iloc[without_label(path, origin, settings)] if only_unlabelled else table
     for name, each in strange.items():
         progress.note(each.words(name))
 

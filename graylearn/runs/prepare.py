@@ -38,7 +38,7 @@ class Prepared:
 
     settings: RunSettings
     """With what the data decided filled in."""
-    source: Origin
+    origin: Origin
     """What was read."""
     encoding: Encoding
     """How samples become features."""
@@ -66,14 +66,14 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
     with progress.working(f"reading {path.name}", bar=_is_large(path)):
-        samples, source = read_file(path, options_of(settings, size, settings.split))
+        samples, origin = read_file(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
-        fingerprint, hashes = FORMATS[source.form].fingerprint(path, samples.ids)
+        fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
     progress.say(
         f"{len(samples):,} sample{'s' * (len(samples) != 1)} ({samples.kind}), "
         f"{samples.num_classes} class{'es' * (samples.num_classes != 1)}"
-        + (f", labels from column {source.columns.label!r}" if source.columns.label else "")
-        + (f", named by column {source.columns.id!r}" if source.columns.id else "")
+        + (f", labels from column {origin.columns.label!r}" if origin.columns.label else "")
+        + (f", named by column {origin.columns.id!r}" if origin.columns.id else "")
     )
     _check_classes(samples, path)
     _tell_doubts(samples, progress)
@@ -85,7 +85,7 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     ):
         if getattr(settings, name) is not None and samples.kind not in kinds:
             progress.note(f"--{name} is for {of}: passed over, for {path.name} holds none")
-    settings = replace(settings, label=source.columns.label or settings.label)
+    settings = replace(settings, label=origin.columns.label or settings.label)
     if samples.kind == "image":
         settings = replace(settings, features=wants_images)
     encoding = encoding_of(samples, settings, size)
@@ -97,11 +97,11 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     if held_out.any():
         test, read = features.take(held_out), samples.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
-        read = _read_test(settings, size, samples, source, progress)
+        read = _read_test(settings, size, samples, origin, progress)
         test = encoded(read, encoding, settings, stages)
     return Prepared(
         settings,
-        source,
+        origin,
         encoding,
         samples.take(~held_out) if held_out.any() else samples,
         features.take(~held_out) if held_out.any() else features,
@@ -139,15 +139,15 @@ def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
 
 
 def _read_test(
-    settings: RunSettings, size: int, samples: Samples, source: Origin, progress: RunProgress
+    settings: RunSettings, size: int, samples: Samples, origin: Origin, progress: RunProgress
 ) -> Samples:
     """A test set of its own, read as the samples to learn from were."""
     path = local(settings.test or settings.data)
     with progress.working(f"reading {path.name} to test on", bar=_is_large(path)):
         options = options_of(settings, size, settings.test_split)
-        read, _ = read_file(path, replace(options, classes=samples.classes, decimal=source.decimal))
+        read, _ = read_file(path, replace(options, classes=samples.classes, decimal=origin.decimal))
     if read.kind != samples.kind:
-        raise DataError(f"{path} holds {read.kind} samples but {source.path} {samples.kind} samples")
+        raise DataError(f"{path} holds {read.kind} samples but {origin.path} {samples.kind} samples")
     return _with_columns_of(samples, read, path, progress) if samples.kind == "table" else read
 
 

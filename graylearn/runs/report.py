@@ -95,7 +95,7 @@ def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any
         "Data": Path(settings.data).name,
         "Samples": summary["samples"],
         "Classes": len(audit.classes),
-        "Label": prepared.source.columns.label or "the folder of each image",
+        "Label": prepared.origin.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
         "Audited by": {"held-out": "networks that did not see the sample"}.get(audit.mode, audit.mode),
@@ -105,7 +105,7 @@ def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any
         "graylearn": environment["graylearn"],
         "Device": environment["gpu"] or environment["device"],
     }
-    if prepared.source.columns.label is None and prepared.source.form != "folder":
+    if prepared.origin.columns.label is None and prepared.origin.form != "folder":
         del facts["Label"]
     return facts
 
@@ -142,9 +142,9 @@ def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | N
 def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
     """What each sample looks like; pictures whole, from their files, not cropped as they are learned."""
     cropped = preview_samples(prepared.shown)
-    if prepared.source.form != "folder":
+    if prepared.origin.form != "folder":
         return cropped
-    folder, names = Path(prepared.source.path), prepared.shown.ids
+    folder, names = Path(prepared.origin.path), prepared.shown.ids
 
     def whole(index: int) -> Preview | None:
         try:

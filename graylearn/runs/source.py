@@ -63,7 +63,7 @@ class Source:
 
 def write_source(
     folder: RunFolder,
-    source: Origin,
+    origin: Origin,
     fingerprint: dict[str, Any],
     encoding: Encoding,
     classes: Sequence[Label],
@@ -72,7 +72,7 @@ def write_source(
     write_json(
         folder.data,
         {
-            "source": source.to_json(),
+            "source": origin.to_json(),
             "fingerprint": fingerprint,
             "encoding": asdict(encoding),
             "classes": [str(label) for label in classes],

@@ -152,7 +152,7 @@ def slices_of(prepared: Prepared, audit: Audit) -> list[str]:
     x = prepared.shown.x
     is_table = isinstance(x, pd.DataFrame)
     frame = x.select_dtypes(exclude="number") if is_table else pd.DataFrame(index=audit.ids)
-    folders = prepared.shown.ids if prepared.source.columns.path is not None else None
+    folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
     if not audit.suspected.any():
         return []
     return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
@@ -180,9 +180,9 @@ def apply_command(prepared: Prepared, run: Path) -> str:
     """What writes the cleaned dataset once the decisions are downloaded."""
     data = Path(prepared.settings.data)
     ending = "" if data.is_dir() else suffix_of(data)
-    source = Path(prepared.source.path)  # of several annotators' labels it is not the data themselves
+    source = Path(prepared.origin.path)  # of several annotators' labels it is not the data themselves
     stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
-    form = FORMATS[prepared.source.form]
+    form = FORMATS[prepared.origin.form]
     clean = f"{stem.removesuffix(ending)}-clean{'' if source.is_dir() else suffix_of(source)}"
     if not form.may_become(source, Path(clean)):  # a folder of tables becomes one file
         clean += form.suffixes[0]
@@ -191,5 +191,5 @@ def apply_command(prepared: Prepared, run: Path) -> str:
 
 def id_word(prepared: Prepared, audit: Audit) -> str:
     """What the ids count where they are numbers that no column gave."""
-    counted = audit.ids.dtype.kind in "iu" and prepared.source.columns.id is None
-    return _ID_WORDS.get(prepared.source.form, "") if counted else ""
+    counted = audit.ids.dtype.kind in "iu" and prepared.origin.columns.id is None
+    return _ID_WORDS.get(prepared.origin.form, "") if counted else ""

@@ -30,18 +30,18 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     folder, target = RunFolder(run), Path(out)
     folder.check_finished()
     saved, settings = read_source(folder), folder.settings()
-    source = saved.origin
+    origin = saved.origin
     # of several annotators' labels the consensus was audited, which is a file of its own
     settings = replace(
         settings,
-        label=source.columns.label or settings.label,
+        label=origin.columns.label or settings.label,
         annotators=(),
-        separator=source.separator,
-        encoding=source.encoding,
+        separator=origin.separator,
+        encoding=origin.encoding,
     )
-    if tool == "fiftyone" and source.kind != "image":
-        raise SettingsError(f"FiftyOne shows images, and {source.path} holds none: use tool label-studio")
-    samples, _ = read_file(source.path, options_of(settings, 8, source.split))
+    if tool == "fiftyone" and origin.kind != "image":
+        raise SettingsError(f"FiftyOne shows images, and {origin.path} holds none: use tool label-studio")
+    samples, _ = read_file(origin.path, options_of(settings, 8, origin.split))
     at = {str(name): index for index, name in enumerate(samples.ids)}
     audit = pq.read_table(folder.audit_parquet).to_pandas()
     suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")
@@ -49,7 +49,7 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     for row in suspects.to_dict("records"):
         name = str(row["id"])
         suggested = None if pd.isna(row["suggested"]) else str(row["suggested"])
-        shown = _shown(samples.x, at[name], samples.kind, name, source)
+        shown = _shown(samples.x, at[name], samples.kind, name, origin)
         rows.append({**row, "suggested": suggested, "data": shown, "path": shown.get("image")})
     run_of = folder.read_json(folder.summary).get("fingerprint")
     if tool == "fiftyone":
@@ -63,10 +63,10 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     return {"tasks": len(rows), "out": str(target.absolute())}
 
 
-def _shown(x: Any, index: int, kind: str, name: str, source: Origin) -> dict[str, Any]:
+def _shown(x: Any, index: int, kind: str, name: str, origin: Origin) -> dict[str, Any]:
     """What a person is shown of a sample."""
     if kind == "image":
-        path = Path(source.path)
+        path = Path(origin.path)
         return {"image": str((path if path.is_dir() else path.parent) / name)}
     if kind == "text":
         return {"text": str(x[index])}

@@ -95,15 +95,15 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     path.write_text("a;label\n" + "".join(f"{row};{'xy'[row % 2]}\n" for row in range(9)) + "1,5;x\n")
     new.write_text("a;label\n0;x\n1;y\n")
     prepared = prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
-    saved = Origin.from_json(json.loads(json.dumps(prepared.source.to_json())))
-    assert saved == prepared.source
+    saved = Origin.from_json(json.loads(json.dumps(prepared.origin.to_json())))
+    assert saved == prepared.origin
     assert (saved.decimal, saved.separator) == (",", ";")
     samples, _ = read_new(new, saved, prepared.encoding, prepared.settings)
     assert samples.x["a"].tolist() == [0.0, 1.0]
     new.write_text("a;label\n0;x\n1;y\n-;x\n2,25;y\n")
     samples, _ = read_new(new, saved, prepared.encoding, prepared.settings)
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
-    before = {name: value for name, value in prepared.source.to_json().items() if name != "decimal"}
+    before = {name: value for name, value in prepared.origin.to_json().items() if name != "decimal"}
     samples, _ = read_new(new, Origin.from_json(before), prepared.encoding, prepared.settings)
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25], "a run of 0.1.0"
 
@@ -116,7 +116,7 @@ def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path):
     chosen = RunSettings(data=str(path), missing_labels="skip")
     prepared = prepare(chosen, tmp_path, RunProgress(quiet=True))
     assert len(prepared.everything) == 20
-    assert prepared.source.left_out == tuple(range(2, 30, 3))
+    assert prepared.origin.left_out == tuple(range(2, 30, 3))
 
 
 def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, capsys):

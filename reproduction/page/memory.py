@@ -75,6 +75,7 @@ def _at(row: Row) -> list[int]:
 def section(results: str | Path) -> str:
     """The table, and what changed from before the rate falls to the end; from results/history.jsonl."""
     rows = [row for row in _rows(Path(results)) if "confidence" in row["groups"]["clean"] and _bad(row)[1]]
+    rows = [row for row in rows if row["cell"]["seed"] == 0]
     if not rows:
         return NOT_YET
     rows.sort(key=lambda row: (row["cell"]["labels"] in HUMAN_LABELS, _title(row)))
@@ -121,7 +122,7 @@ def _change(row: Row) -> str:
         faults.append(f"memorises {100 * memorised:.0f} % of the {what} labels")
     if learned < 0.95:
         faults.append(f"leaves {100 * (1 - learned):.0f} % of the clean samples unlearned")
-    told = " and ".join(faults) if faults else "does neither"
+    told = " and ".join(faults) if faults else f"learns the clean samples and few of the {what} labels"
     return (
         f"{_title(row)}: {told}; C of the {what} samples goes from {bad['confidence'][first]:.2f} to "
         f"{bad['confidence'][last]:.2f}."

@@ -15,7 +15,7 @@ from reproduction.render.markdown import markdown_grid
 from reproduction.statistics import Comparison, compare, from_differences, spread
 from reproduction.summary import recovered
 
-HELPERS = ("gl", "gl-relative", "gl+refine")
+HELPERS = ("gl", "gl-relative", "gl-history", "gl+refine")
 """What might win back the cost."""
 
 

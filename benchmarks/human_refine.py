@@ -10,6 +10,9 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     mixup       the same on blends of two images, with the blend of their beliefs as the target
     follow      after a tenth of the epochs the beliefs move towards what the network says, a tenth an epoch
     both        mixup, whose beliefs move by what is left of an answer when the partner's part is taken out
+    views       only what the history is settled on is taught, half as many images of a class as bear its
+                label: those that most epochs before labels are learned by heart call so. Of the others, what
+                the network is sure of in a plain view is taught to it in a distorted one
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -27,11 +30,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.audit.history import epochs_before_heart
 from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
 from graylearn.estimator.refine import SoftTargets, soft_targets
 from graylearn.methods.base import Step
-from graylearn.training import Result
+from graylearn.training import History, Result
 from reproduction.cells import Cell
 from reproduction.images import pipeline_of
 from reproduction.measure import tested
@@ -41,6 +45,8 @@ from reproduction.traces import Traces
 Floats = NDArray[np.float64]
 MOMENTUM = 0.9
 WAIT = 0.1
+SETTLED = 0.5
+SURE = 0.95
 
 
 @dataclass
@@ -94,20 +100,85 @@ class Both(Blended):
         return losses
 
 
-WAYS = {"soft": SoftTargets, "mixup": Blended, "follow": Following, "both": Both}
+@dataclass
+class Views(SoftTargets):
+    """A plain and a distorted view of each image; the row of one that is not settled is all zeros."""
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy of both views with what is settled, else of the second with a sure answer."""
+        taught = self.distributions[step.index]
+        said = step.logits.detach().softmax(1)
+        sure = torch.nn.functional.one_hot(said.argmax(1), said.shape[1]) * (said > SURE).any(1, keepdim=True)
+        settled = taught.sum(1, keepdim=True)
+        answer = step.forward(distorted(step.inputs, self.task.generator)).logits.float()
+        second = torch.lerp(sure.float(), taught, settled)
+        return -(taught * step.logits.log_softmax(1) + second * answer.log_softmax(1)).sum(1)
+
+
+def distorted(images: Tensor, generator: torch.Generator) -> Tensor:
+    """The images turned, stretched, moved, in other colours and without a square, each in its own way."""
+    count, size = len(images), images.shape[-1]
+
+    def draw(low: float, high: float, *shape: int) -> Tensor:
+        drawn = torch.rand(count, *shape, generator=generator, device=images.device)
+        return low + (high - low) * drawn
+
+    full = images.float()
+    angle, across, along = draw(-0.5, 0.5), draw(0.75, 1.25), draw(0.75, 1.25)
+    shear, moved = draw(-0.3, 0.3), draw(-0.25, 0.25, 2)
+    cos, sin = angle.cos(), angle.sin()
+    rows = (across * cos, shear - sin, moved[:, 0], sin, along * cos, moved[:, 1])
+    grid = torch.nn.functional.affine_grid(
+        torch.stack(rows, 1).view(count, 2, 3), list(full.shape), align_corners=False
+    )
+    full = torch.nn.functional.grid_sample(full, grid, padding_mode="reflection", align_corners=False)
+    full = torch.lerp(full.mean(1, keepdim=True), full, draw(0.2, 1.8, 1, 1, 1))  # less or more colour
+    full = torch.lerp(full.mean((1, 2, 3), keepdim=True), full, draw(0.4, 1.6, 1, 1, 1))  # contrast
+    full = full + draw(-0.5, 0.5, 1, 1, 1) + draw(-0.2, 0.2, full.shape[1], 1, 1)
+    at = torch.arange(size, device=images.device) - size * draw(0, 1, 2, 1)
+    inside = at.abs() < size / 4
+    left_out = inside[:, :1, :, None] & inside[:, 1:, None, :]
+    return full.masked_fill(left_out, 0.0).to(images.dtype)
+
+
+WAYS = {"soft": SoftTargets, "mixup": Blended, "follow": Following, "both": Both, "views": Views}
+
+
+def kept_history(first: Cell, folder: Path) -> History:
+    """The history of the gl fit."""
+    kept = Traces(histories=folder).kept(first)
+    if kept is None:
+        raise SystemExit(f"{folder} has no history of {first} ({first.key})")
+    return kept[0]
 
 
 def beliefs(pipeline: Pipeline, first: Cell, folder: Path) -> tuple[Floats, Floats]:
     """(targets, weights) that the audit of the gl fit's history gives."""
     file = folder / f"{first.labels}-beliefs.npz"
     if not file.exists():
-        kept = Traces(histories=folder).kept(first)
-        if kept is None:
-            raise SystemExit(f"{folder} has no history of {first} ({first.key})")
-        target, weight = soft_targets(pipeline.judge(kept[0]))
+        target, weight = soft_targets(pipeline.judge(kept_history(first, folder)))
         np.savez_compressed(file, target=target.astype(np.float32), weight=weight)
     with np.load(file) as arrays:
         return arrays["target"], arrays["weight"]
+
+
+def settled(first: Cell, folder: Path) -> Floats:
+    """(N, K) of each class the images that most epochs before heart call so; zeros for the others."""
+    file = folder / f"{first.labels}-votes.npz"
+    if not file.exists():
+        history = kept_history(first, folder)
+        label = history.targets.cpu().numpy().astype(np.int64)
+        said = history.predicted[epochs_before_heart(label, history.predicted)]
+        votes = np.stack([(said == number).mean(0) for number in range(history.num_classes)], 1)
+        np.savez_compressed(file, votes=votes.astype(np.float32), bearing=np.bincount(label))
+    with np.load(file) as arrays:
+        votes, bearing = arrays["votes"], arrays["bearing"]
+    called, taught = votes.argmax(1), np.zeros_like(votes)
+    for number, count in enumerate(bearing):
+        members = np.flatnonzero(called == number)
+        most = members[np.argsort(-votes[members, number], kind="stable")[: int(SETTLED * count)]]
+        taught[most, number] = 1
+    return taught
 
 
 def main() -> None:
@@ -134,26 +205,34 @@ def main() -> None:
     target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
     seed = member_seeds(0, 1)[0]
 
-    def learn(way: str, cell: Cell) -> tuple[Pipeline, Result]:
+    def learn(way: str, cell: Cell, taught: Floats) -> tuple[Pipeline, Result]:
         pipeline = pipeline_of(cell, train_set, test, given.device)
-        teaching = WAYS[way](torch.from_numpy(target))
-        fit = PlannedFit("refined", (pipeline.new_network(seed),), (seed,), teaching, weight, True)
+        fit = PlannedFit(
+            "refined",
+            (pipeline.new_network(seed),),
+            (seed,),
+            WAYS[way](torch.from_numpy(taught)),
+            weight,
+            True,
+        )
         return pipeline, pipeline.train(fit)[0]
 
     if given.first_round is not None:
-        pipeline, result = learn("soft", cell.but(epochs=given.first_round))
+        pipeline, result = learn("soft", cell.but(epochs=given.first_round), target)
         target, weight = soft_targets(pipeline.judge(result.history))
         target = target.astype(np.float32)
     for way in given.ways:
+        taught = settled(first, given.kept) if way == "views" else target
+        known = taught.any(1)
         began = time.perf_counter()
-        _, result = learn(way, cell)
+        _, result = learn(way, cell, taught)
         measured = tested(result.predict_logits(test.x), test.y, with_bins=False)
         record.append(
             record.record(
                 "human-refine", labels=given.labels, way=way, first_round=given.first_round,
                 epochs=given.epochs, net=given.net, seed=0, **measured,
-                train_accuracy=result.log[-1]["accuracy"],
-                beliefs_right=float((target.argmax(1) == train_set.true_y).mean()),
+                train_accuracy=result.log[-1]["accuracy"], taught=float(known.mean()),
+                beliefs_right=float((taught.argmax(1) == train_set.true_y)[known].mean()),
                 seconds=round(time.perf_counter() - began, 1),
             ),
             given.out,

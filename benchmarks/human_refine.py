@@ -12,7 +12,7 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     both        mixup, whose beliefs move by what is left of an answer when the partner's part is taken out
     views       only what the history is settled on is taught, half as many images of a class as bear its
                 label: those that most epochs before labels are learned by heart call so. Of the others, what
-                the network is sure of in a plain view is taught to it in a distorted one
+                the network is sure of in the plain view is taught to it in a distorted one
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -102,17 +102,24 @@ class Both(Blended):
 
 @dataclass
 class Views(SoftTargets):
-    """A plain and a distorted view of each image; the row of one that is not settled is all zeros."""
+    """Half of the images distorted; the target of one that is not settled comes from its plain view."""
+
+    def blend(self, inputs: Tensor) -> Tensor:
+        """Every second image distorted, drawn anew each step."""
+        self.plain = inputs
+        other = torch.rand(len(inputs), 1, 1, 1, generator=self.task.generator, device=inputs.device) < 0.5
+        new = distorted(inputs, self.task.generator)
+        return torch.where(other, new, inputs, out=torch.empty_like(inputs))  # laid out as the inputs are
 
     def loss(self, step: Step) -> Tensor:
-        """Cross entropy of both views with what is settled, else of the second with a sure answer."""
+        """Cross entropy with what is settled, or else with a sure answer to the plain view."""
         taught = self.distributions[step.index]
-        said = step.logits.detach().softmax(1)
-        sure = torch.nn.functional.one_hot(said.argmax(1), said.shape[1]) * (said > SURE).any(1, keepdim=True)
-        settled = taught.sum(1, keepdim=True)
-        answer = step.forward(distorted(step.inputs, self.task.generator)).logits.float()
-        second = torch.lerp(sure.float(), taught, settled)
-        return -(taught * step.logits.log_softmax(1) + second * answer.log_softmax(1)).sum(1)
+        with torch.no_grad():
+            said = step.forward(self.plain).logits.float().softmax(1)
+        largest, answer = said.max(1)
+        sure = torch.nn.functional.one_hot(answer, said.shape[1]) * (largest > SURE).unsqueeze(1)
+        target = torch.where(taught.any(1, keepdim=True), taught, sure.float())
+        return -(target * step.logits.log_softmax(1)).sum(1)
 
 
 def distorted(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -191,6 +198,7 @@ def main() -> None:
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))
     options.add_argument("--ways", nargs="+", default=list(WAYS), choices=tuple(WAYS))
     options.add_argument("--epochs", type=int, default=200)
+    options.add_argument("--batch-size", type=int, default=128)
     options.add_argument("--net", default="resnet18")
     options.add_argument("--first-round", type=int, help="epochs of a fit whose history is audited again")
     options.add_argument("--device")
@@ -200,7 +208,7 @@ def main() -> None:
         kind="image", dataset="cifar10", method="gl", seed=0, labels=given.labels, net="resnet18",
         preset="paper", epochs=200, batch_size=128,
     )  # fmt: skip
-    cell = first.but(epochs=given.epochs, net=given.net)
+    cell = first.but(epochs=given.epochs, batch_size=given.batch_size, net=given.net)
     train_set, test = cell_samples(first, str(given.data))
     target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
     seed = member_seeds(0, 1)[0]
@@ -230,7 +238,7 @@ def main() -> None:
         record.append(
             record.record(
                 "human-refine", labels=given.labels, way=way, first_round=given.first_round,
-                epochs=given.epochs, net=given.net, seed=0, **measured,
+                epochs=given.epochs, batch_size=given.batch_size, net=given.net, seed=0, **measured,
                 train_accuracy=result.log[-1]["accuracy"], taught=float(known.mean()),
                 beliefs_right=float((taught.argmax(1) == train_set.true_y)[known].mean()),
                 seconds=round(time.perf_counter() - began, 1),

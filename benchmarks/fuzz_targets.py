@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import torch
 from PIL import Image
 
@@ -70,9 +71,15 @@ def read_text(folder: Path) -> Case:
 
 
 def read_parquet(folder: Path) -> Case:
-    """Parquet."""
+    """Parquet, of plain columns and of vectors."""
     PETS.to_parquet(folder / "a.parquet")
-    return of_file(folder / "a.parquet")
+    vectors = pa.table(
+        {"v": [[float(row)] * 5 for row in range(6)], "w": [["a"]] * 6, "label": list("xyxyxy")}
+    )
+    pa.parquet.write_table(vectors.drop(["w"]), folder / "b.parquet", row_group_size=4)
+    pa.parquet.write_table(vectors, folder / "c.parquet", data_page_version="2.0")
+    cases = [of_file(folder / name) for name in ("a.parquet", "b.parquet", "c.parquet")]
+    return lambda rng: rng.choice(cases)(rng)
 
 
 def read_feather(folder: Path) -> Case:
@@ -82,7 +89,12 @@ def read_feather(folder: Path) -> Case:
     table = pa.Table.from_pandas(PETS)
     with pa.ipc.new_stream(folder / "c.arrow", table.schema) as stream:
         stream.write_table(table)
-    cases = [of_file(folder / "a.feather"), of_file(folder / "b.arrow"), of_file(folder / "c.arrow")]
+    views = pa.table(
+        {"a": pa.array(["a", "text longer than a view"] * 3, pa.string_view()), "label": list("xyxyxy")}
+    )
+    with pa.ipc.new_file(folder / "d.arrow", views.schema) as file:
+        file.write_table(views)
+    cases = [of_file(folder / name) for name in ("a.feather", "b.arrow", "c.arrow", "d.arrow")]
     return lambda rng: rng.choice(cases)(rng)
 
 

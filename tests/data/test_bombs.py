@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import zipfile
 import zlib
 
@@ -17,6 +18,7 @@ from PIL import Image
 
 from graylearn import paths
 from graylearn.data.formats import COMPRESSIONS
+from graylearn.data.formats._pages import values_in_lists
 from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.data.read import read
 from graylearn.errors import DataError
@@ -135,6 +137,82 @@ def test_arrow(tmp_path, monkeypatch, small_limit, write, name, table):
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
     samples = read(path)
     assert samples.x["a"].tolist() == table["a"].to_pylist()
+
+
+def hugging_face(table, path):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset(table).save_to_disk(str(path))
+    (file,) = path.glob("*.arrow")
+    stream(table, file)  # as whoever means harm would pack it
+    return path
+
+
+@pytest.mark.parametrize(
+    ("write", "name", "lengths"),
+    [
+        (parquet, "a.parquet", [20_000]),
+        (parquet, "a.parquet", [400] * 50),
+        (parquets, "folder", [20_000]),
+        (hugging_face, "folder", [400] * 50),
+    ],
+)
+def test_lists(tmp_path, monkeypatch, small_limit, write, name, lengths):
+    vectors = [np.zeros(length) for length in lengths]
+    table = pa.table({"a": vectors, "label": [f"c{row % 2}" for row in range(len(lengths))]})
+    path = write(table, tmp_path / name)
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes; set GRAYLEARN_MAX_UNPACKED"):
+        read(path)
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
+    np.testing.assert_array_equal(read(path).x, vectors)
+
+
+def test_values_in_lists_of_any_writing(tmp_path):
+    rows, path = 50, tmp_path / "a.parquet"
+    table = pa.table(
+        {
+            "alone": np.arange(rows),
+            "list": [[0.0] * row for row in range(rows)],
+            "of lists": [[[1, 2], [3]]] * rows,
+            "record": [{"in it": [1, 2], "text": "x"}] * rows,
+            "map": pa.array([[("key", 1.0)]] * rows, pa.map_(pa.string(), pa.float64())),
+        }
+    )
+    for version in ("1.0", "2.0"):
+        pa.parquet.write_table(table, path, data_page_version=version, row_group_size=20, data_page_size=64)
+        # of an empty list its place is told too, and of a map keys and values
+        expected = sum(range(rows)) + 1 + 3 * rows + 2 * rows + 2 * rows
+        assert values_in_lists(path.read_bytes()) == expected
+
+
+def test_texts_that_stand_in_a_file_once(tmp_path, small_limit, monkeypatch):
+    rows, text = 1_000, b"long" * 1_000
+    view = struct.pack("<i4sii", len(text), text[:4], 0, 0) * rows
+    texts = pa.Array.from_buffers(pa.string_view(), rows, [None, pa.py_buffer(view), pa.py_buffer(text)])
+    table = pa.table({"a": texts, "label": ["x", "y"] * (rows // 2)})
+    path, runs = tmp_path / "a.arrow", tmp_path / "runs.arrow"
+    with pa.ipc.new_file(path, table.schema) as written:
+        written.write_table(table)
+    lasting = pa.RunEndEncodedArray.from_arrays(pa.array([50_000], pa.int32()), pa.array([1.0]))
+    with pa.ipc.new_file(runs, pa.schema([("a", lasting.type)])) as written:
+        written.write_table(pa.table({"a": lasting}))
+    for each in (path, runs):
+        with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+            read(each, labelled=False)
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
+    assert set(read(path).x["a"]) == {text.decode()}
+    assert len(read(runs, labelled=False)) == 50_000
+
+
+@pytest.mark.parametrize("write", [parquet, parquets, feather])
+def test_lists_of_texts_and_records_are_left_out_unread(tmp_path, write):
+    words = pa.array([["one", "two"]] * 20, pa.list_(pa.string_view() if write is feather else pa.string()))
+    table = pa.table({"words": words, "a": np.arange(20.0), "label": ["x", "y"] * 10})
+    path = write(table, tmp_path / ("folder" if write is parquets else f"a.{write.__name__}"))
+    with pytest.raises(DataError, match=r"column 'words' holds ndarray values.*pass without="):
+        read(path)
+    samples = read(path, without=["words"])
+    assert list(samples.x.columns) == ["a"]
+    assert samples.x["a"].tolist() == list(range(20))
 
 
 def test_images(monkeypatch):

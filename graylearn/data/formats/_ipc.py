@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 
+from graylearn.data.formats._arrow import nothing
 from graylearn.errors import DataError
 from graylearn.paths import most_unpacked, too_large
 
 _FILE, _OLD_FILE = b"ARROW1", b"FEA1"
 """How files begin, those of today and of the first version; a stream has nothing around its messages."""
+Buffer: TypeAlias = Any
+"""Bytes, or what maps a file into memory."""
+_REPEATS = re.compile("list_view|string_view|binary_view|run_end_encoded")
+"""In the names of types whose values may stand in the file once for many rows."""
 _DICTIONARY, _BATCH = 2, 3
 """Kinds of messages that hold columns."""
 
@@ -22,21 +30,51 @@ def read_ipc(raw: bytes, path: Path) -> pa.Table:
     """The table of a file or a stream, where it unpacks to no more than it may."""
     if raw.startswith(_OLD_FILE):
         return pa.feather.read_table(pa.BufferReader(raw))  # nothing in it is compressed
+    check_unpacked(raw, path)
+    with (pa.ipc.open_stream if is_stream(raw) else pa.ipc.open_file)(pa.BufferReader(raw)) as messages:
+        return messages.read_all()
+
+
+def check_unpacked(raw: Buffer, path: Path) -> None:
+    """Refuse messages that unpack to more than they may."""
     limit, size = most_unpacked(path), 0
     for meta, body in _messages(raw):
         size += _unpacked(meta, body)
         if size > limit:
             raise DataError(f"{path} cannot be read: {too_large(limit)}")
-    with (pa.ipc.open_stream if is_stream(raw) else pa.ipc.open_file)(pa.BufferReader(raw)) as messages:
-        return messages.read_all()
 
 
-def is_stream(raw: bytes) -> bool:
+def check_repeated(table: pa.Table, path: Path) -> pa.Table:
+    """The table, unless columns that name one place in the file again and again take more than they may.
+
+    Views of texts do, and runs of a value. Of lists and records that hold such nothing is learned: they are
+    left as good as empty.
+    """
+    limit, size = most_unpacked(path), 0
+    for index, kind in enumerate(table.schema.types):
+        if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+            size += sum(map(_viewed, table.column(index).chunks))
+        elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
+            size += 8 * len(table)
+        elif _REPEATS.search(str(kind)):
+            table = table.set_column(index, table.schema.names[index], nothing(len(table)))
+        if size > limit:
+            raise DataError(f"{path} cannot be read: {too_large(limit)}")
+    return table
+
+
+def _viewed(chunk: pa.Array) -> int:
+    """Bytes of the texts that views show, each of which begins with its length."""
+    views = np.frombuffer(chunk.buffers()[1], np.int32).reshape(-1, 4)[chunk.offset :][: len(chunk), 0]
+    return int(views[chunk.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
+
+
+def is_stream(raw: Buffer) -> bool:
     """Whether these are messages alone, without what a file has around them."""
-    return not raw.startswith((_FILE, _OLD_FILE))
+    return not bytes(memoryview(raw)[: len(_FILE)]).startswith((_FILE, _OLD_FILE))
 
 
-def _messages(raw: bytes) -> Iterator[tuple[memoryview, memoryview]]:
+def _messages(raw: Buffer) -> Iterator[tuple[memoryview, memoryview]]:
     """(metadata, body) of those that are read, of a file the ones that its footer lists.
 
     By hand, for pyarrow ends the process over some that are damaged.

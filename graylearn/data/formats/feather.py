@@ -9,7 +9,7 @@ import pyarrow.feather
 
 from graylearn.data.formats._arrow import changed, read_arrow
 from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
-from graylearn.data.formats._ipc import is_stream, read_ipc
+from graylearn.data.formats._ipc import check_repeated, is_stream, read_ipc
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable
 
@@ -22,7 +22,7 @@ class Feather(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows."""
-        return read_arrow(path, "Feather", read_ipc)
+        return read_arrow(path, "Feather", _read)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""
@@ -36,6 +36,12 @@ class Feather(Format):
         else:
             pa.feather.write_feather(table, written)
         write_bytes(out, written.getvalue().to_pybytes())
+
+
+def _read(raw: bytes, path: Path) -> pa.Table:
+    table = read_ipc(raw, path)
+    table.validate(full=True)
+    return check_repeated(table, path)
 
 
 FORMAT = Feather()

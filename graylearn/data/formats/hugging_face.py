@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
 from graylearn.data.formats._database import chosen_part
+from graylearn.data.formats._ipc import check_repeated, check_unpacked
 from graylearn.data.hugging_face import label_of, samples_from_hugging_face
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
@@ -24,6 +25,7 @@ class HuggingFace(Format):
     name = "hugging_face"
     suffixes = ()
     compressed = False
+    has_splits = True
 
     def takes(self, path: Path) -> bool:
         """Whether it is a folder as `save_to_disk` leaves it."""
@@ -83,10 +85,16 @@ def loaded(path: Path, split: str | None) -> Any:
 
 
 def _validate(path: Path) -> None:
-    """Raise for an Arrow file with damaged batches: mapped, their offsets would be followed out of memory."""
+    """Raise for an Arrow file that would fill the memory, or has damaged batches.
+
+    Mapped, their offsets would be followed out of memory.
+    """
+    with pa.memory_map(str(path)) as file:
+        check_unpacked(file.read_buffer(), path)
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
         for batch in batches:
             batch.validate(full=True)
+            check_repeated(pa.Table.from_batches([batch]), path)
 
 
 FORMAT = HuggingFace()

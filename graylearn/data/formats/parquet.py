@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import changed, read_arrow
+from graylearn.data.formats._arrow import NOTHING, changed, nothing, read_arrow
 from graylearn.data.formats._base import (
     Change,
     Format,
@@ -28,9 +29,10 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
+from graylearn.data.formats._pages import values_in_lists
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_few
 from graylearn.paths import matching, most_unpacked, too_large
 
 ROWS, BYTES = 20_000, 16 << 20
@@ -73,7 +75,7 @@ class Parquet(Format):
             packs = out.suffix.lower() in COMPRESSIONS
             sink: Any = pa.BufferOutputStream() if packs else stack.enter_context(replacing(out))
             with pa.parquet.ParquetWriter(sink, schema, compression=codec) as writer:
-                for block in blocks_of(files):
+                for block in blocks_of(files, whole=True):
                     table = block.select(schema.names).cast(schema)
                     own, end = np.arange(start, start + len(table)), start + len(table)
                     of = label_of[start:end]
@@ -106,18 +108,29 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def blocks_of(
-    files: Sequence[Path], columns: Sequence[str] | None = None, rows: int = ROWS, size: int = BYTES
+    files: Sequence[Path],
+    columns: Sequence[str] | None = None,
+    rows: int = ROWS,
+    size: int = BYTES,
+    *,
+    whole: bool = False,
 ) -> Iterator[pa.Table]:
-    """The rows of the files in order, at most so many, and about so many bytes, at a time."""
+    """The rows of the files in order, at most so many, and about so many bytes, at a time.
+
+    Columns of lists of texts and of records, of which nothing is learned, are as good as empty unless
+    `whole`.
+    """
     for path in files:
         try:
             with _opened(path) as file:
                 groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
                 each = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
                 most = max(100, min(rows, size // max(1, each)))
-                for batch in file.iter_batches(most, columns=columns, use_threads=False):
+                empty = [] if whole or columns is not None else _unread(file.schema_arrow)
+                some = [name for name in file.schema_arrow.names if name not in empty] if empty else columns
+                for batch in file.iter_batches(most, columns=some, use_threads=False):
                     batch.validate(full=True)
-                    yield pa.Table.from_batches([batch])
+                    yield _with_empty(pa.Table.from_batches([batch]), file.schema_arrow, empty)
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"{path} is damaged or not a Parquet file ({first_line(error)})") from error
 
@@ -146,13 +159,39 @@ def _read_folder(folder: Path) -> pa.Table:
     for part in files:
         with told_as(f"{part} is damaged or not a Parquet file"):
             _check_size(part)
+    for name in _unread(schema):
+        schema = schema.set(schema.get_field_index(name), pa.field(name, NOTHING))
     blocks = [block.select(schema.names).cast(schema) for block in blocks_of(files)]
     return pa.concat_tables(blocks) if blocks else schema.empty_table()
 
 
 def _read_whole(raw: bytes, path: Path) -> pa.Table:
     _check_size(path, raw)
-    return pa.parquet.read_table(pa.BufferReader(raw))
+    schema = pa.parquet.read_schema(pa.BufferReader(raw))
+    empty = _unread(schema)
+    columns = [name for name in schema.names if name not in empty] if empty else None
+    table = pa.parquet.read_table(pa.BufferReader(raw), columns=columns)
+    table.validate(full=True)
+    return _with_empty(table, schema, empty)
+
+
+def _unread(schema: pa.Schema) -> list[str]:
+    """The columns of which nothing can be learned: records, and lists of anything but numbers."""
+    found = []
+    for field in schema:
+        kind = field.type
+        while pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            kind = kind.value_type
+        if pa.types.is_nested(kind) or (kind != field.type and not pa.types.is_primitive(kind)):
+            found.append(field.name)
+    return found
+
+
+def _with_empty(table: pa.Table, schema: pa.Schema, empty: Sequence[str]) -> pa.Table:
+    """The table with the columns that are not read, next to nothing in their place."""
+    for name in empty:
+        table = table.add_column(schema.names.index(name), name, nothing(len(table)))
+    return table
 
 
 def _check_size(path: Path, raw: bytes | None = None) -> None:
@@ -170,6 +209,7 @@ def _check_size(path: Path, raw: bytes | None = None) -> None:
     # by the schema: what the groups say of their columns ends the process where it is damaged
     widths = sum(field.type.bit_width // 8 if _is_plain(field.type) else 1 for field in schema)
     size = sum(groups) + metadata.num_rows * widths
+    size += _in_lists(path, schema, raw)
     # a long text may stand in the dictionary of a column once, and in a million rows
     texts = [
         field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
@@ -183,6 +223,16 @@ def _check_size(path: Path, raw: bytes | None = None) -> None:
                 size += pa.compute.sum(lengths.take(batch.column(0).indices).cast(pa.int64())).as_py() or 0
     if size > limit:
         raise DataError(f"{path} cannot be read: {too_large(limit)}")
+
+
+def _in_lists(path: Path, schema: pa.Schema, raw: bytes | None) -> int:
+    """Bytes that the values in lists take."""
+    if not any(pa.types.is_nested(field.type) for field in schema):
+        return 0
+    if raw is not None:
+        return 8 * values_in_lists(raw)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        return 8 * values_in_lists(mapped)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -201,8 +251,8 @@ def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:
             raise DataError(f"{part} is damaged or not a Parquet file ({first_line(error)})") from error
         if set(schemas[-1].names) != set(schemas[0].names):
             raise DataError(
-                f"{part} has the columns {', '.join(schemas[-1].names)} but the first file of {path} "
-                f"{', '.join(schemas[0].names)}; the files of one table have the same"
+                f"{part} has the columns {first_few(schemas[-1].names)} but the first file of {path} "
+                f"{first_few(schemas[0].names)}; the files of one table have the same"
             )
     if path.is_file():
         return schemas[0]

@@ -41,14 +41,19 @@ UNPACKED, RATIO = 1 << 30, 200
 """Bytes that a compressed file may always unpack to, and how many times its own size beyond that."""
 
 
+def as_path(given: str | os.PathLike[str]) -> Path:
+    """A path as a person gives it: `~` is their home, and none is not this folder but an error."""
+    if not str(given).strip():
+        raise DataError("the name is empty: give a file or a folder; . is this one")
+    return Path(os.path.expanduser(given))  # noqa: PTH111  a user who is not there stays as written
+
+
 def existing(given: str | os.PathLike[str]) -> Path:
     """The path of data that is there, or a glob of some; an address is looked at when it is read.
 
     The command line saves what comes on standard input (`saved_input`); others refuse it.
     """
-    path, text = Path(given), str(given)
-    if not text:
-        raise DataError("the name of the data is empty: give a file or a folder")
+    path, text = as_path(given), str(given)
     if address_of(text) is not None:
         return path
     if text == "-" and not path.exists():

@@ -16,10 +16,17 @@ from graylearn.paths import is_standard
 
 
 def apply(
-    run: Annotated[Path, typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False)],
+    run: Annotated[
+        Path,
+        typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False, parser=flags.path),
+    ],
     decisions: Annotated[
         Path | None,
-        typer.Argument(help="The CSV that the report downloads: id, decision, label.", show_default=False),
+        typer.Argument(
+            help="The CSV that the report downloads: id, decision, label.",
+            show_default=False,
+            parser=flags.path,
+        ),
     ] = None,
     *,
     out: Annotated[
@@ -31,6 +38,7 @@ def apply(
             "- is standard output.",
             metavar="CLEANED",
             show_default=False,
+            parser=flags.path,
         ),
     ],
     suspects: Annotated[
@@ -47,7 +55,9 @@ def apply(
     ] = "keep",
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="Where the audited data lie now, if moved.", show_default=False),
+        typer.Option(
+            "--data", help="Where the audited data lie now, if moved.", show_default=False, parser=flags.path
+        ),
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,

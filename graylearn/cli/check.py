@@ -29,7 +29,12 @@ def check(
     *,
     against: Annotated[
         _File,
-        typer.Option("--against", help="A file of accepted suspects, which do not fail.", show_default=False),
+        typer.Option(
+            "--against",
+            help="A file of accepted suspects, which do not fail.",
+            show_default=False,
+            parser=flags.path,
+        ),
     ] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Write all that is found to --against, and pass.")
@@ -41,14 +46,25 @@ def check(
         bool, typer.Option("--copies", help="Copies with the same label are suspects too, but for one.")
     ] = False,
     junit: Annotated[
-        _File, typer.Option("--junit", help="Write JUnit XML.", metavar="FILE", show_default=False)
+        _File,
+        typer.Option(
+            "--junit", help="Write JUnit XML.", metavar="FILE", show_default=False, parser=flags.path
+        ),
     ] = None,
     sarif: Annotated[
-        _File, typer.Option("--sarif", help="Write SARIF 2.1.0.", metavar="FILE", show_default=False)
+        _File,
+        typer.Option(
+            "--sarif", help="Write SARIF 2.1.0.", metavar="FILE", show_default=False, parser=flags.path
+        ),
     ] = None,
     cache: Annotated[
         _File,
-        typer.Option("--cache", help="A folder that keeps features and verdicts.", show_default=False),
+        typer.Option(
+            "--cache",
+            help="A folder that keeps features and verdicts.",
+            show_default=False,
+            parser=flags.path,
+        ),
     ] = None,
     settings: flags.SettingsFile = None,
     as_json: flags.AsJson = False,

@@ -11,11 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
+from graylearn.cli import options as flags
 from graylearn.cli.show import console
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--data", help="The folder of datasets; GRAYLEARN_DATA where left out.", show_default=False),
+    typer.Option(
+        "--data",
+        help="The folder of datasets; GRAYLEARN_DATA where left out.",
+        show_default=False,
+        parser=flags.path,
+    ),
 ]
 
 

@@ -25,7 +25,10 @@ from graylearn.runs.settings import Sizing
 def duplicates(
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The table of copies, a .csv file.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", "-o", help="The table of copies, a .csv file.", show_default=False, parser=flags.path
+        ),
     ],
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,

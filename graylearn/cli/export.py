@@ -19,13 +19,18 @@ def export(
         typer.Argument(
             help="A run folder of graylearn fit, or a folder that GrayClassifier.save wrote.",
             show_default=False,
+            parser=flags.path,
         ),
     ],
     *,
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", help="A .onnx file, or a folder for MLflow (no ending).", show_default=False
+            "--out",
+            "-o",
+            help="A .onnx file, or a folder for MLflow (no ending).",
+            show_default=False,
+            parser=flags.path,
         ),
     ],
     reject_at: Annotated[

@@ -10,8 +10,9 @@ from typing import Annotated, Any, TypeAlias, get_origin
 
 import typer
 
+from graylearn.errors import DataError
 from graylearn.options import Learning, documented
-from graylearn.paths import existing
+from graylearn.paths import as_path, existing
 from graylearn.runs.settings import (
     FIELDS,
     PATHS,
@@ -34,20 +35,19 @@ PANELS = {
 }
 SHORT = {"label": "-l"}
 
-Out: TypeAlias = Annotated[
-    Path, typer.Option("--out", "-o", help="The run folder to write.", metavar="RUN", show_default=False)
-]
-SettingsFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings", help="A TOML or YAML file of settings; flags win over it.", show_default=False
-    ),
-]
 Overwrite: TypeAlias = Annotated[
     bool, typer.Option("--overwrite", help="Make the run anew where one is in the folder.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")]
+
+
+def path(given: str) -> Path:
+    """A path on the command line."""
+    try:
+        return as_path(given)
+    except DataError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def flag(
@@ -74,7 +74,25 @@ def flag(
         shown = ",".join(default)
     panel = next(title for part, title in panels.items() if name in part.__annotations__)
     names = [spelled, *([SHORT[name]] if name in SHORT else [])]
-    return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown)
+    takes = path if declaration is RunSettings and name in PATHS else None
+    return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown, parser=takes)
+
+
+Out: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "--out", "-o", help="The run folder to write.", metavar="RUN", show_default=False, parser=path
+    ),
+]
+SettingsFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        help="A TOML or YAML file of settings; flags win over it.",
+        show_default=False,
+        parser=path,
+    ),
+]
 
 
 def with_settings(
@@ -88,6 +106,7 @@ def with_settings(
         metavar="DATA",
         help=documented(RunSettings).get("data", "") + " May also come from --settings.",
         show_default=False,
+        parser=path,
     )
     types: dict[str, Any] = {"data": Annotated[Path | None, data]}
     for name in FIELDS:

@@ -12,7 +12,10 @@ from graylearn.cli import options as flags
 
 
 def tasks(
-    run: Annotated[Path, typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False)],
+    run: Annotated[
+        Path,
+        typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False, parser=flags.path),
+    ],
     *,
     out: Annotated[
         Path,
@@ -21,6 +24,7 @@ def tasks(
             "-o",
             help="The tasks, a .json file, with the interface beside it (.xml); for FiftyOne a folder.",
             show_default=False,
+            parser=flags.path,
         ),
     ],
     tool: Annotated[

@@ -1,5 +1,6 @@
 """Files that are whole or not there; their checksums; locks that go with their process."""
 
+import errno
 import glob
 import hashlib
 import json
@@ -24,6 +25,8 @@ def replacing(path: Path) -> Iterator[Path]:
     The name is new each time, so two processes that write the same file do not write into each other's. What
     a process that was killed left of the same file is removed.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.????????.partial"):
         _remove_if_left(left)

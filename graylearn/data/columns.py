@@ -29,8 +29,15 @@ PATH_NAMES = frozenset(
 
 def without_columns(table: RawTable, names: Any) -> RawTable:
     """The table less some columns."""
-    dropped = [_find(table, name, "to leave out") for name in names]
+    dropped = [_find(table, name, "to leave out") for given in names for name in _parted(table, given)]
     return replace(table, frame=table.frame.drop(columns=dropped)) if dropped else table
+
+
+def _parted(table: RawTable, given: Column) -> list[Column]:
+    """Columns that were given as one text, with commas between, where no column is called that."""
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else []
+    columns = table.frame.columns
+    return names if given not in columns and all(name in columns for name in names) and names else [given]
 
 
 def find_columns(table: RawTable, options: ReadOptions) -> Columns:

@@ -130,6 +130,8 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
     """The samples of a file or folder, and what was read: what `read` gives for it, and how it got there."""
     path = local(source)
     form = format_of(path)
+    if options.split is not None and not form.has_splits:
+        raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
     found = form.read(path, options)
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
     if isinstance(found, Samples):

@@ -16,7 +16,7 @@ from graylearn.data.atomic import replacing
 from graylearn.data.images.cache import default_cache_folder
 from graylearn.data.progress import progress_bar
 from graylearn.errors import DataError
-from graylearn.paths import address_of
+from graylearn.paths import address_of, as_path
 
 _TELLS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "md5Hash")
 """What file systems say of a file that changes where its content does."""
@@ -26,7 +26,7 @@ _CHUNK = 1 << 22
 def local(source: str | os.PathLike[str]) -> Path:
     """The path of data on this machine: as given, or where what an address names was fetched to."""
     address = address_of(source)
-    return Path(source) if address is None else fetch(address)
+    return as_path(source) if address is None else fetch(address)
 
 
 def fetch(address: str) -> Path:

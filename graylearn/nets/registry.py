@@ -30,13 +30,18 @@ NETS: dict[str, Callable[..., Net]] = {
 """Networks by name, each called as net(num_classes, in_shape, **options)."""
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that no network has."""
+    if name not in NETS:
+        raise SettingsError(f"there is no net {name!r}, expected one of: {', '.join(NETS)}")
+
+
 def make(name: str, num_classes: int, in_shape: Sequence[int], **options: Any) -> Net:
     """Build the network `name` for samples of shape `in_shape`: (C, H, W) for images, (D,) for rows.
 
     Weights are drawn from torch's global random generator, on the CPU.
     """
-    if name not in NETS:
-        raise SettingsError(f"there is no net {name!r}, expected one of: {', '.join(NETS)}")
+    check_name(name)
     known = [
         parameter.name
         for parameter in inspect.signature(NETS[name]).parameters.values()

@@ -19,8 +19,10 @@ import pandas as pd
 from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.read import read_file
+from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, SettingsError
+from graylearn.paths import matching
 from graylearn.runs.copies import copies_of
 from graylearn.runs.fit import make_classifier
 from graylearn.runs.folder import write_json
@@ -129,7 +131,7 @@ def check(
     """
     progress = progress or RunProgress()
     accepted = _accepted(against)
-    kept = None if cache is None else Path(cache) / f"{_fingerprint(settings)}.json"
+    kept = None if cache is None else Path(cache) / f"{fingerprint(settings)}.json"
     if kept is not None and kept.exists():
         saved = json.loads(kept.read_text(encoding="utf-8"))
         samples, problems = saved["samples"], [Problem(**each) for each in saved["problems"]]
@@ -185,13 +187,15 @@ def _accepted(path: str | Path | None) -> set[str]:
         ) from error
 
 
-def _fingerprint(settings: RunSettings) -> str:
+def fingerprint(settings: RunSettings) -> str:
     """Of the data and all that decides what is found in them."""
     parts = [importlib.metadata.version("graylearn"), repr(settings)]
     for name in (settings.data, settings.test):
-        path = Path(name or "")
-        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         if name:
+            path = local(name)
+            files = [path] if path.is_file() else matching(path)
+            if path.is_dir():
+                files = sorted(each for each in path.rglob("*") if each.is_file())
             parts.extend(f"{file}\0{json.dumps(file_fingerprint(file))}" for file in files)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 

@@ -35,6 +35,7 @@ import pandas as pd
 from graylearn.data.atomic import alone, replacing
 from graylearn.data.cells import guarded
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
+from graylearn.paths import as_path
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _LOCK = ".lock"
@@ -46,7 +47,7 @@ class RunFolder:
     """The paths in a run folder, and the small files among them."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         """The folder itself."""
         self.settings_file = self.path / "settings.toml"
         self.environment = self.path / "environment.json"

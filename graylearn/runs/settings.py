@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graylearn.errors import SettingsError
 from graylearn.options import Learning, check
-from graylearn.paths import address_of
+from graylearn.paths import address_of, as_path
 
 Command = Literal["fit", "audit"]
 Features = Literal["auto", "pixels", "embed"]
@@ -203,7 +203,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 def absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Those of the values that say where something lies, as they mean the same wherever they are read."""
     return {
-        name: address_of(str(values[name])) or str((folder / str(values[name])).absolute())
+        name: address_of(str(values[name])) or str((folder / as_path(str(values[name]))).absolute())
         for name in PATHS
         if values.get(name)
     }

@@ -12,6 +12,7 @@ from graylearn.data.hugging_face import is_hugging_face
 from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.methods import as_method
+from graylearn.nets.registry import check_name
 from graylearn.runs import outputs, report
 from graylearn.runs.copies import copies_of
 from graylearn.runs.crowd import has_annotators, prepare_crowd
@@ -59,6 +60,8 @@ def _run(
     # refuse a name or a device that is not there before any work is done
     as_method(method_for(settings.method, ()))
     choose(settings.device)
+    if settings.network != "auto":
+        check_name(settings.network)
     if source is None:
         settings = replace(settings, **absolute(vars(settings), Path()))
     with writing(out, settings, overwrite=overwrite) as folder, progress.of_warnings():

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
-from graylearn.runs.check import FOUND, allowed_of
+from graylearn.runs.check import FOUND, allowed_of, fingerprint
+from graylearn.runs.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
 SARIF_LEVELS = {"none", "note", "warning", "error"}
@@ -168,3 +169,12 @@ def flags_of(command):
 
     made = typer.main.get_command(app).commands[command.name]
     return [name for each in made.params for name in each.opts]
+
+
+def test_what_a_cache_knows_the_files_of_a_glob_by(tmp_path):
+    settings = RunSettings(data=str(tmp_path / "*.parquet"), command="audit")
+    pd.DataFrame({"a": [1.0], "label": ["x"]}).to_parquet(tmp_path / "1.parquet")
+    first = fingerprint(settings)
+    assert fingerprint(settings) == first
+    pd.DataFrame({"a": [2.0], "label": ["x"]}).to_parquet(tmp_path / "2.parquet")
+    assert fingerprint(settings) != first

@@ -4,6 +4,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cli_helpers import MAIN, environment, is_one_sentence, run, several, write_csv
@@ -23,6 +24,7 @@ def folder(tmp_path):
     (tmp_path / "photos" / "cat" / "1.png").write_bytes(b"no")
     (tmp_path / "nested.jsonl").write_text('{"a": [1, 2], "b": 1, "label": "x"}\n' * 3)
     (tmp_path / "bad.toml").write_text("epocs = 3\n")
+    (tmp_path / "blank.toml").write_text('data = " "\n')
     (tmp_path / "sheet.xls").write_bytes(b"PK")
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "renamed.csv").write_bytes(b"PK\x03\x04")
@@ -72,6 +74,13 @@ def test_errors_usage_and_help(folder):
             "--epochs is 0, expected a whole number",
         ),
         (["fit", "data.csv", "--method", "nope", *out], 2, "there is no method 'nope'"),
+        (["audit", "data.csv", "--network", "nope", *out], 2, "there is no net 'nope'"),
+        (["fit", "data.csv", "--test-split", "test", *out], 1, "data.csv is one set, without a split 'test'"),
+        (["audit", "none.csv", "--label", "b", "--without", "a, b", *out], 1, "no column 'b' to take"),
+        (["audit", "none.csv", "--label", "b", "--without", "a,c", *out], 1, "no column 'a,c' to leave out"),
+        (["duplicates", "data.csv", "--out", ".", "-q"], 1, ".: Is a directory"),
+        (["fit", "~/absent.csv", *out], 1, str(Path.home() / "absent.csv")),
+        (["fit", "--settings", "blank.toml", *out], 1, "the name is empty: give a file or a folder"),
         (["fit", "data.csv", "--out", "mine", "-q"], 3, "thesis.tex"),
         (["fit", "data.csv", "--out", "data.csv", "-q"], 3, "is a file"),
         (["apply", "mine", "d.csv", "--out", "c.csv"], 1, "is not a run folder"),
@@ -109,6 +118,44 @@ def _check_usage_and_help(told):
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:-1])
     assert "share of new samples that belong keep to" in " ".join(told[6][1].replace("│", " ").split())
     assert told[-1][1] == f"graylearn {importlib.metadata.version('graylearn')}\n"
+
+
+def test_an_empty_path_is_not_this_folder(folder):
+    paths = [
+        ["audit", "", "--out", "run"],
+        ["audit", "data.csv", "--out", " "],
+        ["audit", "data.csv", "--annotations", "", "--out", "run"],
+        ["fit", "data.csv", "--test", "", "--out", "run"],
+        ["fit", "--settings", "", "--out", "run"],
+        ["predict", "", "data.csv"],
+        ["predict", "run", ""],
+        ["predict", "run", "data.csv", "--out", ""],
+        ["apply", "", "d.csv", "--out", "c.csv"],
+        ["apply", "run", "", "--out", "c.csv"],
+        ["apply", "run", "d.csv", "--out", ""],
+        ["apply", "run", "d.csv", "--out", "c.csv", "--data", ""],
+        ["export", "", "--out", "m.onnx"],
+        ["export", "run", "--out", ""],
+        ["tasks", "", "--out", "t.json"],
+        ["tasks", "run", "--out", ""],
+        *(["check", "data.csv", option, ""] for option in ("--against", "--junit", "--sarif", "--cache")),
+        ["duplicates", "data.csv", "--out", ""],
+        ["datasets", "--data", ""],
+    ]
+    before = sorted(folder.iterdir())
+    for words, (code, _, stderr) in zip(paths, several(*paths, folder=folder), strict=True):
+        assert code == 2, (words, stderr)
+        assert "the name is empty" in stderr, (words, stderr)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_run_in_the_home_folder(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder / "empty"))
+    words = ["audit", "~/../data.csv", "--out", "~/run", "--epochs", "1", "-q"]
+    ((code, _, stderr),) = several(words, folder=folder)
+    assert code == 0, stderr
+    assert (folder / "empty" / "run" / "audit.csv").exists()
+    assert not (folder / "~").exists()
 
 
 def test_debug_shows_where_anywhere_on_the_line(folder):

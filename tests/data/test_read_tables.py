@@ -351,3 +351,12 @@ def test_hugging_face_text_keeps_the_order_of_its_labels():
         read(datasets.DatasetDict(train=dataset, test=dataset))
     with pytest.raises(DataError, match="streams its rows"):
         read(dataset.to_iterable_dataset())
+
+
+def test_columns_to_leave_out_with_commas_between(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('a,b,"a,b",label\n1,2,3,x\n4,5,6,y\n')
+    assert list(read(path, without=["a,b"]).x.columns) == ["a", "b"]
+    assert list(read(path, without=["b, a"]).x.columns) == ["a,b"]
+    with pytest.raises(DataError, match="has no column 'a,c' to leave out"):
+        read(path, without=["a,c"])

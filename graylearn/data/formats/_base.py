@@ -113,6 +113,9 @@ class Format(ABC):
     compressed: ClassVar[bool] = True
     """Whether one of COMPRESSIONS may follow the ending."""
 
+    has_splits: ClassVar[bool] = False
+    """Whether it may hold several sets: splits, tables or sheets."""
+
     takes_any_folder: ClassVar[bool] = False
     """Whether it is asked last, because it takes folders that are nobody's."""
 

@@ -22,6 +22,7 @@ class Database(Format):
     """Tables in one file; `split` names one where there are several. Ids are the numbers of rows."""
 
     compressed = False
+    has_splits = True
     title = ""
     """What the program is called."""
 

@@ -25,6 +25,7 @@ class Excel(Format):
     name = "excel"
     suffixes = (".xlsx", ".xlsm")
     compressed = False
+    has_splits = True
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows that hold something; of formulas, what they came to when the file was saved."""

@@ -26,6 +26,7 @@ class Npz(Format):
     name = "npz"
     suffixes = (".npz", ".npy")
     compressed = False
+    has_splits = True
 
     def read(self, path: Path, options: ReadOptions) -> Samples:
         """The samples of one split; `label` may name the array of labels."""

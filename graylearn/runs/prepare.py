@@ -22,7 +22,7 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.data.tables import check_columns
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, SettingsError, counted
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -69,22 +69,16 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         samples, origin = read_file(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
-    progress.say(
-        f"{len(samples):,} sample{'s' * (len(samples) != 1)} ({samples.kind}), "
-        f"{samples.num_classes} class{'es' * (samples.num_classes != 1)}"
-        + (f", labels from column {origin.columns.label!r}" if origin.columns.label else "")
-        + (f", named by column {origin.columns.id!r}" if origin.columns.id else "")
-    )
+    told = f"{counted(len(samples), 'sample')} ({samples.kind}), "
+    told += f"{samples.num_classes} class{'es' * (samples.num_classes != 1)}"
+    if origin.columns.label:
+        told += f", labels from column {origin.columns.label!r}"
+    if origin.columns.id:
+        told += f", named by column {origin.columns.id!r}"
+    progress.say(told)
     _check_classes(samples, path)
     _tell_doubts(samples, progress)
-    if settings.features == "pixels" and samples.kind != "image":
-        raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
-    for name, of, kinds in (
-        ("size", "images", ("image",)),
-        ("embedding", "images and texts", ("image", "text")),
-    ):
-        if getattr(settings, name) is not None and samples.kind not in kinds:
-            progress.note(f"--{name} is for {of}: passed over, for {path.name} holds none")
+    _check_kind(settings, samples, path, progress)
     settings = replace(settings, label=origin.columns.label or settings.label)
     if samples.kind == "image":
         settings = replace(settings, features=wants_images)
@@ -93,25 +87,39 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     with progress.working(f"encoding {len(samples):,} samples", bar=False):
         features = encoded(samples, encoding, settings, stages)
     held_out = _held_out(samples, settings)
-    test = read = None
+    shown, train = samples, features
+    shown_test = test = None
     if held_out.any():
-        test, read = features.take(held_out), samples.take(held_out)
+        shown, train = samples.take(~held_out), features.take(~held_out)
+        shown_test, test = samples.take(held_out), features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
-        read = _read_test(settings, size, samples, origin, progress)
-        test = encoded(read, encoding, settings, stages)
+        shown_test = _read_test(settings, size, samples, origin, progress)
+        test = encoded(shown_test, encoding, settings, stages)
     return Prepared(
-        settings,
-        origin,
-        encoding,
-        samples.take(~held_out) if held_out.any() else samples,
-        features.take(~held_out) if held_out.any() else features,
-        test,
-        samples,
-        held_out,
-        fingerprint,
-        hashes,
-        read,
+        settings=settings,
+        origin=origin,
+        encoding=encoding,
+        shown=shown,
+        train=train,
+        test=test,
+        everything=samples,
+        held_out=held_out,
+        fingerprint=fingerprint,
+        image_hashes=hashes,
+        shown_test=shown_test,
     )
+
+
+def _check_kind(settings: RunSettings, samples: Samples, path: Path, progress: RunProgress) -> None:
+    """Refuse, or tell of, settings that are for samples of another kind."""
+    if settings.features == "pixels" and samples.kind != "image":
+        raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
+    for name, of, kinds in (
+        ("size", "images", ("image",)),
+        ("embedding", "images and texts", ("image", "text")),
+    ):
+        if getattr(settings, name) is not None and samples.kind not in kinds:
+            progress.note(f"--{name} is for {of}: passed over, for {path.name} holds none")
 
 
 def _tell_doubts(samples: Samples, progress: RunProgress) -> None:

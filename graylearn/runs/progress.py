@@ -23,13 +23,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from graylearn.audit.progress import duration
+from graylearn.audit.progress import EVERY, duration
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import Worded
 from graylearn.runs.folder import open_to_append
 from graylearn.runs.settings import in_flags
 
-_EVERY = 30.0  # seconds between two lines of how far something is
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
 
 
@@ -47,7 +46,7 @@ class _Bar:
     def tell(self, words: str, began: float, done: int, total: int, before: int = 0) -> None:
         """Every half minute how far it is, and how much is left at the pace since `before` were done."""
         now = time.perf_counter()
-        if now - self.told >= _EVERY and before < done < total:
+        if now - self.told >= EVERY and before < done < total:
             self.told = now
             left = (now - began) * (total - done) / (done - before)
             self.say(f"{words}, about {duration(left)} left")

@@ -60,7 +60,7 @@ def test_a_bar_goes_through_the_stages(monkeypatch, capsys):
 
 
 def test_how_far_a_stage_is_stands_in_the_log(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(progress_module, "_EVERY", 0.0)
+    monkeypatch.setattr(progress_module, "EVERY", 0.0)
     progress = RunProgress()
     progress.also_to(tmp_path / "run.log")
     with progress.watching("audit") as watch:

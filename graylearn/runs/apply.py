@@ -14,7 +14,8 @@ from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.exports import decided as decided_in
-from graylearn.runs.folder import RunFolder, same_file
+from graylearn.runs.files import same_file
+from graylearn.runs.folder import RunFolder
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
 from graylearn.runs.source import LABELS, read_source
 

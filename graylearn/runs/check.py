@@ -24,8 +24,8 @@ from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.paths import matching
 from graylearn.runs.copies import copies_of
+from graylearn.runs.files import write_json
 from graylearn.runs.fit import make_classifier
-from graylearn.runs.folder import write_json
 from graylearn.runs.prepare import Prepared, options_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings

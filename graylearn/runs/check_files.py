@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from graylearn.runs.check import WORDS, Checked, Problem
-from graylearn.runs.folder import write_text
+from graylearn.runs.files import write_text
 
 SHOWN = 50
 """New suspects that the summary lists; the others are counted."""

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from graylearn.audit.duplicates import Duplicates, find_duplicates
-from graylearn.data.atomic import replacing
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
 from graylearn.data.read import read_file
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
-from graylearn.runs.folder import write_csv
+from graylearn.runs.files import write_csv
 from graylearn.runs.prepare import Prepared, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -73,8 +72,7 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
             "contradicting": table["contradicting"],
         }
     )
-    with replacing(Path(out)) as partial:
-        write_csv(partial, named)
+    write_csv(Path(out), named)
     return found
 
 

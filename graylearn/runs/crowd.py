@@ -24,7 +24,8 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError
-from graylearn.runs.folder import RunFolder, write_csv
+from graylearn.runs.files import write_csv
+from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared, options_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -200,11 +201,8 @@ def _written(table: RawTable, crowd: Crowd, settings: RunSettings, folder: RunFo
 
 def write_crowd(folder: RunFolder, crowd: Crowd) -> None:
     """annotators.csv, the worst first, and ask_again.csv, the samples where one more label is worth most."""
-    with replacing(folder.annotators) as partial:
-        write_csv(partial, crowd.annotator_table)
-    asked = crowd.table.assign(ask=crowd.whom_to_ask).iloc[crowd.ask_again]
-    with replacing(folder.ask_again) as partial:
-        write_csv(partial, asked)
+    write_csv(folder.annotators, crowd.annotator_table)
+    write_csv(folder.ask_again, crowd.table.assign(ask=crowd.whom_to_ask).iloc[crowd.ask_again])
 
 
 def crowd_in_numbers(crowd: Crowd) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.options import Learning
-from graylearn.runs.folder import write_json
+from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import CALLED, RunSettings

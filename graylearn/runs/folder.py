@@ -28,14 +28,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
-from typing import IO, Any, TextIO
+from typing import Any
 
-import pandas as pd
-
-from graylearn.data.atomic import alone, replacing
-from graylearn.data.cells import guarded
+from graylearn.data.atomic import alone
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
+from graylearn.runs.files import write_json, write_text
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _LOCK = ".lock"
@@ -230,37 +228,3 @@ def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -
             f"{data} has changed since the run in {folder.path} was begun; "
             "make it anew with --overwrite, or name another folder with --out"
         )
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text file in UTF-8, whole or not at all."""
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="\n")
-
-
-def write_json(path: Path, value: Any) -> None:
-    """A JSON file for people too, whole or not at all."""
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def write_csv(file: Path | TextIO, table: pd.DataFrame, **options: Any) -> None:
-    """A table as CSV in UTF-8, text that a spreadsheet would take for a formula guarded by an apostrophe."""
-    texts = [name for name, kind in table.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
-    safe = {
-        str(name): table[name].map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
-        for name in texts
-    }
-    table.assign(**safe).to_csv(file, index=False, encoding="utf-8", lineterminator="\n", **options)
-
-
-def open_to_append(path: Path) -> IO[str]:
-    """A log to add lines to; each reaches the file when it is written."""
-    return path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
-
-
-def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths name one existing file or folder."""
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False

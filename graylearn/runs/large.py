@@ -32,8 +32,9 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
 from graylearn.runs.crowd import has_annotators
+from graylearn.runs.files import write_csv
 from graylearn.runs.fit import Fitted, FolderStages, make_classifier
-from graylearn.runs.folder import RunFolder, check_same_data, write_csv
+from graylearn.runs.folder import RunFolder, check_same_data
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts
 from graylearn.runs.large_fit import fit_parts
 from graylearn.runs.outputs import write_log

@@ -18,7 +18,8 @@ from graylearn.audit import Audit
 from graylearn.audit.duplicates import Duplicates
 from graylearn.data.atomic import replacing
 from graylearn.runs.copies import group_column
-from graylearn.runs.folder import RunFolder, write_csv, write_json, write_text
+from graylearn.runs.files import write_csv, write_json, write_text
+from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.source import write_source
 from graylearn.training.devices import choose
@@ -65,8 +66,7 @@ def write_audit(folder: RunFolder, audit: Audit, copies: Duplicates | None = Non
     table = audit.table
     if copies is not None:
         table = table.assign(group=group_column(copies))
-    with replacing(folder.audit_csv) as partial:
-        write_csv(partial, table)
+    write_csv(folder.audit_csv, table)
     kind = audit.ids.dtype.kind
     typed = table.assign(
         id=table["id"] if kind in "iu" else table["id"].astype(str),

@@ -22,7 +22,7 @@ from graylearn.data.samples import Samples
 from graylearn.data.tables import check_columns
 from graylearn.errors import SettingsError, counted
 from graylearn.estimator import GrayClassifier
-from graylearn.runs.folder import same_file, write_csv
+from graylearn.runs.files import same_file, write_csv
 from graylearn.runs.model import load_model
 from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress

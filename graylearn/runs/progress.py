@@ -26,7 +26,6 @@ from rich.progress import (
 from graylearn.audit.progress import EVERY, duration
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import Worded
-from graylearn.runs.folder import open_to_append
 from graylearn.runs.settings import in_flags
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
@@ -87,7 +86,7 @@ class RunProgress:
 
     def _keep(self, text: str) -> None:
         if self._log is not None:
-            with open_to_append(self._log) as file:
+            with self._log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 
     def note(self, text: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.samples import Label
 from graylearn.errors import CheckpointError
-from graylearn.runs.folder import RunFolder, write_json
+from graylearn.runs.files import write_json
+from graylearn.runs.folder import RunFolder
 
 PIXELS_SIZE, EMBED_SIZE = 64, 128
 """Pixels a side of decoded images, for a network on pixels and for embeddings."""

@@ -8,7 +8,8 @@ import pytest
 
 from graylearn.data.cells import unguarded
 from graylearn.errors import CheckpointError, DataError, FolderTakenError
-from graylearn.runs.folder import RunFolder, write_csv, writing
+from graylearn.runs.files import write_csv
+from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings
 
 SETTINGS = RunSettings(data="/a.csv", epochs=3)

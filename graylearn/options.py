@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from graylearn.errors import SettingsError
 
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
-Mode = Literal["auto", "held-out", "history"]
+ModeSetting = Literal["auto", "held-out", "history"]
 IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
 Log = Literal["auto", "bar", "lines", "none"]
@@ -82,7 +82,7 @@ class Learning:
     keeps less in the first steps. None: by the weights of the last step."""
     augment: bool = False
     """Random crops and flips of training images."""
-    mode: Mode = "auto"
+    mode: ModeSetting = "auto"
     """How to audit: by networks that did not see a sample (held-out), or by the history of the one fit; auto
     is held-out, but for pixels history."""
     overlap: OverlapSetting = "auto"

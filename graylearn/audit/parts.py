@@ -196,8 +196,8 @@ class Whole:
     ranges: dict[str, tuple[float, float]]
 
 
-def together(files: PartFiles) -> Whole:
-    """What the audited parts found."""
+def whole_of(files: PartFiles) -> Whole:
+    """What the audited parts found together."""
     done = [files.part(n) for n in range(files.parts) if (files.part(n) / "facts.json").exists()]
     try:
         facts = [json.loads((part / "facts.json").read_text(encoding="utf-8")) for part in done]

@@ -20,7 +20,6 @@ Label: TypeAlias = str | int | float | bool
 """A class as the user wrote it."""
 Kind: TypeAlias = Literal["array", "table", "image", "text"]
 """What one sample is: numbers of any shape, a row of a table, a picture, or a piece of text."""
-KINDS: tuple[str, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +48,8 @@ class Samples:
     """"array", "table", "image" (uint8, NHW or NHWC) or "text"."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise DataError(f"kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
+        if self.kind not in get_args(Kind):
+            raise DataError(f"kind is {self.kind!r}; it must be one of {', '.join(get_args(Kind))}")
         n = _checked_length(self.x, self.kind)
         # A frozen dataclass is filled once here with the exact types its fields promise.
         object.__setattr__(self, "classes", _checked_classes(self.classes))

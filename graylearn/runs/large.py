@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.audit.overlap import overlap_of
-from graylearn.audit.parts import Dealing, PartFiles, audit_part, part_size, together
+from graylearn.audit.parts import Dealing, PartFiles, audit_part, part_size, whole_of
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
 from graylearn.data.formats import FORMATS, NAMELESS
@@ -36,7 +36,7 @@ from graylearn.runs.files import write_csv
 from graylearn.runs.fit import Fitted, FolderStages, make_classifier
 from graylearn.runs.folder import RunFolder, check_same_data
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts
-from graylearn.runs.large_fit import fit_parts
+from graylearn.runs.large_fit import FITTED, fit_parts
 from graylearn.runs.outputs import write_log
 from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding_of, options_of
 from graylearn.runs.progress import RunProgress
@@ -44,8 +44,6 @@ from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import LABELS, Encoding, write_source
 from graylearn.runs.summary import Outcome, counts_of, summary_of
 
-FITTED = 20_000
-"""Samples, spread over the data, that the encoder of a table is fitted on."""
 Encode = Callable[[Samples], NDArray[np.float32]]
 Audited = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
 """An engine: carries out a function on the folders of parts, and gives each when it is done."""
@@ -118,7 +116,7 @@ def audited_in_parts(
     audit_all(opened, files, progress)
     if settings.command == "fit":
         _fit(opened, files, folder, progress)
-    whole = together(files)
+    whole = whole_of(files)
     scores = gathered(files, folder.stages / "scores")
     copies = None
     if settings.duplicates != "off":

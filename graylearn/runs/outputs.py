@@ -61,8 +61,8 @@ def write_data(folder: RunFolder, prepared: Prepared) -> None:
     write_source(folder, prepared.origin, prepared.fingerprint, prepared.encoding, everything.classes)
 
 
-def write_audit(folder: RunFolder, audit: Audit, copies: Duplicates | None = None) -> None:
-    """The verdicts, as CSV and as Parquet; with the group of each sample that has copies."""
+def write_verdicts(folder: RunFolder, audit: Audit, copies: Duplicates | None) -> None:
+    """audit.csv and audit.parquet: a row a sample, with its group where copies were looked for."""
     table = audit.table
     if copies is not None:
         table = table.assign(group=group_column(copies))

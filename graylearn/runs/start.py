@@ -93,7 +93,7 @@ def _as_a_whole(
     outputs.write_data(folder, prepared)
     fitted = fit_stages(prepared, folder.stages, progress)
     copies = copies_of(prepared, progress)
-    outputs.write_audit(folder, fitted.audit, copies)
+    outputs.write_verdicts(folder, fitted.audit, copies)
     outputs.write_log(folder, fitted.logs)
     if settings.command == "fit":
         fitted.classifier.save(folder.model)

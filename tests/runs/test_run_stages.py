@@ -166,7 +166,7 @@ def test_a_run_cut_anywhere_gives_the_same(made, tmp_path, monkeypatch, where, n
 def test_finished_stages_are_not_repeated(made, tmp_path, monkeypatch):
     data, _, _ = made
     settings = settings_for(data, test_share=None)
-    run_and_cut(settings, tmp_path / "cut", monkeypatch, outputs, "write_audit")
+    run_and_cut(settings, tmp_path / "cut", monkeypatch, outputs, "write_verdicts")
     monkeypatch.setattr(GrayClassifier, "fit", cut)
     summary = quiet(settings, tmp_path / "cut")
     assert summary == json.loads((tmp_path / "cut" / "summary.json").read_text(encoding="utf-8"))

@@ -306,8 +306,8 @@ def test_what_a_run_memorises_and_what_it_leaves_is_told(tmp_path):
     )
     assert "GL (label): leaves 15 % of the clean samples unlearned; C of the OOD samples" in found
     assert (
-        "GL (relative): learns the clean samples and few of the OOD labels; C of the OOD samples goes from 0.30 to 0.90."
-        in found
+        "GL (relative): learns the clean samples and few of the OOD labels; C of the OOD samples goes from "
+        "0.30 to 0.90." in found
     )
     assert "worst labels, GL: memorises 90 % of the wrong labels" in found
     assert "| OOD | 50 / 90 / 85 | 0 / 10 / 10 | 0.30 / 0.50 / 0.90 |" in found

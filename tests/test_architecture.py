@@ -14,6 +14,7 @@ OUTSIDE = {"reproduction", "benchmarks", "examples", "tests"}
 """Folders of a checkout that are not installed."""
 
 MAY_IMPORT = {
+    "array_types": set(),
     "errors": set(),
     "lazy": set(),
     "notebook": set(),
@@ -21,17 +22,17 @@ MAY_IMPORT = {
     "options": {"errors"},
     "extras": {"errors"},
     "paths": {"errors"},
-    "losses": {"errors", "torch_internals"},
+    "losses": {"array_types", "errors", "torch_internals"},
     "nets": {"errors"},
     "metrics": {"errors", "losses"},
     "theory": {"errors", "losses"},
-    "data": {"errors", "extras", "lazy", "paths"},
+    "data": {"array_types", "errors", "extras", "lazy", "paths"},
     "methods": {"errors", "losses"},
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["training"] |= {"notebook", "options", "torch_internals"}
-MAY_IMPORT["audit"] |= {"notebook", "options"}
+MAY_IMPORT["audit"] |= {"array_types", "notebook", "options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
 MAY_IMPORT["integrations"] = MAY_IMPORT["estimator"] | {"estimator"}

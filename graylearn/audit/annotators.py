@@ -18,13 +18,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.inputs import as_features, as_probabilities
 from graylearn.data.samples import Label
 from graylearn.errors import DataError
 from graylearn.options import IdLike
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 OWN = 5.0
 """Labels of a class from which on an annotator's own confusions count more than those of all annotators."""

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from torch import Tensor
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import ENOUGH, row_blocks
 from graylearn.audit.kernel import RIDGES, SHARPNESS, Landmarks
 from graylearn.audit.neighbours import neighbours, smooth_vote
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 
 

@@ -13,11 +13,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import drawn, precision_for, row_blocks
 from graylearn.audit.neighbours import squared_distance, unit_rows
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TRIM = 0.7
 ROUNDS = 10

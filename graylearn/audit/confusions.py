@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.data.samples import Label
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LEAST = 0.5
 """Expected samples below which a pair is left out, unless one of them is flagged."""

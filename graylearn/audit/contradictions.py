@@ -15,12 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from graylearn.array_types import Bools, Floats, Ints
 
 BINS = 100
 RATES = np.concatenate([[0.0], np.linspace(0.003, 0.45, 150)])

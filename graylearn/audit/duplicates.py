@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from graylearn.array_types import Ints
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, counted
 from graylearn.options import IdLike
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.finding import Finding, threshold_of, together
 from graylearn.audit.overlap import Overlap
@@ -18,9 +19,6 @@ from graylearn.audit.pooling import pool
 from graylearn.data.samples import Label
 from graylearn.options import MIN_CLASS
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Mode = Literal["held-out", "history", "predictions"]
 
 MIN_SAMPLES = 30

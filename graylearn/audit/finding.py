@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from graylearn.array_types import Floats, Ints
 
 LOWEST_FLAG, HIGHEST_FLAG = 0.25, 0.5
 """Between these the threshold on the posterior is chosen by the posterior itself; see `threshold_of`."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import drawn
 from graylearn.audit.centroids import round_classes
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Pair = tuple[int, int]
 
 SPLITS = 3

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind
 from graylearn.data.encoding.encode import TableEncoder, learned_columns
@@ -17,10 +18,6 @@ from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.samples import Label, encode_labels
 from graylearn.errors import DataError
 from graylearn.options import IdLike
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 MAX_PIXELS = 1024
 """Values of one image up to which its pixels serve as features: on 8 x 8 digits they do (average precision

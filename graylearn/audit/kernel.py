@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from torch import Tensor
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import drawn, precision_for, row_blocks, sampled_blocks
 from graylearn.audit.neighbours import squared_distance
 from graylearn.audit.progress import tell
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Rows = slice | Tensor
 Columns = Callable[[Rows], Tensor]
 """Rows -> their (n, columns), whose inner products are the kernel."""

@@ -12,11 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.gaps import gaps
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 APART, APART_ONCE_EVIDENT = 0.15, 0.4
 """Cosine between the two parts of a label below which the smaller is held to be foreign; the second where

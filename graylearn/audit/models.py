@@ -11,15 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
 from graylearn.audit.inputs import as_features
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
 from graylearn.options import MIN_CLASS, IdLike
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def check_model(model: Any) -> None:

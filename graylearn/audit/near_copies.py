@@ -17,12 +17,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.alignment import aligned
 from graylearn.audit.inputs import as_features
 from graylearn.options import IdLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Kind = Literal["image", "text", "rows"]
 
 SIDE = 12

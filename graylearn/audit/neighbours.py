@@ -14,11 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import precision_for
 from graylearn.audit.progress import tell
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _BLOCK = 1 << 24
 """Similarities held at once: 64 MB of float32."""

@@ -19,13 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
 from graylearn.audit.result import Audit
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import CheckpointError
-
-Ints = NDArray[np.int64]
 
 VALUES = 100_000_000
 """Numbers that the audit of one part may hold at once, of 8 bytes: about ten for each probability (N, K) and

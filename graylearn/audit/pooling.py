@@ -16,13 +16,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import ENOUGH, precision_for, row_blocks, sampled_blocks
 from graylearn.audit.centroids import centre_cosine, centre_distance
 from graylearn.audit.kernel import kernel_probabilities
 from graylearn.audit.neighbours import neighbours, smooth_vote, vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MIN_CLASSES_FOR_CENTRES = 4
 """With two or three classes, which are wide, one centre each says little: pooled there it costs .03 of

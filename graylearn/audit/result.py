@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.history import history_probabilities
@@ -24,9 +25,6 @@ from graylearn.errors import DataError
 from graylearn.notebook import bars, shown
 from graylearn.options import IdLike, OverlapSetting
 from graylearn.training.history import History
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def _column(values: NDArray[Any]) -> pd.Series[Any]:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats
 from graylearn.audit.finding import Chances, Finding
-
-Floats = NDArray[np.float64]
 
 NINETY = 1.645
 """Standard errors to each side of an estimate that hold nine cases of ten."""

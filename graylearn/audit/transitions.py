@@ -10,14 +10,11 @@ q errs as often as the model seems to err.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import drawn
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STEPS = 25
 PSEUDO_COUNT = 10.0

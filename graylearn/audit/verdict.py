@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
@@ -14,9 +15,6 @@ from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
 from graylearn.audit.shares import range_unfound, ranges_of
 from graylearn.options import MIN_CLASS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WEAK = 0.3
 """What full doubt counts in the score of a sample beside its posterior."""

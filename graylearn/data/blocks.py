@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from graylearn.array_types import Ints
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files, loaded
@@ -40,7 +40,6 @@ ROWS, IMAGES, BYTES = 20_000, 2_000, 16 << 20
 """Samples of one block at most, and bytes of a table."""
 MANY, LONG = 1_000_000, 1 << 30
 """Rows of Parquet files and bytes of text from which on data are large."""
-Ints = NDArray[np.int64]
 Arrows = Callable[[Sequence[str] | None], Iterator[pa.Table]]
 
 

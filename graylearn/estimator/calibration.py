@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
 from graylearn.audit.heldout import stratified_folds
 from graylearn.data.splits import stratified_choice
@@ -23,9 +23,6 @@ from graylearn.estimator.pipeline import Pipeline, PipelineResult
 from graylearn.estimator.rejection import learn_reference, unfamiliarity
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.training import seeding
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FOLDS = 4
 """Each network learns from three quarters of the samples."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from torch import nn
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
 from graylearn.audit.history import history_probabilities
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.training import Result, Settings, seeding, train_stack
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STACKED = 4
 """Folds where networks are trained as one stack: each learns from three quarters of the samples."""

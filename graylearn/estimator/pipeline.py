@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.base import Preparation
@@ -36,8 +37,6 @@ from graylearn.training import History, Result, Settings, seeding, train, train_
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Stage = Literal["first", "audit", "refined"]
 Made = TypeVar("Made")
 Run = Callable[..., Result]

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Floats
 from graylearn.audit import Audit
 from graylearn.methods.base import Method, Step, Task
-
-Floats = NDArray[np.float64]
 
 LEAST_CLASSES = 4
 """With fewer classes labels that are wrong at random hardly move the border between them, and on four such

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from graylearn.array_types import Floats
 from graylearn.errors import SettingsError
-
-Floats = NDArray[np.float64]
 
 NONE_OF_THESE = None
 """What `predict(X, reject_at=...)` answers for a sample it rejects: no label of anybody's."""

@@ -18,8 +18,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import digamma, log_softmax, logsumexp, softmax
 
+from graylearn.array_types import Floats
 from graylearn.errors import SettingsError
-from graylearn.estimator.rejection import Floats, entropy, unfamiliarity
+from graylearn.estimator.rejection import entropy, unfamiliarity
 
 Score = Callable[[Floats, Floats | None, dict[str, Floats]], Floats]
 """(logits (N, K), features (N, D) or None, what samples that belong look like) -> (N,)."""

@@ -13,12 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from graylearn.array_types import Floats
 from graylearn.losses.trees import gray_derivatives
-
-Floats = NDArray[np.float64]
 
 
 def gray_objective(y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:

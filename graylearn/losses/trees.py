@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-Floats = NDArray[np.float64]
+from graylearn.array_types import Floats
 
 LEAST = 1e-16
 """Of a curvature that rounds to zero."""

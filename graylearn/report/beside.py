@@ -11,12 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.duplicates import joined_groups
 from graylearn.errors import DataError
 from graylearn.report.data import ReportData
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 COMPARED = 3
 """Likely classes, nearest samples and typical samples of a class that are shown."""

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.report.previews import cell_text
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 ODDEST = 6
 """Columns that are shown first."""

@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from graylearn.array_types import Floats, Ints
 from graylearn.report.data import ReportData
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MAX_POINTS = 5_000
 """Samples on the map: half of them suspects where there are so many, the others drawn evenly."""

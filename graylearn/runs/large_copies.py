@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from graylearn.array_types import Ints
 from graylearn.audit.parts import PartFiles
-
-Ints = NDArray[np.int64]
 
 _ROWS = 10_000
 """Samples whose features are read at once."""

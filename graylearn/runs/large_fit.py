@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Ints
 from graylearn.audit.parts import PartFiles
 from graylearn.data.samples import Label, Samples
 from graylearn.estimator import GrayClassifier
@@ -23,8 +24,6 @@ from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.streamed import Some, fit_batches
 from graylearn.runs.fit import FolderStages, make_classifier
 from graylearn.runs.settings import RunSettings
-
-Ints = NDArray[np.int64]
 
 AT_MOST = 0.05
 """Share of the samples that are kept from training to say how new ones score, at most."""

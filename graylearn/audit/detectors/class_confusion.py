@@ -11,18 +11,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
+from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
 from graylearn.audit.gaps import SEPARATED, gaps, inside_rank, pairs_of
 from graylearn.audit.transitions import Reading, gain_over_even, sharpness_for, wrong_share
 from graylearn.data.samples import Label
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 AFTER = ("random_labels", "foreign_clusters")
 CLEARLY_ANOTHER = 0.5

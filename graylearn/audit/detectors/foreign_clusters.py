@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.blocks import drawn, precision_for, row_blocks
 from graylearn.audit.centroids import TRIM, centre_cosine, closest, round_classes
@@ -22,10 +23,6 @@ from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
 from graylearn.audit.label_parts import Parts, foreign_parts
 from graylearn.audit.neighbours import unit_rows
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 AFTER = ("random_labels",)
 MIN_SHARE, MIN_SHARE_WEAK, MAX_SHARE = 0.1, 0.15, 0.28

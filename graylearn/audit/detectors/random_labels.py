@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from graylearn.array_types import Floats
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding
@@ -17,8 +17,6 @@ MIN_WRONG = 0.02
 """Share of wrong labels among samples that belong from which on suspects are of two kinds."""
 SURE_KIND = 0.98
 """How sure one of two opinions on the kind of a suspect may be."""
-
-Floats = NDArray[np.float64]
 
 
 def find(evidence: Evidence) -> Finding:

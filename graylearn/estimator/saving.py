@@ -134,6 +134,7 @@ def _current(folder: Path) -> Path:
 
 
 def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
+    """What model.json tells of the classifier and of the files beside it."""
     saved, unsaved = parameters_json.to_json(classifier.get_params(deep=False))
     encoder, scale = classifier.encoder_, classifier.preparation_.scale
     names = getattr(classifier, "feature_names_in_", None)
@@ -195,6 +196,7 @@ def _loaded(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dic
 
 
 def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Kind:
+    """The classifier of the files, once each is known to be the one that model.json tells of."""
     unsaved = [name for name in manifest["unsaved"] if name not in given]
     if "network" in unsaved:
         raise CheckpointError(

@@ -175,6 +175,7 @@ def _as_text(table: pd.DataFrame) -> pd.DataFrame:
 def _answers(
     samples: Samples, features: Samples, classifier: GrayClassifier, reject_at: float | None, top: int
 ) -> pd.DataFrame:
+    """A row a sample: its id, the likeliest classes, the score, and whether it is rejected."""
     probabilities = classifier.predict_proba(features)
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, : min(top, probabilities.shape[1])]
     names = np.empty(len(classifier.classes_), dtype=object)

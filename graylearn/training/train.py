@@ -137,6 +137,7 @@ class _Asked:
 
 
 def _train(asked: _Asked, began: float) -> Result:
+    """Train from the beginning, or from the checkpoint; gives what `train` does."""
     model, settings = asked.model, asked.settings
     if settings.patience is not None and asked.validation is None:
         raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")

@@ -223,28 +223,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 raise SettingsError(f'{name} is {getattr(self, name)!r}; it must be "keep" or "drop"')
 
     def _fit_numbers(self, frame: pd.DataFrame) -> None:
+        """Learn where numbers lie and how they spread; columns that never vary are forgotten."""
         matrix = self._matrix(frame)  # (N, M)
         is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())
         missing = np.isnan(matrix)
         low = np.min(matrix, axis=0, where=~missing, initial=np.inf)
         high = np.max(matrix, axis=0, where=~missing, initial=-np.inf)
         kept = low < high  # all missing: infinity is not below minus infinity
-        center, scale = np.zeros(matrix.shape[1]), np.ones(matrix.shape[1])
-        scaled = kept & ~is_bool
-        if scaled.any():
-            # What scikit-learn's RobustScaler does, but for columns of a spread of 1e-18, which it takes for
-            # constant ones. The spread of a normal column is then its standard deviation.
-            some = np.array_split(np.flatnonzero(scaled), math.ceil(matrix.size / _BLOCK))
-            for columns in filter(len, some):  # a few at a time: percentiles make copies
-                center[columns] = np.nanmedian(matrix[:, columns], axis=0)
-                low_quarter, high_quarter = np.nanpercentile(matrix[:, columns], (25, 75), axis=0)
-                spread = (high_quarter - low_quarter) / (norm.ppf(0.75) - norm.ppf(0.25))
-                scale[columns] = np.where(spread > 0, spread, 1.0)
-        for index in np.flatnonzero(scaled):
-            column = matrix[~missing[:, index], index]
-            away = np.abs(column - center[index])
-            if 2 * np.count_nonzero(away) <= len(away):  # half are the median: the spread is that of the rest
-                scale[index] = np.median(away[away > 0])
+        center, scale = _center_and_scale(matrix, np.flatnonzero(kept & ~is_bool))
         if self.constant == "keep":
             known = ~kept & ~is_bool & np.isfinite(low)
             center[known] = low[known]
@@ -252,7 +238,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             kept[:] = True
         some_missing = missing.any(axis=0) & ~missing.all(axis=0)
         numbers = {"center": center, "scale": scale, "kept": kept, "missing": some_missing}
-        # Columns that are constant throughout are forgotten, so that new data need not have them.
+        # so that new data need not have them
         column_of = np.repeat(np.arange(len(self.kinds_)), self._widths())
         varies = np.zeros(len(self.kinds_), dtype=bool)
         varies[column_of[kept | some_missing]] = True
@@ -348,6 +334,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise ValueError("numbers do not fit the columns")
         if not (np.isfinite(self.numbers_["center"]).all() and (self.numbers_["scale"] > 0).all()):
             raise ValueError("centers must be finite and scales positive")
+
+
+def _center_and_scale(matrix: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(M,) median and spread of the columns `index` of a matrix (N, M); 0 and 1 of the others.
+
+    What scikit-learn's RobustScaler does, but for columns of a spread of 1e-18, which it takes for constant
+    ones. The spread of a normal column is then its standard deviation.
+    """
+    center, scale = np.zeros(matrix.shape[1]), np.ones(matrix.shape[1])
+    if len(index):
+        some = np.array_split(index, math.ceil(matrix.size / _BLOCK))
+        for columns in filter(len, some):  # a few at a time: percentiles make copies
+            center[columns] = np.nanmedian(matrix[:, columns], axis=0)
+            low_quarter, high_quarter = np.nanpercentile(matrix[:, columns], (25, 75), axis=0)
+            spread = (high_quarter - low_quarter) / (norm.ppf(0.75) - norm.ppf(0.25))
+            scale[columns] = np.where(spread > 0, spread, 1.0)
+    for each in index:
+        column = matrix[~np.isnan(matrix[:, each]), each]
+        away = np.abs(column - center[each])
+        if 2 * np.count_nonzero(away) <= len(away):  # half are the median: the spread is that of the rest
+            scale[each] = np.median(away[away > 0])
+    return center, scale
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:

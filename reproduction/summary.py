@@ -75,8 +75,6 @@ class Table:
     """Left to right."""
     measure: str = "accuracy"
     """What the numbers are: `accuracy` or `ece`, both percent."""
-    lower_is_better: bool = False
-    """True of errors."""
     methods: tuple[str, ...] = field(init=False)
     """Top to bottom: every method measured or printed in some column."""
 
@@ -94,17 +92,13 @@ PAPER_NOTE = "Beside it, in brackets: the paper's number and ours minus it."
 
 
 def make_column(
-    group: Group,
-    title: str,
-    printed: Mapping[str, float] | None = None,
-    measure: str = "accuracy",
-    lower_is_better: bool = False,
+    group: Group, title: str, printed: Mapping[str, float] | None, measure: str = "accuracy"
 ) -> Column:
     """All methods of one group, compared with its standard training and oracle."""
     values = {method: group.values(method, measure) for method in group.methods}
     spreads = {method: found for method, seeds in values.items() if (found := spread(seeds))}
     printed = printed or {}
-    sign = -1 if lower_is_better else 1
+    sign = -1 if measure == "ece" else 1  # of errors the lowest is best
     most = max((found.n for found in spreads.values()), default=0)
     whole = {m: s.mean for m, s in spreads.items() if m not in NO_CONTEST and s.n == most}
     contest = {method: round(sign * mean, 1) for method, mean in whole.items()}
@@ -244,7 +238,7 @@ def table2(found: Sequence[Record]) -> list[Table]:
 
 
 def by_setting(
-    name: str, title: str, shown: Sequence[str], measure: str = "accuracy", lower_is_better: bool = False
+    name: str, title: str, shown: Sequence[str], measure: str = "accuracy"
 ) -> Callable[[Sequence[Record]], list[Table]]:
     """A maker of tables with one column a group, told apart by the settings `shown`."""
 
@@ -252,9 +246,7 @@ def by_setting(
         made = in_order(groups(found), shown)
         extra = [field for field in varying(made) if field not in shown]
         columns = tuple(
-            make_column(
-                group, title_of(group, shown, extra), _printed(group, measure), measure, lower_is_better
-            )
+            make_column(group, title_of(group, shown, extra), _printed(group, measure), measure)
             for group in made
         )
         if columns:
@@ -262,7 +254,7 @@ def by_setting(
         beside = PAPER_NOTE if any(column.paper for column in columns) else ""
         weak = _untrained(columns) if measure == "accuracy" else ""
         notes = _clean([MARKS_NOTE, beside, _how(made), weak])
-        return [Table(name, title, notes, columns, measure, lower_is_better)] if columns else []
+        return [Table(name, title, notes, columns, measure)] if columns else []
 
     return make
 
@@ -286,7 +278,7 @@ def _printed(group: Group, measure: str) -> dict[str, float]:
 def calibration(found: Sequence[Record]) -> list[Table]:
     """Calibration error, and the accuracy beside it."""
     shown = ("dataset", "labels")
-    errors = by_setting("calibration-ece", "Calibration error (ECE, 20 bins), %", shown, "ece", True)
+    errors = by_setting("calibration-ece", "Calibration error (ECE, 20 bins), %", shown, "ece")
     accuracies = by_setting("calibration-accuracy", "Accuracy of the same runs, %", shown)
     return [*errors(found), *accuracies(found)]
 

@@ -1,6 +1,6 @@
 """From files to features: read the data, hold a test set out, embed texts and images.
 
-What took long is kept in the stages of the run folder, so that a run that goes on finds it.
+What took long is kept, in a run with its stages, so that one that goes on finds it.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Prepared:
     """The samples to measure on as a person knows them."""
 
 
-def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepared:
-    """Read and encode the data of a run."""
+def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
+    """Read and encode the data of a run; slow embeddings are kept in the folder `cache`."""
     path = local(settings.data)
     wants_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
@@ -85,7 +85,7 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")
     with progress.working(f"encoding {len(samples):,} samples", bar=False):
-        features = encoded(samples, encoding, settings, stages)
+        features = encoded(samples, encoding, settings, cache)
     held_out = _held_out(samples, settings)
     shown, train = samples, features
     shown_test = test = None
@@ -94,7 +94,7 @@ def prepare(settings: RunSettings, stages: Path, progress: RunProgress) -> Prepa
         shown_test, test = samples.take(held_out), features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
         shown_test = _read_test(settings, size, samples, origin, progress)
-        test = encoded(shown_test, encoding, settings, stages)
+        test = encoded(shown_test, encoding, settings, cache)
     return Prepared(
         settings=settings,
         origin=origin,

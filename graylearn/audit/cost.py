@@ -56,6 +56,6 @@ def expected_seconds(
         columns + classes
     )
     probabilities = samples * classes
-    mixture = FITTED * min(probabilities, max(FIT_VALUES, FIT_ROWS * classes))
+    mixture = FITTED * min(probabilities, max(FIT_VALUES, FIT_ROWS * classes), ENOUGH * classes)
     judged = mixture + JUDGED * probabilities + VALUE * samples * columns
     return visits * (VISIT + WEIGHT * weights) + pairs * columns + kernel * LANDMARKS + judged

@@ -28,6 +28,8 @@ Columns = Callable[[Rows], Tensor]
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SHARPNESS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 LANDMARKS = 400
+KEPT = 1 << 25
+"""Values of all rows' columns up to which they are made once and kept: 128 MB."""
 
 
 class Landmarks:
@@ -104,22 +106,28 @@ def leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floa
 
     gram = torch.zeros(d, d, dtype=torch.float64)
     moment = torch.zeros(d, num_classes, dtype=kind, device=device)
+    kept: Tensor | None = torch.empty(n, d, dtype=kind, device=device) if n * d <= KEPT else None
     for rows in row_blocks(n, max(d, num_classes)):
         tell("fitting a kernel regression", rows.start, n)
         read = columns(rows)
         gram += (read.T @ read).double().cpu()
         moment += read.T @ target(rows)
+        if kept is not None:
+            kept[rows] = read
     value, vector = eigh(gram.numpy())
     turn = torch.from_numpy(vector).to(device, kind)
     moment = turn.T @ moment
+    if kept is not None:
+        for rows in row_blocks(n, max(d, num_classes)):
+            kept[rows] = kept[rows] @ turn
     slopes = [torch.from_numpy(1.0 / (np.maximum(value, 0.0) + r)).to(device, kind) for r in RIDGES]
 
     def outside(rows: slice, which: list[int]) -> list[Tensor]:
         """What is predicted of these rows without them, (n, K) for each of some ridges."""
-        rotated, wanted = columns(rows) @ turn, target(rows)
-        found = []
+        rotated, wanted = columns(rows) @ turn if kept is None else kept[rows], target(rows)
+        square, found = rotated**2, []
         for index in which:
-            leverage = (rotated**2 @ slopes[index]).clamp_max(0.999)[:, None]
+            leverage = (square @ slopes[index]).clamp_max(0.999)[:, None]
             inside = rotated @ (moment * slopes[index][:, None])
             found.append((inside - leverage * wanted) / (1.0 - leverage))
         return found

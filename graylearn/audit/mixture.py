@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from graylearn.audit.blocks import row_blocks
+from graylearn.audit.blocks import ENOUGH, row_blocks
 
 Floats = NDArray[np.float64]
 Form = Literal["none", "constant", "full"]
@@ -47,8 +47,8 @@ gains of 31, 28 and 35 with -4.5, -26 and -17, OOD with two classes 56 to 94 wit
 FIRST_STEPS = 12
 FIT_VALUES, FIT_ROWS = 1_000_000, 4_000
 """A handful of parameters needs no more class probabilities than the first, from no fewer samples than the
-second: larger sets are fitted on a part drawn at random and judged whole. On 55,000 samples of 100 classes
-that takes a fifth of the time."""
+second: larger sets, and all of more than are `ENOUGH`, are fitted on a part drawn at random and judged whole.
+On 55,000 samples of 100 classes that takes a fifth of the time."""
 DOUBLE_VALUES = 4_000_000
 """Class probabilities up to which they are worked on in double precision; single is three times as quick."""
 
@@ -209,7 +209,7 @@ def fit_noise(
     def objective_of(rows: slice | NDArray[np.int64]) -> _Objective:
         return _Objective.of(p[rows], given[rows], u[rows], drawn[rows])
 
-    size = max(FIT_ROWS, FIT_VALUES // k)
+    size = min(max(FIT_ROWS, FIT_VALUES // k), ENOUGH)
     objective = objective_of(
         slice(None) if n <= size else np.sort(np.random.default_rng(0).permutation(n)[:size])
     )

@@ -108,11 +108,11 @@ def _among_lists(unit: Tensor, k: int) -> tuple[Tensor, Tensor]:
         asked = torch.cat([members[each] for each in listed])  # its own list comes first
         if len(asked) <= k:
             asked = torch.cat([asked, draw[~torch.isin(draw, asked)][: k + 1]])  # too few: some from anywhere
-        rows = unit[asked]
+        rows = unit.index_select(0, asked)
         step = max(1, _BLOCK // len(asked))
         for start in range(0, len(own), step):
             some = own[start : start + step]
-            block = unit[some] @ rows.T
+            block = unit.index_select(0, some) @ rows.T
             end = max(start, min(start + step, known[number]))
             itself = torch.arange(start, end, device=unit.device)
             block[itself - start, itself] = -2.0

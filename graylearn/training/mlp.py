@@ -31,7 +31,8 @@ class MLPLearner:
 
     With `features` a pass also gives what the last layer reads, and weights lie in memory as nn.Linear has
     them: the numbers are then those of the general learner, which reads features of other networks (on an ARM
-    core to the last bit). Dropout draws from `generator`, or else from torch's global one.
+    core to the last bit). Dropout draws from `generator`, or else from torch's global one; on the CPU with
+    `by_bytes` in other draws, which cost less, at rates that are so many 256ths.
     """
 
     keeps_outputs = True
@@ -45,6 +46,7 @@ class MLPLearner:
         *,
         features: bool = False,
         generator: torch.Generator | None = None,
+        by_bytes: bool = False,
         clip_norm: float | None = None,
     ) -> None:
         self.generator = generator
@@ -68,7 +70,11 @@ class MLPLearner:
         for model in range(self.models):
             parts[model] = self._parts(self.further, model)
         on_cpu = device.type == "cpu"
-        self.passes = NumpyPasses(parts, generator, as_torch=features) if on_cpu else TorchPasses(parts)
+        self.passes = (
+            NumpyPasses(parts, generator, as_torch=features, by_bytes=by_bytes)
+            if on_cpu
+            else TorchPasses(parts)
+        )
         self.optimizer = FlatOptimizer(optimizer, self.flat, self.gradient)
         self.done: list[Pass] = []
         self.leaf: Tensor | None = None

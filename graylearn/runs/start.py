@@ -19,6 +19,7 @@ from graylearn.runs.crowd import has_annotators, prepare_crowd
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
 from graylearn.runs.large import audited_in_parts, is_large
+from graylearn.runs.memory import tight
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
@@ -83,6 +84,8 @@ def _as_a_whole(
 ) -> dict[str, Any]:
     """The run of data that fit into memory; gives the summary."""
     began = time.perf_counter()
+    if (words := tight(settings)) is not None:
+        progress.say(words)
     crowd = None
     if has_annotators(settings):
         prepared, crowd = prepare_crowd(settings, folder, progress)

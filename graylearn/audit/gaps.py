@@ -18,8 +18,9 @@ Pair = tuple[int, int]
 SPLITS = 3
 SEPARATED = 0.6
 """Density half-way between two classes, over that at their means, below which they are apart."""
-_LEAST = 4
-"""Samples of a class in each half below which no gap is seen."""
+_LEAST, _KNOWN = 4, 0.25
+"""Samples of a class in each half below which no gap is seen, and share of a label's samples that look like
+it below which none is: views that do not know a class cannot say what is wrong with it."""
 _MOST = 5000
 """Further pairs beyond which a class that lies between is held to bridge the two without a look."""
 
@@ -80,7 +81,9 @@ def _read(
 ) -> tuple[dict[Pair, float], dict[Pair, list[int]]]:
     """By pair: density half-way over that at the two means, and the classes whose means lie between."""
     member = np.flatnonzero(best == label)
-    present = np.bincount(label, minlength=num_classes) > 0
+    every = np.bincount(label, minlength=num_classes)
+    present = every > 0
+    known = np.bincount(label[member], minlength=num_classes) >= _KNOWN * every
     some = drawn(label[member], num_classes)
     if some is not None:
         features, label = features[member[some]], label[member[some]]
@@ -100,7 +103,7 @@ def _read(
         first = np.searchsorted(label[read], np.arange(num_classes + 1))  # read is in the order of labels
         for one, two in pairs:
             sizes = (count[one], count[two], *(first[[one + 1, two + 1]] - first[[one, two]]))
-            if min(sizes) < _LEAST:
+            if min(sizes) < _LEAST or not (known[one] and known[two]):
                 seen[one, two].append(1.0)
                 continue
             along = whiten.T @ (direction[one] - direction[two])

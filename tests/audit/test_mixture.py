@@ -116,6 +116,27 @@ def test_overlap_of_two_classes_is_not_taken_for_noise_by_a_strong_model_either(
     assert fit.form == "none"
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_rare_class_that_little_tells_is_not_taken_for_noise(seed):
+    random = np.random.default_rng(seed)
+    n = 3000
+    z = random.normal(size=n)
+    label = (random.random(n) < 1 / (1 + np.exp(3.4 - 1.6 * z))).astype(np.int64)  # 7 %
+    said = 1 / (1 + np.exp(3.0 - 0.7 * z))  # views that are too cautious about it
+    p = np.stack([1 - said, said], axis=1)
+    unsure = -(p * np.log(p)).sum(axis=1)
+    odd = random.random(n) < 0.1
+    away = 3.0 * odd + random.normal(size=n)
+    u = np.stack([(each - each.mean()) / each.std() for each in (unsure, away)], axis=1)
+    clean = fit_noise(p, label, u)
+    gain = 2 * (clean.log_likelihood["full"] - clean.log_likelihood["none"])
+    assert gain > 2 * GATE_FULL_FEW, "the case must be one that evenly drawn labels would explain"
+    assert clean.form == "none"
+    noisy = fit_noise(p, np.where(odd, random.integers(2, size=n), label), u)
+    assert noisy.form == "full"
+    assert noisy.posterior[odd].mean() > 0.5 > 3 * noisy.posterior[~odd].mean()
+
+
 def test_noise_that_overlap_does_not_explain_is_found_by_a_weak_model_too():
     p, label, u, _, at_random = planted(1, n=200, wrong=0.0, a=-5.0, b=(4.0,), temperature=0.8)
     fit = fit_noise(p, label, u, weak=True)

@@ -12,7 +12,7 @@ from graylearn.audit.evidence import gather
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
-from graylearn.audit.inputs import as_features, as_ids, as_labels
+from graylearn.audit.inputs import as_ids, as_labels, ordered_features
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.progress import shown
@@ -93,21 +93,23 @@ def audit(
     where = devices.choose(device)
     with shown("audit", log):
         row_ids = as_ids(ids, X, len(label))
-        if model is None:
-            features: NDArray[np.float32] | None = as_features(values, len(label), id_like)
-        else:
-            features = features_if_any(values, len(label), id_like)
+        read = ordered_features if model is None else features_if_any
+        features, order = read(values, label, id_like)
+        label = label[order]
         if len(label) < 2 * folds or len(np.unique(label)) < 2:
             network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
         elif model is not None:
             network = model_probabilities(
-                model, values, label, names, folds=folds, repeats=repeats or 1, seed=seed
+                model, values, order, label, names, folds=folds, repeats=repeats or 1, seed=seed
             )
         else:
             assert features is not None  # numbers or a refusal
             network = _networks_say(mode, features, label, len(names), folds, repeats, epochs, seed, where)
-        evidence = gather(network, label, names, features, mode, overlap_of(overlap, X), where)
-        return Audit.from_evidence(evidence, row_ids)
+        word = overlap_of(overlap, X)
+        found = Audit.from_evidence(
+            gather(network, label, names, features, mode, word, where), row_ids[order]
+        )
+        return found.take(np.argsort(order))
 
 
 def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int | None) -> None:

@@ -15,6 +15,7 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind
 from graylearn.data.encoding.encode import TableEncoder, learned_columns
 from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
+from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label, encode_labels
 from graylearn.errors import DataError
 from graylearn.options import IdLike
@@ -25,7 +26,28 @@ MAX_PIXELS = 1024
 
 
 def as_features(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32]:
-    """Whatever describes N samples, one row each, as scaled features (N, D).
+    """Whatever describes N samples, one row each, as scaled features (N, D); see `as_numbers`."""
+    return reduced(scaled(as_numbers(x, n, id_like)))
+
+
+def ordered_features(
+    x: Any, label: Ints, id_like: IdLike = "drop", told: NDArray[Any] | None = None
+) -> tuple[NDArray[np.float32] | None, Ints]:
+    """Features as of `as_features`, and the order (N,) of the samples that they are in, the canonical one.
+
+    Which network is asked about a sample, and sums over samples, depend on their order: an audit is made in
+    this one, so that the user's does not matter. told: (N, ...) what a network said of them; x may then be
+    None.
+    """
+    if x is None and told is not None:
+        return None, canonical_order(told, label)
+    numbers = as_numbers(x, len(label), id_like)
+    order = canonical_order(numbers, label, told)
+    return reduced(scaled(numbers, order)), order
+
+
+def as_numbers(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[Any]:
+    """Whatever describes N samples, one row each, as numbers (N, ...).
 
     Numbers of any shape, sparse matrices, small images, and frames of pandas, polars or pyarrow; columns
     that are not numbers are encoded as GrayClassifier encodes them. Columns of a frame that seem to name the
@@ -54,7 +76,7 @@ def as_features(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32]
             f"X holds images of {' x '.join(map(str, values.shape[1:]))} pixels, which say little by "
             "themselves: turn them into features first, with embed_images(X)"
         )
-    return reduced(scaled(values))
+    return values
 
 
 def _numbers_of(frame: pd.DataFrame, id_like: IdLike) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
-from graylearn.audit.inputs import as_features
+from graylearn.audit.inputs import ordered_features
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
@@ -32,6 +32,7 @@ def check_model(model: Any) -> None:
 def model_probabilities(
     model: Any,
     x: Any,
+    order: Ints,
     label: Ints,
     classes: tuple[Label, ...],
     *,
@@ -41,6 +42,7 @@ def model_probabilities(
 ) -> Floats:
     """(N, K) what copies of `model` say of samples that they were not fitted on, the mean over repeats.
 
+    The samples are those of x at `order`, and have the labels `label`.
     Samples of classes that are too small to be checked are in all fits, so that every copy knows all classes.
     """
     given = as_plain(x)
@@ -59,17 +61,20 @@ def model_probabilities(
         kept = np.ones(len(label), dtype=bool)
         kept[rows] = rare[rows]
         fitted = new_copy(model, seed + number)
-        fitted.fit(_safe_indexing(given, np.flatnonzero(kept)), y[kept])
-        said.append(class_probabilities(fitted, _safe_indexing(given, rows), len(rows), names))
+        fitted.fit(_safe_indexing(given, order[kept]), y[kept])
+        said.append(class_probabilities(fitted, _safe_indexing(given, order[rows]), len(rows), names))
     return sum_by_sample(held, said, len(label)) / repeats
 
 
-def features_if_any(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32] | None:
-    """Scaled features (N, D) of numbers and tables; None of what only the model can read, such as texts."""
+def features_if_any(x: Any, label: Ints, id_like: IdLike = "drop") -> tuple[NDArray[np.float32] | None, Ints]:
+    """Scaled features (N, D) of numbers and tables in the canonical order, and that order.
+
+    None, and the order as it is, of what only the model can read, such as texts.
+    """
     try:
-        return as_features(x, n, id_like)
+        return ordered_features(x, label, id_like)
     except DataError:
-        return None
+        return None, np.arange(len(label))
 
 
 def new_copy(model: Any, seed: int) -> Any:

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.history import history_probabilities
-from graylearn.audit.inputs import as_features, as_ids, as_labels, as_probabilities
+from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
@@ -301,9 +302,13 @@ class Audit:
             raise DataError(
                 f"pred_probs has {network.shape[1]} columns for {len(known)} classes: give one each"
             )
-        used = None if features is None else as_features(features, len(label), id_like)
-        evidence = gather(network, label, known, used, "predictions", overlap_of(overlap, features))
-        return cls.from_evidence(evidence, as_ids(ids, features, len(label)))
+        row_ids = as_ids(ids, features, len(label))
+        used, order = ordered_features(features, label, id_like, network)
+        word = overlap_of(overlap, features)
+        found = cls.from_evidence(
+            gather(network[order], label[order], known, used, "predictions", word), row_ids[order]
+        )
+        return found.take(np.argsort(order))
 
     @classmethod
     def from_history(
@@ -333,8 +338,12 @@ class Audit:
                 "y does not match the labels the history was trained on: "
                 "pass the same labels in the same order"
             )
-        used = None if features is None else as_features(features, len(label), id_like)
-        evidence = gather(
-            history_probabilities(history), label, names, used, "history", overlap_of(overlap, features)
+        row_ids = as_ids(history.ids if ids is None else ids, None, len(label))
+        used, order = ordered_features(features, label, id_like, history.label_confidence.T)
+        index = torch.from_numpy(order)
+        ordered = history.selected(
+            lambda values: values.cpu()[..., index], torch.from_numpy(label[order]), row_ids[order]
         )
-        return cls.from_evidence(evidence, as_ids(history.ids if ids is None else ids, None, len(label)))
+        network, word = history_probabilities(ordered), overlap_of(overlap, features)
+        found = cls.from_evidence(gather(network, label[order], names, used, "history", word), row_ids[order])
+        return found.take(np.argsort(order))

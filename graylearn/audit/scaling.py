@@ -14,15 +14,19 @@ _BLOCK = 1 << 20  # values worked on at once, of 8 bytes and several times over
 _MANY = 1 << 24  # values beyond which rows are read in their order: columns are far apart in memory
 
 
-def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.float32]:
+def scaled(
+    features: NDArray[np.float64] | NDArray[np.float32], order: NDArray[np.int64] | None = None
+) -> NDArray[np.float32]:
     """Features (N, D) of mean 0 and spread 1; missing values take the mean, constant columns become zeros.
 
-    Values beyond 10 spreads are cut, so that one broken row does not set the scale of all.
+    Values beyond 10 spreads are cut, so that one broken row does not set the scale of all. Rows are taken,
+    and added up, in `order` where it is given.
     """
     x = np.asarray(features)
     x = x.reshape(len(x), math.prod(x.shape[1:]))  # -1 is refused where there are no samples
     if x.size > _MANY:
-        return _scaled_by_rows(x)
+        return _scaled_by_rows(x, order)
+    x = x if order is None else x[order]
     done = np.empty(x.shape, dtype=np.float32)
     columns = max(1, _BLOCK // max(1, len(x)))
     for start in range(0, x.shape[1], columns):
@@ -30,7 +34,7 @@ def scaled(features: NDArray[np.float64] | NDArray[np.float32]) -> NDArray[np.fl
     return done
 
 
-def _scaled_by_rows(x: NDArray[Any]) -> NDArray[np.float32]:
+def _scaled_by_rows(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float32]:
     """The same in three passes over blocks of rows: many times as quick for a million rows."""
     columns = x.shape[1]
     step = max(1, _BLOCK // 8 // columns)
@@ -38,7 +42,7 @@ def _scaled_by_rows(x: NDArray[Any]) -> NDArray[np.float32]:
 
     def read(part: slice) -> NDArray[np.float64]:
         """Rows in which NaN stands for all that is missing."""
-        rows = x[part].astype(np.float64)
+        rows = (x[part] if order is None else x[order[part]]).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             told = np.isfinite(rows.sum())
         if not told:

@@ -28,7 +28,6 @@ from graylearn.errors import DataError, GraylearnError, first_few
 
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
-_HASH_BYTES = 1 << 25
 _ROWS = "give rows of features, as an array of two axes, a frame, or Samples"
 _LABELS = "give one label a sample, in one axis"
 _COMPLEX = "Complex data not supported: give real and imaginary parts as two columns"
@@ -188,24 +187,6 @@ def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDAr
         if counts.sum() <= MAX_REPEATS * len(weight):
             return np.repeat(used, counts), None
     return used, positive
-
-
-def canonical_order(x: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.int64]:
-    """An order of the samples that depends on what they are and not on where they stood.
-
-    The batches of an epoch are drawn from it, so that the same set in any order gives the same model.
-    """
-    rows = np.ascontiguousarray(x.reshape(len(x), -1))
-    if rows.dtype == np.float32:
-        rows = (rows + np.float32(0.0)).view(np.uint32)  # -0.0 is 0.0
-    draw = np.random.default_rng(0).integers(1, 1 << 63, size=rows.shape[1], dtype=np.uint64)
-    factors = draw | np.uint64(1)
-    digest = np.empty(len(rows), dtype=np.uint64)
-    step = max(1, _HASH_BYTES // (8 * rows.shape[1] + 1))
-    for start in range(0, len(rows), step):
-        mixed = rows[start : start + step].astype(np.uint64) * factors
-        digest[start : start + step] = (mixed ^ (mixed >> np.uint64(29))).sum(axis=1)
-    return np.lexsort((y, digest))
 
 
 def is_images(X: Any) -> bool:

@@ -162,28 +162,20 @@ class Pipeline:
         )
 
     def judge(self, history: History | None) -> Audit:
-        """The audit of the user's samples; the history is that of the first fit, None where it is not read.
-
-        In the canonical order and back: which network is asked about a sample, and sums over samples, depend
-        on their order.
-        """
-        order = self.samples.order
-        return self._judged(self.samples.renumbered(order), history).take(np.argsort(order))
-
-    def _judged(self, samples: TrainingSet, history: History | None) -> Audit:
-        seed, classes = self.settings.seed, samples.classes.tolist()
+        """The audit of the user's samples; history: of the first fit, None where it is not read."""
+        samples, seed = self.samples, self.settings.seed
+        classes = samples.classes.tolist()
         if self.audit == "history":
             assert history is not None  # its first fit was trained
             by_sample = samples.by_sample(history)
             return Audit.from_history(
                 by_sample, None, samples.features, samples.ids, classes=classes, overlap=self.overlap
             )
-        labels = samples.classes[samples.labels]
         if samples.features is not None:
             device = choose(self.settings.device)
             return audit_samples(
                 samples.features,
-                labels,
+                samples.classes[samples.labels],
                 ids=samples.ids,
                 classes=classes,
                 overlap=self.overlap,
@@ -197,7 +189,10 @@ class Pipeline:
             fit = PlannedFit("audit", (self.new_network(seed),), (seed,), self.method, weight)
             return alone.train(fit)[0]
 
-        said = single_probabilities(samples, train_on, seed)
+        order = samples.order
+        said = np.empty((len(samples.labels), len(classes)))
+        said[order] = single_probabilities(samples.renumbered(order), train_on, seed)
+        labels = samples.classes[samples.labels]
         found = Audit.from_predictions(said, labels, None, samples.ids, classes=classes, overlap=self.overlap)
         return replace(found, mode="held-out")
 

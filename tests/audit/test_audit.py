@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import Audit, audit
 from graylearn.audit.heldout import held_out_probabilities
-from graylearn.audit.inputs import as_features
+from graylearn.audit.inputs import as_features, ordered_features
 from graylearn.data import Samples, contaminate
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
@@ -109,8 +109,9 @@ def test_table_says_what_the_arrays_say(mix):
 
 def test_own_predictions_give_the_same_audit():
     data = digits(0.1, seed=1)
-    features = as_features(data.x, len(data))
-    p = held_out_probabilities(features, data.y, 8, epochs=6, repeats=1)
+    features, order = ordered_features(data.x, data.y)
+    p = np.empty((len(data), 8))
+    p[order] = held_out_probabilities(features, data.y[order], 8, epochs=6, repeats=1)
     whole = audit(data, epochs=6, repeats=1)
     parts = Audit.from_predictions(p, data.y, data.x, data.ids)
     pd.testing.assert_frame_equal(whole.table, parts.table)

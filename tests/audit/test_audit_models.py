@@ -40,7 +40,9 @@ def flipped(n=240, k=4, share=0.15):
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_no_model_is_asked_about_what_it_was_fitted_on(repeats):
     x, label, _ = flipped()
-    said = model_probabilities(Memory(), x, label, (0, 1, 2, 3), folds=3, repeats=repeats, seed=0)
+    said = model_probabilities(
+        Memory(), x, np.arange(len(x)), label, (0, 1, 2, 3), folds=3, repeats=repeats, seed=0
+    )
     np.testing.assert_allclose(said, 0.25)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from graylearn.data.order import canonical_order
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.inputs import InputEncoder, canonical_order
+from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import training_settings
 from graylearn.methods import make_method
 from graylearn.metrics import accuracy, ece

@@ -14,7 +14,6 @@ A peer that cannot be imported is left out, with a note.
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 import time
 import traceback
@@ -72,11 +71,6 @@ def judged(data: Contaminated, found: Scores) -> dict[str, Any]:
     return {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
 
 
-@functools.lru_cache(maxsize=8)
-def _prepared(cell: str, setting: str, seed: int, data: Path, features: Path) -> Contaminated:
-    return cells.make(cell, setting, seed, data, features)
-
-
 def measure(task: Task, data: Path, features: Path, deadline: float) -> list[dict[str, Any]]:
     """Rows of the methods on one set, as far as the deadline allows; a method that fails is left out."""
     warnings.filterwarnings("ignore")
@@ -84,7 +78,7 @@ def measure(task: Task, data: Path, features: Path, deadline: float) -> list[dic
     cell, setting, seed, methods = task
     if time.time() > deadline:
         return []
-    given = Set(_prepared(cell, setting, seed, data, features))
+    given = Set(cells.make(cell, setting, seed, data, features))
     rows = []
     for method in methods:
         if time.time() > deadline:
@@ -152,7 +146,7 @@ def clock(args: argparse.Namespace, deadline: float) -> None:
     every = METHODS | TIMED_ONLY
     known = done(args.out, "audit-time")
     for cell in args.cells:
-        data = _prepared(cell, "mix", args.seeds[0], args.data, args.features)
+        data = cells.make(cell, "mix", args.seeds[0], args.data, args.features)
         for method in importable([*args.methods, *TIMED_ONLY]):
             if (cell, "mix", args.seeds[0], method) in known or time.time() > deadline:
                 continue

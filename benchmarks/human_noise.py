@@ -2,6 +2,7 @@
 
     python benchmarks/human_noise.py --data FOLDER --features FOLDER        # results/human_noise.jsonl
     python benchmarks/human_noise.py --groups people clean --seeds 0        # a part of it
+    python benchmarks/human_noise.py --methods graylearn --jobs 11          # in several processes
     python benchmarks/human_noise.py --summary                              # tables in Markdown
 
 One JSON line a set and method; a run that was cut short goes on where it was. `--data` holds the tables and
@@ -30,7 +31,10 @@ import numpy as np
 import record
 import torch
 from human_noise_methods import METHODS, Found, Given
+from joblib import Parallel, delayed, parallel_config
 from sklearn.metrics import roc_auc_score
+
+from graylearn.errors import DataError
 
 Task = tuple[str, str, str, int, Callable[[], sets.Case]]
 """Group, name, setting, seed and maker of a set."""
@@ -140,36 +144,57 @@ def judged(case: sets.Case, found: Found) -> dict[str, Any]:
     return {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
 
 
-def run(args: argparse.Namespace, folders: sets.Folders) -> None:
-    """Measure what is left and append each row once it is known."""
-    known = {tuple(row[key] for key in tables.KEY) for row in tables.read(args.out)}
-    deadline = time.time() + args.time_limit
-    for group, name, setting, seed, make in tasks(args.groups, args.seeds, folders):
-        called = {m: m.replace("graylearn", args.audit_name) for m in args.methods}
-        methods = [m for m in args.methods if (group, name, setting, seed, called[m]) not in known]
-        if not methods or time.time() > deadline:
-            continue
+def measure(task: Task, methods: dict[str, str], keep: Path | None, deadline: float) -> list[dict[str, Any]]:
+    """Rows of the methods, by what they are called there, on one set; a method that fails is left out."""
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    group, name, setting, seed, make = task
+    if time.time() > deadline:
+        return []
+    try:
+        given = Given(make(), keep and keep / f"{group} {name} {setting} {seed}")
+    except (FileNotFoundError, KeyError, DataError) as error:  # files that are not there, or not whole
+        print(f"left out: {name} ({error})", flush=True)
+        return []
+    case = given.case
+    rows = []
+    for method, called in methods.items():
+        given.seconds, began = 0.0, time.perf_counter()
         try:
-            given = Given(make(), args.keep and args.keep / f"{group} {name} {setting} {seed}")
-        except FileNotFoundError as error:
-            print(f"left out: {name} ({error})", flush=True)
+            found = METHODS[method](given)
+        except Exception:  # a peer may fail on a set; the others' rows are kept
+            print(f"failed: {name} {setting} {seed} {method}\n{traceback.format_exc()}", flush=True)
             continue
-        case = given.case
-        for method in methods:
-            given.seconds, began = 0.0, time.perf_counter()
-            try:
-                found = METHODS[method](given)
-            except Exception:  # a peer may fail on a set; the others' rows are kept
-                print(f"failed: {name} {setting} {seed} {method}\n{traceback.format_exc()}", flush=True)
-                continue
-            columns = 0 if case.x is None else case.x.shape[1]
-            row = {
-                "group": group, "name": name, "setting": setting, "seed": seed, "method": called[method],
+        columns = 0 if case.x is None else case.x.shape[1]
+        rows.append(
+            {
+                "group": group, "name": name, "setting": setting, "seed": seed, "method": called,
                 "K": case.num_classes, "N": len(case.y), "D": columns,
                 "seconds": round(time.perf_counter() - began + given.seconds, 2), **judged(case, found),
-            }  # fmt: skip
+            }
+        )  # fmt: skip
+    return rows
+
+
+def run(args: argparse.Namespace, folders: sets.Folders) -> None:
+    """Measure what is left, and append each row once its set is done."""
+    known = {tuple(row[key] for key in tables.KEY) for row in tables.read(args.out)}
+    deadline = time.time() + args.time_limit
+    left = []
+    for task in tasks(args.groups, args.seeds, folders):
+        called = {m: m.replace("graylearn", args.audit_name) for m in args.methods}
+        methods = {m: name for m, name in called.items() if (*task[:4], name) not in known}
+        if methods:
+            left.append((task, methods))
+    with parallel_config("loky", inner_max_num_threads=1):
+        results = Parallel(n_jobs=args.jobs, return_as="generator_unordered", pre_dispatch="2 * n_jobs")(
+            delayed(measure)(task, methods, args.keep, deadline) for task, methods in left
+        )
+    for count, rows in enumerate(results, 1):
+        for row in rows:
             record.append(record.record(EXPERIMENT, **row), args.out)
-        print(group, name, setting, seed, flush=True)
+        name = " ".join(str(rows[0][key]) for key in tables.KEY[:4]) if rows else "nothing"
+        print(f"{count}/{len(left)} {name}", flush=True)
 
 
 def main() -> None:
@@ -188,11 +213,10 @@ def main() -> None:
         "--keep", type=Path, help="folder that keeps what networks say, to measure detectors anew"
     )
     parser.add_argument("--out", type=Path, default=Path("results/human_noise.jsonl"))
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each of one thread")
     parser.add_argument("--time-limit", type=float, default=float("inf"), help="seconds after which to stop")
     parser.add_argument("--summary", action="store_true", help="print the tables of --out and stop")
     args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
     if not args.summary:
         run(args, sets.Folders(args.data, args.features, args.histories))
     print(tables.summary(args.out))

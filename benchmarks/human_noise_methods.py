@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_features
 from graylearn.audit.overlap import Overlap
+from graylearn.data.order import canonical_order
 
 Found = dict[str, Any]
 FILTERS = ("prune_by_noise_rate", "prune_by_class", "both", "confident_learning", "low_self_confidence")
@@ -33,6 +35,9 @@ class Given:
     """
 
     def __init__(self, case: Case, kept: Path | None = None) -> None:
+        if case.x is not None:  # in the order in which `audit` works
+            order = canonical_order(case.x, case.y)
+            case = replace(case, x=case.x[order], y=case.y[order], true_y=case.true_y[order])
         self.case, self.kept, self.seconds = case, kept, 0.0
 
     @functools.cached_property

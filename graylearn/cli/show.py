@@ -48,7 +48,10 @@ def _estimated(summary: dict[str, Any], kind: str) -> str:
     if share is None:
         return ""
     most = summary["ranges"].get(kind, (0.0, 0.0))[1]
-    return f"0 to {most:.1%}" if share == 0 and most > 0 else f"{share:.1%}"
+    if share == 0 and most > 0 and not summary["suspected"]:
+        # the views contradict so many labels: one range for both kinds, said once
+        return "in that" if kind == "ood" else f"0 to {most:.1%}"
+    return f"{share:.1%}"
 
 
 def show_run(summary: dict[str, Any]) -> None:

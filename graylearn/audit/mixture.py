@@ -43,10 +43,11 @@ OF_GAIN_FEW = 0.1
 """With two or three classes the same is asked whatever the gain, for that of clouds that overlap grows with
 the samples; LL3 may then also be ahead by this part of the gain. Clean clouds of 800 to 3,000 samples have
 gains of 31, 28 and 35 with -4.5, -26 and -17, OOD with two classes 56 to 94 with -7 to 6."""
-GATE_FREQUENT = 7.0
-"""And the gain must be above this where random labels are drawn as often as labels are given, and not each as
-often. Else a class that is rare, and that little tells, is held for random wherever it lies: clean tables
-with 2 to 8 % of one class have gains of up to 120, and so counted 4.8; OOD with two classes 8 to 122."""
+GATE_FREQUENT, GATE_FREQUENT_FEW = 4.0, 7.0
+"""And the gain must be above this, the second with two or three classes, where random labels are drawn as
+often as labels are given, and not each as often. Else a class that is rare, and that little tells, is held
+for random wherever it lies: clean tables with 2 to 8 % of one class have gains of up to 120, and so counted
+4.8, one of five classes 33 and 1.3; OOD with two classes 8 to 122, with more 7 to 238."""
 
 FIRST_STEPS = 12
 FIT_VALUES, FIT_ROWS = 1_000_000, 4_000
@@ -285,5 +286,6 @@ def _form(
         log_likelihood["uneven"] = uneven_sharpness(objective.log_p, objective.label, objective.evidence)
         behind = min(GATE_UNEVEN, -OF_GAIN_FEW * gain) if k < 4 else GATE_UNEVEN
         noise = 2 * (log_likelihood["full"] - log_likelihood["uneven"]) > behind
-        noise = noise and (k >= 4 or gain_by_frequency(objective) > GATE_FREQUENT)
+    if noise and not paid:
+        noise = gain_by_frequency(objective) > (GATE_FREQUENT if k >= 4 else GATE_FREQUENT_FEW)
     return "full" if noise else "constant" if paid else "none"

@@ -53,7 +53,7 @@ def test_library_and_command_line_read_the_same(example, tmp_path):
     assert len(samples) == 6
     assert samples.classes == ("cat", "dog")
     assert_same(samples, prepared.everything)
-    assert prepared.source.form == form.name == format_of(path).name
+    assert prepared.origin.form == form.name == format_of(path).name
 
 
 def test_what_is_rewritten_reads_as_decided(example, tmp_path):

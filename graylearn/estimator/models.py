@@ -26,7 +26,6 @@ from graylearn.data.batches.base import Preparation
 from graylearn.errors import Hint, SettingsError
 from graylearn.estimator.pipeline import Pipeline, PipelineResult, PlannedFit
 from graylearn.estimator.refine import SoftTargets, soft_targets
-from graylearn.estimator.trainset import TrainingSet
 from graylearn.training import History
 
 TREES = "trees"
@@ -104,7 +103,9 @@ class ModelPipeline(Pipeline):
         """Models fitted like that of a fit, one for each part of the rows, which it is not shown."""
         return [self._fit(fit, rows) for rows in parts]
 
-    def _judged(self, samples: TrainingSet, history: History | None) -> Audit:
+    def judge(self, history: History | None) -> Audit:
+        """The audit of the user's samples, by copies of the model that were not shown them."""
+        samples = self.samples
         return audit_samples(
             samples.features,
             samples.classes[samples.labels],

@@ -8,6 +8,7 @@ Classes of few samples are dealt to few parts, so that each part that has one ha
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -103,6 +104,7 @@ class PartFiles:
         What a killed run had begun to write beyond it is cut off.
         """
         if not self.state.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)  # of a run that was killed in the first block
             self.folder.mkdir(parents=True, exist_ok=True)
             return {"end": 0, "sizes": [0] * self.parts, "columns": None, "whole": False}
         state: dict[str, Any] = json.loads(self.state.read_text(encoding="utf-8"))

@@ -216,6 +216,23 @@ def test_copies_are_found_across_parts(tmp_path):
     assert "7 of 199 samples are in 3 groups of exact copies, 1 of them" in str(found.note(199))
 
 
+def test_a_first_block_that_a_kill_left_half_dealt_is_dealt_anew(tmp_path, monkeypatch):
+    files = parts.PartFiles(tmp_path / "parts", 2)
+    rows, part = np.arange(6), np.arange(6) % 2
+    block = 6, rows, part, rows[:, None].astype(np.float32), part
+
+    def killed(self, state):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.PartFiles, "remember", killed)
+        with pytest.raises(KeyboardInterrupt):
+            files.deal(files.dealt(), *block)
+    files.deal(files.dealt(), *block)
+    assert np.fromfile(files.part(0) / "rows", np.int64).tolist() == [0, 2, 4]
+    assert np.fromfile(files.part(1) / "features", np.float32).tolist() == [1, 3, 5]
+
+
 def test_every_sample_is_dealt_once_and_few_of_a_class_stay_together():
     counts = [5000, 300, 7, 5000]
     dealing = parts.Dealing.of(counts, 950, seed=3)

@@ -162,12 +162,11 @@ def audited_in_parts(
 
 def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgress) -> None:
     """The model of the run, and the log of its training."""
-    if not (folder.model / "model.json").exists():
-        stages = FolderStages(folder.stages, progress)
-        args = opened.table, opened.example, opened.classes, opened.settings, stages
-        classifier = fit_parts(files, *args)
-        write_log(folder, stages.logs)
-        classifier.save(folder.model)  # last: a folder that has it has the log
+    stages = FolderStages(folder.stages, progress)
+    args = opened.table, opened.example, opened.classes, opened.settings, stages
+    classifier = fit_parts(files, *args)
+    write_log(folder, stages.logs)
+    classifier.save(folder.model)  # also where a model is: the run may have been killed while it was saved
 
 
 def fingerprint_of(opened: Opened) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from graylearn.audit import parts
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, SettingsError
+from graylearn.estimator import saving
 from graylearn.runs import RunProgress, RunSettings, large, large_copies, large_fit, run
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.predict import predict
@@ -149,8 +151,14 @@ def test_a_stream_of_hugging_face_is_audited_and_once_saved_cleaned(tables, audi
 
 @pytest.fixture(scope="module")
 def fitted(tables, tmp_path_factory):
+    """A run that was stopped while its model was saved, and gone on with."""
     out = tmp_path_factory.mktemp("fitted") / "run"
-    return out, run(settings_of(tables[0], command="fit", epochs=4), out, progress=RunProgress(quiet=True))
+    settings, quiet = settings_of(tables[0], command="fit", epochs=4), RunProgress(quiet=True)
+    stopped = mock.patch.object(saving, "write_card", side_effect=KeyboardInterrupt)
+    with stopped, pytest.raises(KeyboardInterrupt):
+        run(settings, out, progress=quiet)
+    assert (out / "model" / "model.json").exists()
+    return out, run(settings, out, progress=quiet)
 
 
 def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
@@ -161,6 +169,9 @@ def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
         pd.read_parquet(audited[0] / "audit.parquet")[["id", "label"]],
     )
     assert summary["model"] == str(out / "model")
+    assert sorted(path.name for path in (out / "model").iterdir()) == [
+        "history.npz", "model-card.md", "model.json", "weights.safetensors",
+    ]  # fmt: skip
     said = predict(out, str(folder / "*.parquet"))
     names = np.array(["cat", "dog", "emu"])
     right = names[(names.searchsorted(frame["label"].fillna("cat")) - wrong) % CLASSES]

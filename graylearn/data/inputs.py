@@ -22,13 +22,12 @@ MAX_DENSE = 1 << 32
 def as_plain(x: Any) -> Any:
     """Tensors, and arrays and frames of other libraries, as NumPy arrays and pandas frames; the rest stays.
 
-    Arrays, sparse matrices, frames, series and lists stay; bfloat16, which NumPy does not know, becomes
-    float32; a structured array becomes a frame.
+    Arrays, sparse matrices, frames, series and lists stay; floats that NumPy does not know, such as bfloat16,
+    become float32; a structured array becomes a frame.
     """
     torch = sys.modules.get("torch")  # who has a tensor has imported it
     if torch is not None and isinstance(x, torch.Tensor):
-        x = x.detach().cpu()
-        return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+        return _of_tensor(x)
     if type(x).__module__.split(".")[0] == "polars":
         x = x.collect() if hasattr(x, "collect") else x
         x = x.to_arrow() if hasattr(x, "to_arrow") else x
@@ -45,6 +44,20 @@ def as_plain(x: Any) -> Any:
     if isinstance(x, np.ndarray | pd.DataFrame | pd.Series | Samples) or is_sparse(x):
         return x
     return np.asarray(x) if hasattr(x, "__array__") or hasattr(x, "__array_interface__") else x
+
+
+def _of_tensor(x: Any) -> np.ndarray:
+    try:
+        x = x.detach().cpu().resolve_conj().resolve_neg()
+        known = not x.is_floating_point() or x.dtype.itemsize >= 4 or str(x.dtype) == "torch.float16"
+        found: np.ndarray = (x if known else x.float()).numpy()
+    except (TypeError, RuntimeError) as error:  # sparse, quantized, or on no device at all
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(
+            f"a tensor of {x.dtype} ({x.layout}, on {x.device}) cannot be read ({reason}): give a dense one "
+            "of torch.float32"
+        ) from error
+    return found
 
 
 def as_table(x: Any) -> RawTable | None:

@@ -37,6 +37,11 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):
             array = array.copy()  # torch warns of arrays that may not be written to
         tensor = torch.from_numpy(array)
+    plain = tensor.layout == torch.strided and not tensor.is_quantized and not tensor.is_nested
+    if not plain or tensor.is_meta or (tensor.dtype.itemsize == 1 and tensor.is_floating_point()):
+        raise DataError(
+            f"{what} is sparse, quantized, nested, of 8-bit floats or meta: give a dense float32 one"
+        )
     if tensor.is_complex():
         raise DataError(f"{what} is complex: give real and imaginary parts as features of their own")
     return tensor.float() if tensor.dtype == torch.float64 else tensor

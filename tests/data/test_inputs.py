@@ -23,6 +23,8 @@ TABLES = {
     "tensor": torch.from_numpy(NUMBERS),
     "half tensor": torch.from_numpy(NUMBERS).half(),
     "bfloat16 tensor": torch.from_numpy(NUMBERS).bfloat16(),
+    "tensor of 8-bit floats": torch.from_numpy(NUMBERS).to(torch.float8_e4m3fn),
+    "negated tensor": torch._neg_view(torch.from_numpy(-NUMBERS)),
     "tensor that learns": torch.from_numpy(NUMBERS).clone().requires_grad_(),
     "list": NUMBERS.tolist(),
     "sparse": sparse.csr_matrix(NUMBERS),
@@ -68,6 +70,14 @@ def test_everyone_takes_the_same_labels(given):
     assert (codes.tolist(), classes) == ([0, 1] * 3, ("x", "y"))
     found, codes = read_labels(y, None)
     assert (found.tolist(), codes.tolist()) == (["x", "y"], [0, 1] * 3)
+
+
+def test_tensors_without_numbers_are_told():
+    for strange in (torch.from_numpy(NUMBERS).to_sparse(), torch.from_numpy(NUMBERS).to("meta")):
+        with pytest.raises(
+            DataError, match=r"a tensor of torch.float32 .* cannot be read .*: give a dense one"
+        ):
+            as_plain(strange)
 
 
 def test_labels_that_are_bfloat16_are_numbers():

@@ -49,6 +49,25 @@ def test_complex_samples_are_refused():
         train(mlp(), (x * 1j, y), **SHORT)
 
 
+@pytest.mark.parametrize(
+    "strange",
+    [
+        torch.Tensor.to_sparse,
+        lambda x: x.to(torch.float8_e4m3fn),
+        lambda x: x.to("meta"),
+        lambda x: torch.nested.nested_tensor(list(x)),
+    ],
+    ids=["sparse", "8-bit floats", "meta", "nested"],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_strange_tensors_are_refused(strange):
+    x, y = blobs()
+    with pytest.raises(
+        DataError, match="x is sparse, quantized, nested, of 8-bit floats or meta: give a dense"
+    ):
+        train(mlp(), (strange(x), y), **SHORT)
+
+
 def test_a_list_of_samples_is_still_samples():
     x, y = blobs()
     listed = [(row.numpy(), int(label)) for row, label in zip(x, y, strict=True)]

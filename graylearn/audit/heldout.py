@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import BLOCK, precision_for
 from graylearn.audit.progress import tell
 from graylearn.audit.rounds import MANY
@@ -25,9 +26,6 @@ from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.mlp_passes import add_multiply
 from graylearn.training.schedules import batch_size_for, epochs_for
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DROPOUT = 51 / 256
 """A fifth, as a byte can say it."""

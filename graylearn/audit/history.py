@@ -8,12 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import schedule_for
 from graylearn.nets.mlp import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DROPOUT = 0.2
 EPOCHS, MIN_STEPS = 6, 120

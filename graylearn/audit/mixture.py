@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from graylearn.array_types import Floats
 from graylearn.audit.blocks import ENOUGH, row_blocks
 
-Floats = NDArray[np.float64]
 Form = Literal["none", "constant", "full"]
 
 GATE_CONSTANT = 4.0

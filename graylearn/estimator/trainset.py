@@ -12,13 +12,12 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from torch import Tensor
 
+from graylearn.array_types import Ints
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
 from graylearn.training import History
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

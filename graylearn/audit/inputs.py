@@ -121,13 +121,20 @@ def as_ids(ids: Any, x: Any, n: int) -> NDArray[Any]:
     return found if found.dtype.kind in "iu" else found.astype(str).astype(object)
 
 
+def are_probabilities(rows: Floats) -> bool:
+    """Whether each row is finite, at least zero and of sum one (half precision is forgiven)."""
+    if not np.isfinite(rows).all() or (rows < -1e-6).any():
+        return False
+    return bool((np.abs(rows.sum(axis=1) - 1.0) <= 0.02).all())
+
+
 def as_probabilities(pred_probs: Any, n: int) -> Floats:
-    """(N, K) class probabilities, each row at least zero and of sum one (half precision is forgiven)."""
+    """(N, K) class probabilities; see `are_probabilities`."""
     array = np.asarray(as_plain(pred_probs))
     if array.ndim != 2 or len(array) != n or array.shape[1] < 1 or array.dtype.kind not in "iuf":
         raise DataError(f"pred_probs has shape {array.shape} for {n} labels: expected numbers (N, K)")
     p = array.astype(np.float64)
-    if not np.isfinite(p).all() or (p < -1e-6).any() or (np.abs(p.sum(axis=1) - 1.0) > 0.02).any():
+    if not are_probabilities(p):
         raise DataError(
             "pred_probs has rows that are not probabilities (finite, not negative, of sum 1): "
             "pass softmax outputs, not logits"

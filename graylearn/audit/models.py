@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
-from graylearn.audit.inputs import ordered_features
+from graylearn.audit.inputs import are_probabilities, ordered_features
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
@@ -95,7 +95,7 @@ def class_probabilities(fitted: Any, x: Any, n: int, names: NDArray[Any]) -> Flo
             f"predict_proba gave shape {found.shape} for {n} samples of {len(known)} classes: expected a "
             "probability for each class in classes_"
         )
-    if not np.isfinite(found).all() or (found < -1e-6).any() or (np.abs(found.sum(axis=1) - 1) > 0.02).any():
+    if not are_probabilities(found):
         raise DataError(
             "predict_proba gave rows that are no probabilities (not negative, of sum 1): a model with an "
             "objective of its own may give raw scores; put a softmax over them"

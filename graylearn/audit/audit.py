@@ -13,6 +13,7 @@ from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
 from graylearn.audit.inputs import as_ids, as_labels, ordered_features
+from graylearn.audit.keeping import kept
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.progress import shown
@@ -104,7 +105,8 @@ def audit(
             )
         else:
             assert features is not None  # numbers or a refusal
-            network = _networks_say(mode, features, label, len(names), folds, repeats, epochs, seed, where)
+            given = mode, features, label, len(names), folds, repeats, epochs, seed, where
+            network = kept("networks", (len(label), len(names)), lambda: _networks_say(*given))
         word = overlap_of(overlap, X)
         found = Audit.from_evidence(
             gather(network, label, names, features, mode, word, where), row_ids[order]

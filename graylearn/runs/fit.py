@@ -22,6 +22,7 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.audit.cost import expected_seconds
+from graylearn.audit.keeping import kept_in
 from graylearn.audit.progress import duration, watched
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import Samples
@@ -93,12 +94,13 @@ class FolderStages(Stages):
         return result
 
     def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """The audit, from its file where it was made before; the refined fit."""
+        """The audit, from its file where it was made before, or on from what its networks said; the refined
+        fit."""
         folder = self.folder / "audit"
         if stage == "audit" and (folder / "audit.json").exists():
             return cast("Made", Audit.load(folder))
         if stage == "audit":
-            with self.progress.watching(_TITLES[stage]) as watch, watched(watch):
+            with self.progress.watching(_TITLES[stage]) as watch, watched(watch), kept_in(self.folder):
                 made = make()
         else:
             with self.progress.working(_TITLES[stage]):

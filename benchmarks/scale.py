@@ -3,6 +3,7 @@
     python benchmarks/scale.py neighbours --rows 30000 60000      # recall and seconds, beside other libraries
     python benchmarks/scale.py audit --rows 20000 60000           # also with all pairs and with 20 epochs
     python benchmarks/scale.py parts savings cleanlab --rows 20000
+    python benchmarks/scale.py heartbeats --rows 30000 --data FOLDER      # beside cleanlab on real rows
     python benchmarks/scale.py classes --rows 30000 --classes 5000
     python benchmarks/scale.py fit audited --rows 100000          # beside scikit-learn; with its audit
     python benchmarks/scale.py memory --rows 1000000              # a fit without audit
@@ -34,6 +35,7 @@ import audit_cells as cells
 import numpy as np
 import torch
 from record import append, record
+from scale_cleanlab import beside_cleanlab, measure_heartbeats
 from scale_tools import Stages, clouds, gpu_mb, peak_mb, told_error
 from sklearn.metrics import average_precision_score
 from sklearn.neural_network import MLPClassifier
@@ -206,26 +208,7 @@ def measure_savings(n: int) -> Iterator[Row]:
 
 
 def measure_cleanlab(n: int) -> Iterator[Row]:
-    """Beside cleanlab's label quality by logistic regression in five folds."""
-    from cleanlab.filter import find_label_issues
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import cross_val_predict
-
-    x, y, bad = clouds(n)
-
-    def theirs() -> np.ndarray:
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        said = cross_val_predict(model, x, y, cv=5, method="predict_proba")
-        find_label_issues(y, said, return_indices_ranked_by="self_confidence", n_jobs=1)
-        return said[np.arange(n), y]
-
-    mine, found = seconds(lambda: audit(x, y))
-    taken, quality = seconds(theirs)
-    yield {
-        "cpu_seconds": mine, "ap": float(average_precision_score(bad, found.score)),
-        "cleanlab_cpu_seconds": taken, "cleanlab_ap": float(average_precision_score(bad, -quality)),
-        "ratio": mine / taken,
-    }  # fmt: skip
+    yield beside_cleanlab(*clouds(n))
 
 
 def measure_classes(n: int, classes: int) -> Iterator[Row]:
@@ -332,6 +315,7 @@ def main() -> None:
     every = {
         "neighbours": measure_neighbours, "audit": measure_audit, "classes": measure_classes,
         "parts": measure_parts, "savings": measure_savings, "cleanlab": measure_cleanlab,
+        "heartbeats": measure_heartbeats,
         "fit": measure_fit, "audited": measure_audited, "memory": measure_memory, "predict": measure_predict,
         "embedding": measure_embedding, "cells": measure_cells, "aside": measure_aside,
     }  # fmt: skip
@@ -372,6 +356,8 @@ def main() -> None:
         given = (options.data,)
     if part in ("audit", "neighbours"):
         given = (n, options.device)
+    if part == "heartbeats":
+        given = (n, options.data)
     for row in every[part](*given):  # type: ignore[operator]
         found = {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
         rows = {} if part in alone else {"rows": n}

@@ -143,11 +143,12 @@ def of_people() -> str:
             [labels, names[cell["method"]], str(cell["epochs"]), "-", f"{100 * found['accuracy']:.1f}"]
         )
     for row in results("human_refine", "human-refine"):
-        way = f"beliefs, {row['way']}" + (", after a first round" if row["first_round"] else "")
+        what = "beliefs" if row.get("taught", 1.0) == 1 else f"{100 * row['taught']:.0f} % of the images"
+        way = f"{what}, {row['way']}" + (", after a first round" if row["first_round"] else "")
         right = f"{100 * row['beliefs_right']:.1f}"
         body.append([row["labels"], way, str(row["epochs"]), right, f"{100 * row['accuracy']:.1f}"])
     body.sort(key=lambda line: (line[0], int(line[2]), float(line[4])))
-    return markdown(["labels", "learned", "epochs", "beliefs right, %", "accuracy, %"], body)
+    return markdown(["labels", "learned", "epochs", "taught right, %", "accuracy, %"], body)
 
 
 PAGES: dict[str, dict[str, Callable[[], str]]] = {

@@ -16,29 +16,19 @@ from graylearn.paths import is_standard
 
 
 def apply(
-    run: Annotated[
-        Path,
-        typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False, parser=flags.path),
-    ],
+    run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit or audit.")],
     decisions: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The CSV that the report downloads: id, decision, label.",
-            show_default=False,
-            parser=flags.path,
-        ),
+        Path | None, flags.path_argument(help="The CSV that the report downloads: id, decision, label.")
     ] = None,
     *,
     out: Annotated[
         Path,
-        typer.Option(
+        flags.path_flag(
             "--out",
             "-o",
             help="The cleaned dataset, in the form of the data; for an image folder also a .csv manifest; "
             "- is standard output.",
             metavar="CLEANED",
-            show_default=False,
-            parser=flags.path,
         ),
     ],
     suspects: Annotated[
@@ -54,10 +44,7 @@ def apply(
         typer.Option("--duplicates", help="Whether all copies stay, or one of each group."),
     ] = "keep",
     data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", help="Where the audited data lie now, if moved.", show_default=False, parser=flags.path
-        ),
+        Path | None, flags.path_flag("--data", help="Where the audited data lie now, if moved.")
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,

@@ -28,13 +28,7 @@ _File = Path | None
 def check(
     *,
     against: Annotated[
-        _File,
-        typer.Option(
-            "--against",
-            help="A file of accepted suspects, which do not fail.",
-            show_default=False,
-            parser=flags.path,
-        ),
+        _File, flags.path_flag("--against", help="A file of accepted suspects, which do not fail.")
     ] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Write all that is found to --against, and pass.")
@@ -45,26 +39,10 @@ def check(
     copies: Annotated[
         bool, typer.Option("--copies", help="Copies with the same label are suspects too, but for one.")
     ] = False,
-    junit: Annotated[
-        _File,
-        typer.Option(
-            "--junit", help="Write JUnit XML.", metavar="FILE", show_default=False, parser=flags.path
-        ),
-    ] = None,
-    sarif: Annotated[
-        _File,
-        typer.Option(
-            "--sarif", help="Write SARIF 2.1.0.", metavar="FILE", show_default=False, parser=flags.path
-        ),
-    ] = None,
+    junit: Annotated[_File, flags.path_flag("--junit", help="Write JUnit XML.", metavar="FILE")] = None,
+    sarif: Annotated[_File, flags.path_flag("--sarif", help="Write SARIF 2.1.0.", metavar="FILE")] = None,
     cache: Annotated[
-        _File,
-        typer.Option(
-            "--cache",
-            help="A folder that keeps features and verdicts.",
-            show_default=False,
-            parser=flags.path,
-        ),
+        _File, flags.path_flag("--cache", help="A folder that keeps features and verdicts.")
     ] = None,
     settings: flags.SettingsFile = None,
     as_json: flags.AsJson = False,

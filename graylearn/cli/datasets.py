@@ -15,13 +15,7 @@ from graylearn.cli import options as flags
 from graylearn.cli.show import console
 
 Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="The folder of datasets; GRAYLEARN_DATA where left out.",
-        show_default=False,
-        parser=flags.path,
-    ),
+    Path | None, flags.path_flag("--data", help="The folder of datasets; GRAYLEARN_DATA where left out.")
 ]
 
 

@@ -24,12 +24,7 @@ from graylearn.runs.settings import Sizing
 )
 def duplicates(
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", help="The table of copies, a .csv file.", show_default=False, parser=flags.path
-        ),
-    ],
+    out: Annotated[Path, flags.path_flag("--out", "-o", help="The table of copies, a .csv file.")],
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
     **given: Any,

@@ -16,22 +16,13 @@ from graylearn.paths import existing
 def export(
     model: Annotated[
         Path,
-        typer.Argument(
-            help="A run folder of graylearn fit, or a folder that GrayClassifier.save wrote.",
-            show_default=False,
-            parser=flags.path,
+        flags.path_argument(
+            help="A run folder of graylearn fit, or a folder that GrayClassifier.save wrote."
         ),
     ],
     *,
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="A .onnx file, or a folder for MLflow (no ending).",
-            show_default=False,
-            parser=flags.path,
-        ),
+        Path, flags.path_flag("--out", "-o", help="A .onnx file, or a folder for MLflow (no ending).")
     ],
     reject_at: Annotated[
         float, typer.Option("--reject-at", help="The share of new samples that belong and are not rejected.")

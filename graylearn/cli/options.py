@@ -50,6 +50,16 @@ def path(given: str) -> Path:
         raise typer.BadParameter(str(error)) from error
 
 
+def path_flag(*names: str, help: str, show_default: str | bool = False, **others: Any) -> Any:
+    """A flag that takes a path."""
+    return typer.Option(*names, help=help, show_default=show_default, parser=path, **others)
+
+
+def path_argument(*, help: str, **others: Any) -> Any:
+    """An argument that is a path."""
+    return typer.Argument(help=help, show_default=False, parser=path, **others)
+
+
 def flag(
     name: str,
     declaration: Any = RunSettings,
@@ -78,20 +88,9 @@ def flag(
     return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown, parser=takes)
 
 
-Out: TypeAlias = Annotated[
-    Path,
-    typer.Option(
-        "--out", "-o", help="The run folder to write.", metavar="RUN", show_default=False, parser=path
-    ),
-]
+Out: TypeAlias = Annotated[Path, path_flag("--out", "-o", help="The run folder to write.", metavar="RUN")]
 SettingsFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings",
-        help="A TOML or YAML file of settings; flags win over it.",
-        show_default=False,
-        parser=path,
-    ),
+    Path | None, path_flag("--settings", help="A TOML or YAML file of settings; flags win over it.")
 ]
 
 
@@ -102,11 +101,8 @@ def with_settings(
 
     A flag that is not given is None, so that a settings file can say it. like: see `with_flags`.
     """
-    data = typer.Argument(
-        metavar="DATA",
-        help=documented(RunSettings).get("data", "") + " May also come from --settings.",
-        show_default=False,
-        parser=path,
+    data = path_argument(
+        metavar="DATA", help=documented(RunSettings).get("data", "") + " May also come from --settings."
     )
     types: dict[str, Any] = {"data": Annotated[Path | None, data]}
     for name in FIELDS:

@@ -14,27 +14,11 @@ from graylearn.paths import existing, is_standard, saved_input
 
 
 def predict(
-    run: Annotated[
-        Path, typer.Argument(help="A run folder of graylearn fit.", show_default=False, parser=flags.path)
-    ],
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NEW_DATA",
-            help="Data like those it was fitted on.",
-            show_default=False,
-            parser=flags.path,
-        ),
-    ],
+    run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit.")],
+    data: Annotated[Path, flags.path_argument(metavar="NEW_DATA", help="Data like those it was fitted on.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="A .csv, .tsv or .parquet file.",
-            show_default="CSV on stdout",
-            parser=flags.path,
-        ),
+        flags.path_flag("--out", "-o", help="A .csv, .tsv or .parquet file.", show_default="CSV on stdout"),
     ] = None,
     reject_at: Annotated[
         float | None,

@@ -12,19 +12,14 @@ from graylearn.cli import options as flags
 
 
 def tasks(
-    run: Annotated[
-        Path,
-        typer.Argument(help="A run folder of graylearn fit or audit.", show_default=False, parser=flags.path),
-    ],
+    run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit or audit.")],
     *,
     out: Annotated[
         Path,
-        typer.Option(
+        flags.path_flag(
             "--out",
             "-o",
             help="The tasks, a .json file, with the interface beside it (.xml); for FiftyOne a folder.",
-            show_default=False,
-            parser=flags.path,
         ),
     ],
     tool: Annotated[

@@ -63,8 +63,8 @@ class Prepared:
 def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
     """Read and encode the data of a run; slow embeddings are kept in the folder `cache`."""
     path = local(settings.data)
-    wants_images = _features_of(settings)
-    size = settings.size or (EMBED_SIZE if wants_images == "embed" else PIXELS_SIZE)
+    of_images = _features_of(settings)
+    size = settings.size or (EMBED_SIZE if of_images == "embed" else PIXELS_SIZE)
     with progress.working(f"reading {path.name}", bar=_is_large(path)):
         samples, origin = read_file(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
@@ -81,7 +81,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     _check_kind(settings, samples, path, progress)
     settings = replace(settings, label=origin.columns.label or settings.label)
     if samples.kind == "image":
-        settings = replace(settings, features=wants_images)
+        settings = replace(settings, features=of_images)
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")
     with progress.working(f"encoding {len(samples):,} samples", bar=False):

@@ -26,7 +26,8 @@ def measure_heartbeats(n: int, data: Path) -> Iterator[dict[str, Any]]:
     random = np.random.default_rng(0)
     drawn = random.integers(0, some.num_classes, len(some.y))
     given = np.where(random.random(len(some.y)) < 0.1, drawn, some.y)
-    yield beside_cleanlab(np.asarray(some.x, dtype=np.float32), given, given != some.y)
+    found = beside_cleanlab(np.asarray(some.x, dtype=np.float32), given, given != some.y)
+    yield {"samples": len(given), **found}  # there may be fewer than asked for
 
 
 def beside_cleanlab(x: np.ndarray, y: np.ndarray, bad: np.ndarray) -> dict[str, Any]:

@@ -74,6 +74,8 @@ class _Graph:
         """Something that is given for each sample."""
         if name in OUTPUTS:
             raise SettingsError(f"a column is called {name!r}, as an output of the model is: rename it")
+        if not name or name.startswith("/"):  # as what is made inside the model is called
+            raise SettingsError(f"a column is called {name!r}, which no input of a model may be: rename it")
         self.inputs.append(self.helper.make_tensor_value_info(name, kind, ["N", *shape]))
         return name
 

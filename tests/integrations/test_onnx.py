@@ -126,10 +126,12 @@ def odd_tables():
     yield X.assign(note=words), y, "too many different words"
     yield X.assign(maker=[("", "mill")[row % 2] for row in range(150)]), y, "stands for a missing one"
     yield X.rename(columns={"a": "class"}), y, "rename it"
+    yield X.rename(columns={"a": "/constant 0"}), y, "rename it"
+    yield X.rename(columns={"a": ""}), y, "rename it"
 
 
 @pytest.mark.filterwarnings("ignore::graylearn.data.encoding.column_kinds.DataWarning")
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(7))
 def test_columns_that_cannot_be_exported_are_named(which, tmp_path):
     X, y, why = list(odd_tables())[which]
     classifier = gl.GrayClassifier(**FIT | {"epochs": 1}).fit(X, y)

@@ -7,6 +7,7 @@ from run_helpers import decide
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.settings import in_flags
 from graylearn.runs.tasks import write_tasks
 
 
@@ -109,6 +110,7 @@ def test_most_of_a_class_does_not_go_without_a_question(tmp_path, finished):
     with pytest.raises(SettingsError, match="of 6 samples labelled 'x' 2 would be left") as caught:
         apply_decisions(run, None, out, suspects="drop")
     assert "yes=True" in str(caught.value)
+    assert caught.value.worded(in_flags).endswith("; pass --yes to go on")
     with pytest.raises(SettingsError, match="nothing was written"):
         apply_decisions(run, None, out, suspects="drop", ask=lambda text: bool(asked.append(text)))
     assert not out.exists()

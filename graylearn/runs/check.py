@@ -137,7 +137,8 @@ def check(
         samples, problems = saved["samples"], [Problem(**each) for each in saved["problems"]]
         progress.say(f"{settings.data} did not change since it was audited")
     else:
-        samples, problems = _found(settings, None if cache is None else Path(cache), progress)
+        with progress.of_warnings():
+            samples, problems = _found(settings, None if cache is None else Path(cache), progress)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, {"samples": samples, "problems": [dataclasses.asdict(p) for p in problems]})

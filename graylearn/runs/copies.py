@@ -48,12 +48,8 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
 
     A row a sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
     """
-    size = settings.size or PIXELS_SIZE
-    train, origin = read_file(local(settings.data), options_of(settings, size, settings.split))
-    test = None
-    if settings.test is not None or settings.test_split is not None:
-        options = options_of(settings, size, settings.test_split)
-        test = read_file(local(settings.test or settings.data), replace(options, decimal=origin.decimal))[0]
+    with progress.of_warnings():
+        train, test = _read(settings)
     found = copies_among(train, test, settings.duplicates, progress)
     if found is None:
         raise SettingsError("duplicates is 'off', but copies are to be found: leave it out")
@@ -74,6 +70,17 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
     )
     write_csv(Path(out), named)
     return found
+
+
+def _read(settings: RunSettings) -> tuple[Samples, Samples | None]:
+    """The samples of the data, and those of the test set where there is one."""
+    size = settings.size or PIXELS_SIZE
+    train, origin = read_file(local(settings.data), options_of(settings, size, settings.split))
+    if settings.test is None and settings.test_split is None:
+        return train, None
+    options = options_of(settings, size, settings.test_split)
+    path = local(settings.test or settings.data)
+    return train, read_file(path, replace(options, decimal=origin.decimal))[0]
 
 
 def group_column(copies: Duplicates) -> pd.Series[int]:

@@ -39,9 +39,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def ran(folder, *words, **environment):
+def ran(folder, *words, quiet=True, **environment):
     words = [word if word.startswith("-") or "." not in word else str(folder / word) for word in words]
-    return CliRunner().invoke(app, ["check", *words, "--overlap", "none", "-q"], env=environment)
+    words += ["--overlap", "none", *(["-q"] if quiet else [])]
+    return CliRunner().invoke(app, ["check", *words], env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -138,10 +139,14 @@ def check_junit(suites, new):
     assert sum(len(case[0].text.splitlines()) for case in failed) == len(new)
 
 
-def test_samples_of_the_test_set_in_the_training_set(folder):
+def test_samples_of_the_test_set_in_the_training_set_and_what_was_noted(folder):
     frame = pd.read_csv(folder / "data.csv")
+    frame["day"] = [f"{13 + row % 9}/02/2020" for row in range(len(frame))]
+    frame.to_csv(folder / "dated.csv", index=False)
     frame.iloc[[50, 60]].to_csv(folder / "holdout.csv", index=False)
-    done = ran(folder, "data.csv", "--test", "holdout.csv", "--json")
+    done = ran(folder, "dated.csv", "--test", "holdout.csv", "--json", quiet=False)
+    assert "note: column 'day' is text, read as dates" in done.stderr
+    assert "Warning" not in done.stderr
     leaked = {each["id"] for each in json.loads(done.stdout)["problems"] if each["kind"] == "leaked"}
     assert leaked == {"52", "62"}
 

@@ -142,16 +142,21 @@ def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool)
     if len(named) == 1:
         return named[0]
     doubt = f"both {named[0]!r} and {named[1]!r} could be" if named else "no column is plainly"
-    likely = ", ".join(_likely_labels(table, named or rest))
-    raise DataError(f"{table.name}: {doubt} the label;", Hint("label", None, f"with one of: {likely}"))
+    likely = _likely_labels(table, rest, named)
+    if len(likely) == 1:
+        ((name, values),) = likely.items()
+        hint = Hint("label", name, f"if it is that column ({values})")
+    else:
+        shown = [f"{name} ({values})" for name, values in likely.items()] or list(map(str, rest[:20]))
+        hint = Hint("label", None, f"with one of: {', '.join(shown)}")
+    raise DataError(f"{table.name}: {doubt} the label;", hint)
 
 
-def _likely_labels(table: RawTable, columns: list[Column]) -> list[str]:
-    """Columns that repeat few values, the fewest first; where none does, whatever there is."""
-    if not len(table.frame):
-        return [str(name) for name in columns[:20]]
-    distinct = {name: len(set(table.frame[name].astype(str))) for name in columns}
+def _likely_labels(table: RawTable, columns: list[Column], named: list[Column]) -> dict[Column, str]:
+    """Columns that repeat few values, or those that are named like labels, and how many each has, the fewest
+    first."""
+    distinct = {name: len(set(table.frame[name].astype(str))) for name in named or columns}
     most = max(2, min(200, len(table.frame) // 3))
-    likely = sorted((name for name in distinct if 2 <= distinct[name] <= most), key=distinct.__getitem__)
-    shown = [f"{name} ({distinct[name]} different values)" for name in likely[:5]]
-    return shown or [str(name) for name in columns[:20]]
+    likely = named or [name for name in distinct if 2 <= distinct[name] <= most]
+    ordered = sorted(likely, key=distinct.__getitem__)[:5]
+    return {name: f"{distinct[name]} different values" for name in ordered}

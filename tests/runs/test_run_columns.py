@@ -41,12 +41,15 @@ def test_what_was_told_wins():
 
 
 def test_doubt_lists_the_candidates():
-    with pytest.raises(DataError, match="both 'label' and 'target' could be the label; pass label= with"):
-        columns_of({"a": [1.5, 2.5], "label": [0, 1], "target": [0, 1]})
+    with pytest.raises(
+        DataError, match="both 'y' and 'class' could be the label; pass label= with one"
+    ) as caught:
+        columns_of({"a": range(30), "y": range(30), "class": [i % 3 for i in range(30)]})
+    assert str(caught.value).endswith("of: class (3 different values), y (30 different values)")
     many = {"weight": [i / 7 for i in range(30)], "grade": [i % 4 for i in range(30)]}
     with pytest.raises(DataError) as caught:
         columns_of(many)
-    assert "grade (4 different values)" in str(caught.value)
+    assert "label='grade' if it is that column (4 different values)" in str(caught.value)
     assert "weight" not in str(caught.value)
 
 

@@ -38,7 +38,14 @@ from graylearn.runs.folder import RunFolder, check_same_data
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts
 from graylearn.runs.large_fit import FITTED, fit_parts
 from graylearn.runs.outputs import write_log
-from graylearn.runs.prepare import Prepared, can_embed_images, encoded, encoding_of, options_of
+from graylearn.runs.prepare import (
+    Prepared,
+    can_embed_images,
+    encoded,
+    encoding_of,
+    options_of,
+    tell_left_out,
+)
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import LABELS, Encoding, write_source
@@ -130,6 +137,7 @@ def audited_in_parts(
             fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), written.names)[0]
         else:
             origin = replace(origin, left_out=written.left_out)
+            tell_left_out(origin, progress)
         write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
     features = replace(shown, x=whole.features, kind="array")
     nobody = np.zeros(len(shown), dtype=bool)

@@ -16,6 +16,7 @@ import numpy as np
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin
+from graylearn.data.formats.delimited import MISSING_WORDS
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.remote import local
@@ -76,6 +77,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     if origin.columns.id:
         told += f", named by column {origin.columns.id!r}"
     progress.say(told)
+    tell_left_out(origin, progress)
     _check_classes(samples, path)
     _tell_doubts(samples, progress)
     _check_kind(settings, samples, path, progress)
@@ -133,6 +135,24 @@ def _tell_doubts(samples: Samples, progress: RunProgress) -> None:
         progress.note(
             f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
         )
+
+
+def tell_left_out(origin: Origin, progress: RunProgress) -> None:
+    """How many rows of a table are no samples, and what counts as a missing label."""
+    if not origin.left_out:
+        return
+    rows = counted(len(origin.left_out), "row")
+    are = "is" if len(origin.left_out) == 1 else "are"
+    if origin.columns.path is not None or origin.kind == "image":
+        progress.note(f"{rows} without a label, or with an image that cannot be read, {are} left out")
+    elif origin.form == "delimited":
+        words = ", ".join(sorted(MISSING_WORDS - {""}))
+        progress.note(
+            f"{rows} without a label {are} left out: empty cells, and where labels are numbers also {words}; "
+            "where they are words, these are classes"
+        )
+    else:
+        progress.note(f"{rows} without a label {are} left out")
 
 
 def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:

@@ -111,13 +111,14 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25], "a run of 0.1.0"
 
 
-def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path):
+def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path, capsys):
     path = tmp_path / "a.csv"
     path.write_text("a,label\n" + "".join(f"{row},{('x', 'y', '')[row % 3]}\n" for row in range(30)))
     with pytest.raises(DataError, match="10 of 30 labels are missing"):
         prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
     chosen = RunSettings(data=str(path), missing_labels="skip")
-    prepared = prepare(chosen, tmp_path, RunProgress(quiet=True))
+    prepared = prepare(chosen, tmp_path, RunProgress())
+    assert "note: 10 rows without a label are left out: empty cells, and" in capsys.readouterr().err
     assert len(prepared.everything) == 20
     assert prepared.origin.left_out == tuple(range(2, 30, 3))
 

@@ -81,7 +81,9 @@ def test_an_audit_in_parts_leaves_what_any_audit_leaves(tables, audited):
     assert summary["suspected"] == suspected.sum() == ROWS - 1 - summary["found"]["ok"]
     assert sum(each["samples"] for each in summary["per_class"].values()) == ROWS - 1
     assert "in 3 parts" in summary["notes"][-1]
-    assert f"{summary['worst'][0]['id']}" in (out / "report.html").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert f"{summary['worst'][0]['id']}" in page
+    assert "1 row without a label is left out" in page
     assert not (out / "stages").exists()
 
 

@@ -8,6 +8,9 @@ are contradicted there as often as elsewhere:
 u is the rank of the views' confidence, r the share of flipped labels, and h(u) how often views err on what
 the sample is: the curve of two round clouds that lie d deviations apart. Both r and d are read by likelihood
 on a grid. The views need not be right about their own confidence, only about its order.
+
+Of two classes each is as hard to tell as the other. Of three, two may overlap while the third is plain, so
+each has its own d; r is one for all, so what hits only the classes that overlap is overlap.
 """
 
 from __future__ import annotations
@@ -67,23 +70,29 @@ def overlap_errors(num_classes: int) -> Floats:
     return np.array(curves)
 
 
-def read_contradictions(rank: Floats, contradicted: Bools, num_classes: int) -> Contradictions:
-    """Fit both curves to N labels; rank as of `confidence_rank`."""
+def read_contradictions(rank: Floats, contradicted: Bools, best: Ints, num_classes: int) -> Contradictions:
+    """Fit both curves to N labels; rank as of `confidence_rank`, best is what the samples look like."""
     index = np.minimum((rank * BINS).astype(np.int64), BINS - 1)
-    every = np.bincount(index, minlength=BINS)
-    against = np.bincount(index, contradicted, minlength=BINS)
+    cloud = best if num_classes > 2 else np.zeros_like(best)
     errors = overlap_errors(num_classes)
     kept = 1.0 - RATES * num_classes / (num_classes - 1)
     chance = np.clip(RATES[:, None] + kept[:, None] * errors[:, None, :], 1e-6, 1.0 - 1e-6)
-    fit = np.log(chance) @ against + np.log(1.0 - chance) @ (every - against)  # (distances, rates)
-    profile = fit.max(axis=0)
+    against_it, for_it = np.log(chance), np.log(1.0 - chance)
+    fits = np.zeros((num_classes, len(DISTANCES), len(RATES)))
+    for k in np.unique(cloud):
+        every = np.bincount(index[cloud == k], minlength=BINS)
+        against = np.bincount(index[cloud == k], contradicted[cloud == k], minlength=BINS)
+        fits[k] = against_it @ against + for_it @ (every - against)
+    profile = fits.max(axis=1).sum(axis=0)
     allowed = np.flatnonzero(profile > profile.max() - NINETY)
 
     others = num_classes - 1
 
+    def errors_at(rate: int) -> Floats:
+        return np.asarray(errors[fits[:, :, rate].argmax(axis=1)[cloud], index])
+
     def wrong_at(rate: int, more: float = 0.0) -> Floats:
-        curve = errors[int(fit[:, rate].argmax())]
-        r, err = RATES[rate], np.minimum(curve[index] + more, others / num_classes)
+        r, err = RATES[rate], np.minimum(errors_at(rate) + more, others / num_classes)
         p = r + kept[rate] * err + 1e-12
         where_against = r * ((1.0 - err) + err * (others - 1) / others) / p
         return np.asarray(np.where(contradicted, where_against, r * err / others / (1.0 - p)))
@@ -95,5 +104,5 @@ def read_contradictions(rank: Floats, contradicted: Bools, num_classes: int) -> 
         posterior=wrong_at(chosen),
         low=wrong_at(int(allowed[0]), MORE_ERRORS),
         high=wrong_at(int(allowed[-1])),
-        views_err=float(errors[int(fit[:, chosen].argmax())][index].mean()),
+        views_err=float(errors_at(chosen).mean()),
     )

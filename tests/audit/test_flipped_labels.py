@@ -28,7 +28,7 @@ def seen(rate, distance, num_classes=2, n=4000, seed=0):
 
 def read(p, label):
     best = p.argmax(axis=1)
-    return read_contradictions(confidence_rank(p, best), best != label, p.shape[1])
+    return read_contradictions(confidence_rank(p, best), best != label, best, p.shape[1])
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
@@ -50,6 +50,15 @@ def test_the_rate_of_flips_is_read_beside_an_overlap(num_classes, rate):
 def test_overlap_alone_is_no_flip(distance):
     p, label, _ = seen(0.0, distance)
     assert read(p, label).rate < 0.02
+
+
+def test_two_classes_that_overlap_beside_a_plain_one_are_no_flips():
+    p, label, _ = seen(0.0, 1.4, n=600)
+    plain = np.eye(3)[np.full(300, 2)] * 0.98 + 0.01
+    p = np.concatenate([np.pad(p, ((0, 0), (0, 1))), plain])
+    label = np.concatenate([label, np.full(300, 2)])
+    assert read(p, label).rate < 0.02
+    assert not find(gather(p, label, (0, 1, 2), None, "predictions", "none")).found
 
 
 def test_ranks_are_of_those_that_look_alike_and_ties_share_theirs():

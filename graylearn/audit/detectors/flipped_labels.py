@@ -47,7 +47,7 @@ def find(evidence: Evidence) -> Finding:
     if count < MIN_CONTRADICTED:
         return nothing(n)
     rank = confidence_rank(probabilities, best)
-    read = read_contradictions(rank, contradicted, num_classes)
+    read = read_contradictions(rank, contradicted, best, num_classes)
     surer = int((contradicted & (rank > 0.5)).sum())
     # each label counts the same: where one is rare and nothing tells it, all of it contradicts
     by_label = float(np.mean([contradicted[label == k].mean() for k in np.unique(label)]))

@@ -54,6 +54,15 @@ def _estimated(summary: dict[str, Any], kind: str) -> str:
     return f"{share:.1%}"
 
 
+def _range(summary: dict[str, Any]) -> str | None:
+    """The range of what is wrong in all, where something was found; None where nothing was."""
+    low, high = summary["ranges"].get("total", (0.0, 0.0))
+    if not summary["suspected"] or high <= 0:
+        return None
+    share = summary["contamination"]["total"]
+    return f"estimated in all: {share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}"
+
+
 def show_run(summary: dict[str, Any]) -> None:
     """What a run found, what it measured, and where to look next."""
     out = console()
@@ -69,6 +78,8 @@ def show_run(summary: dict[str, Any]) -> None:
             _estimated(summary, kind),
         )
     out.print(table)
+    if told := _range(summary):
+        _say(out, told)
     for note in summary["notes"]:
         _say(out, note)
     _show_worst(out, summary["worst"], summary["id_word"])
@@ -83,6 +94,8 @@ def show_run(summary: dict[str, Any]) -> None:
         lines.append(f"model   {_near(summary['model'])}")
     if summary["worst"]:
         lines.append(f"next    open the report and decide, then {summary['next']}")
+    else:
+        lines.append("next    open the report and show all samples: the largest scores come first")
     for line in lines:
         _say(out, line)
 

@@ -1,6 +1,6 @@
 """What a run's numbers look like on a terminal."""
 
-from graylearn.cli.show import _estimated
+from graylearn.cli.show import _estimated, show_run
 
 
 def summary(suspected, ood, mislabelled, most):
@@ -20,3 +20,38 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
     ]
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
     assert _estimated(summary(5, 0.0, 0.05, 0.1), "ood") == "0.0%"
+
+
+def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
+    nothing = {
+        "data": "rows.csv",
+        "samples": 100,
+        "classes": 2,
+        "found": {"ok": 100, "mislabelled": 0, "ood": 0},
+        "suspected": 0,
+        "contamination": {"ood": 0.0, "mislabelled": 0.0, "total": 0.0},
+        "ranges": {},
+        "notes": [],
+        "worst": [],
+        "id_word": "line",
+        "test": {},
+        "report": "run/report.html",
+        "run": "run",
+        "model": None,
+        "next": "graylearn apply run",
+    }
+    show_run(nothing)
+    told = capsys.readouterr().out
+    assert "next    open the report and show all samples: the largest scores come first" in told
+    assert "range" not in told
+    found = {
+        "found": {"ok": 81, "mislabelled": 19, "ood": 0},
+        "suspected": 19,
+        "contamination": {"ood": 0.0, "mislabelled": 0.193, "total": 0.193},
+        "ranges": {"total": (0.116, 0.229)},
+        "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "score": 0.9}],
+    }
+    show_run(nothing | found)
+    told = capsys.readouterr().out
+    assert "estimated in all: 19.3%, 90 % range 11.6% to 22.9%" in told
+    assert "next    open the report and decide, then graylearn apply run" in told

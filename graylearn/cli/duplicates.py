@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from graylearn.cli import options as flags
+from graylearn.cli.errors import plain
 from graylearn.options import Learning
 from graylearn.runs.settings import Sizing
 
@@ -48,3 +49,4 @@ def duplicates(
         typer.echo(json.dumps(copies_in_numbers(found)))
     else:
         typer.echo(found.summary())
+        typer.echo(plain(f"written to {out}"))

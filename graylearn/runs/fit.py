@@ -50,7 +50,7 @@ CHECKPOINTS = 10
 _TITLES: dict[str, str] = {
     "first": "first fit",
     "audit": "audit of the training set",
-    "refined": "refined fit",
+    "refined": "second fit",  # which may learn the labels as they are: a note says so
     "standard": "cross entropy, to compare with",
 }
 

@@ -94,3 +94,5 @@ def test_copies_and_leaks_from_the_command_line(folder):
     assert table["set"].tolist() == ["train"] * 6 + ["test"]
     assert table[table["contradicting"]]["label"].tolist() == ["ant", "ant", "bee"]
     assert set(table["kind"]) == {"exact"}
+    done = CliRunner().invoke(app, [*words, "--out", str(folder / "again.csv"), "-q"])
+    assert done.stdout.endswith(f"written to {folder / 'again.csv'}\n")

@@ -112,6 +112,9 @@ def test_why_a_fit_was_not_refined_is_told(tmp_path, monkeypatch, classes, words
     assert note.startswith("not refined: the committee of 5 learned the labels as they are, for ")
     assert words in note
     assert note in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    log = (tmp_path / "run" / "run.log").read_text(encoding="utf-8")
+    assert "second fit (" in log
+    assert "refined" not in log
     settings = settings_for(tmp_path / "a.csv", epochs=3, test_share=None, refine=False)
     assert not any("refined" in note for note in quiet(settings, tmp_path / "plain")["notes"])
 

@@ -24,8 +24,9 @@ class Reading:
     """What to read, and how."""
 
     data: str = ""
-    """A CSV, TSV, Parquet, Feather or JSON-lines file, a folder of images with one folder a class, a table of
-    image paths, an .npz file, or a dataset that Hugging Face wrote; also at an address such as s3://..."""
+    """A CSV, TSV, Parquet, Feather, JSON-lines or Excel file, an SQLite or DuckDB database, a folder of
+    images with one folder a class, a table of image paths, an .npz file, or a dataset that Hugging Face
+    wrote; also at an address such as s3://..."""
     label: str | None = None
     """The column of labels. None: the one that is plainly it."""
     id: str | None = None

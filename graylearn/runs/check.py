@@ -9,6 +9,8 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +23,7 @@ from graylearn.data.formats import file_fingerprint
 from graylearn.data.read import read_file
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
-from graylearn.errors import CheckpointError, SettingsError
+from graylearn.errors import CheckpointError, SettingsError, counted
 from graylearn.paths import matching
 from graylearn.runs.copies import copies_of
 from graylearn.runs.files import write_json
@@ -39,6 +41,14 @@ WORDS = {
     "copy": "is a copy of a sample with the same label",
 }
 """What each kind of finding says of a sample."""
+NAMES = {
+    "mislabelled": "mislabelled",
+    "ood": "ood",
+    "contradicting": "copies with another label",
+    "leaked": "in the test set as well",
+    "copy": "copies with the same label",
+}
+"""The same, where findings are counted."""
 FOUND = tuple(kind for kind in WORDS if kind != "copy")
 """Those that are looked for without being asked: equal samples of one class may well be meant."""
 
@@ -106,12 +116,20 @@ class Checked:
     @property
     def words(self) -> str:
         """For people, in one sentence."""
-        known = len(self.problems) - len(self.new)
+        known = [each for each in self.problems if not each.is_new]
         verdict = "passes" if self.passes else "fails"
         return (
-            f"{self.data} {verdict}: {len(self.new):,} of {self.samples:,} samples are newly suspected "
-            f"({self.allowed:,} allowed), {known:,} are accepted, {self.gone:,} accepted before are gone"
+            f"{self.data} {verdict}: {_tally(self.new, 'new finding')} in {self.samples:,} samples "
+            f"({self.allowed:,} allowed), {_tally(known, 'accepted one')}, "
+            f"{self.gone:,} accepted before are gone"
         )
+
+
+def _tally(problems: Sequence[Problem], noun: str) -> str:
+    """How many findings there are, and of which kinds; a sample may have several."""
+    kinds = Counter(each.kind for each in problems)
+    told = ", ".join(f"{kinds[kind]:,} {NAMES[kind]}" for kind in NAMES if kinds[kind])
+    return counted(len(problems), noun) + (f" ({told})" if told else "")
 
 
 def check(

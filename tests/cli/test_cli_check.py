@@ -61,7 +61,11 @@ def test_suspects_fail_once_and_not_when_they_were_accepted(accepted):
     assert not found["passes"]
     assert len({each["id"] for each in found["problems"]} & {str(line) for line in range(2, 32)}) > 25
     assert second.exit_code == 0, second.output
-    assert "passes: 0 of 240 samples are newly suspected (0 allowed)" in second.output
+    count = len(found["problems"])
+    assert "passes: 0 new findings in 240 samples (0 allowed), " in second.output
+    assert f", {count} accepted ones (" in second.output
+    kinds = [each["kind"] for each in found["problems"]]
+    assert f"({kinds.count('mislabelled')} mislabelled" in second.output
 
 
 def test_what_is_new_is_told_though_rows_have_moved(folder, accepted):
@@ -83,6 +87,7 @@ def test_what_is_new_is_told_though_rows_have_moved(folder, accepted):
     told = page.read_text()
     assert "❌ graylearn check" in told
     assert "k\\|" in told
+    assert "2 copies with another label) in 241 samples (0 allowed)" in done.output
     let = ran(folder, "later.csv", "--against", "accepted.json", "--max-suspects", "5%")
     assert let.exit_code == 0, let.output
 

@@ -14,6 +14,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind
 from graylearn.data.encoding.encode import TableEncoder, learned_columns
+from graylearn.data.encoding.label_notes import note_telling_columns
 from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label, encode_labels
@@ -41,17 +42,17 @@ def ordered_features(
     """
     if x is None and told is not None:
         return None, canonical_order(told, label)
-    numbers = as_numbers(x, len(label), id_like)
+    numbers = as_numbers(x, len(label), id_like, label)
     order = canonical_order(numbers, label, told)
     return reduced(scaled(numbers, order)), order
 
 
-def as_numbers(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[Any]:
+def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = None) -> NDArray[Any]:
     """Whatever describes N samples, one row each, as numbers (N, ...).
 
     Numbers of any shape, sparse matrices, small images, and frames of pandas, polars or pyarrow; columns
     that are not numbers are encoded as GrayClassifier encodes them. Columns of a frame that seem to name the
-    rows are left out, with a warning, unless `id_like` is "keep".
+    rows are left out, with a warning, unless `id_like` is "keep"; one that gives `label` away is warned of.
     """
     rows: Any = as_plain(x)
     if not isinstance(rows, np.ndarray | pd.DataFrame) and not is_sparse(rows):
@@ -65,6 +66,8 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[Any]:
         rows = _frame_of_objects(rows)
     if isinstance(rows, pd.DataFrame):
         values = _numbers_of(rows, id_like)
+        if label is not None:
+            note_telling_columns(rows, label)
     else:
         values = np.asarray(rows)
         if values.dtype.kind not in "biuf":

@@ -21,6 +21,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.encoding.label_notes import note_telling_columns
 from graylearn.data.inputs import as_dense, as_plain, is_sparse
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_unique_names
@@ -58,13 +59,19 @@ class InputEncoder:
         given: Any,
         constant: Literal["keep", "drop"] = "drop",
         id_like: Literal["keep", "drop"] = "drop",
+        label: NDArray[np.int64] | None = None,
     ) -> InputEncoder:
-        """Learn from what `read_inputs` gave; `constant` columns are kept where further rows will come."""
+        """Learn from what `read_inputs` gave; `constant` columns are kept where further rows will come.
+
+        label: (N,) of the rows, where columns of a frame that give it away are to be warned of.
+        """
         if is_images(given):
             height, width, channels = given.shape[1:]
             return cls("images", (channels, height, width))
         frame = _frame(given)
         table = TableEncoder(constant=constant, id_like=id_like).fit(frame)
+        if label is not None and isinstance(given, pd.DataFrame):
+            note_telling_columns(given, label)
         return cls("rows", (len(table.get_feature_names_out()),), table, tuple(frame.columns))
 
     def transform(self, given: Any) -> NDArray[Any]:

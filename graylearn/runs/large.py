@@ -26,6 +26,7 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, audit_part, part_size, whole_of
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
+from graylearn.data.encoding.label_notes import note_measured_labels
 from graylearn.data.formats import FORMATS, NAMELESS
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
@@ -197,6 +198,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
         counts = blocks.label_counts()
     if sum(count > 0 for count in counts.values()) < 2:
         raise DataError("all samples bear one label: an audit needs two classes or more")
+    note_measured_labels(tuple(counts), sum(counts.values()))
     settings = replace(settings, label=blocks.origin.columns.label or settings.label, features="embed")
     total = sum(counts.values())
     spread = np.unique(np.linspace(0, total - 1, min(total, FITTED)).astype(np.int64))
@@ -206,7 +208,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
         else:
             some = next(blocks.read(tuple(counts))).samples.take(slice(0, 8))
         encoding = encoding_of(some, settings, size)
-        table = InputEncoder.fitted(some.x, "keep") if encoding.way == "columns" else None
+        table = InputEncoder.fitted(some.x, "keep", label=some.y) if encoding.way == "columns" else None
 
         def encode(samples: Samples) -> NDArray[np.float32]:
             if table is not None:

@@ -220,6 +220,7 @@ def test_labels_of_pandas_types_come_back_as_what_they_are(dtype, values):
     assert {type(label) for label in classifier.predict(x).tolist()} == {type(values[0])}
 
 
+@pytest.mark.filterwarnings("ignore:column .* alone tells the label")
 def test_an_array_of_words_is_a_table():
     words = np.array([["red", "1"], ["blue", "2"]] * 20)
     y = np.array(["x", "y"] * 20)

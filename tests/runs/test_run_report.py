@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs.large import open_large
 from graylearn.runs.prepare import prepare
 from graylearn.runs.summary import apply_command
 
@@ -90,3 +91,24 @@ def test_pictures_are_shown_whole(tmp_path):
     assert first[0] == "image"
     with Image.open(io.BytesIO(base64.b64decode(first[1].split(",")[1]))) as image:
         assert image.size == (120, 30)
+
+
+def test_a_column_that_tells_the_label_and_labels_that_look_measured_are_told(tmp_path, capsys):
+    row = np.arange(330)
+    measured = 100 + 2 * (row % 60)
+    table = pd.DataFrame({"a": np.sin(row), "code": [f"K{number}" for number in measured], "label": measured})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    settings = RunSettings(command="audit", data=str(tmp_path / "a.csv"), mode="history", epochs=1)
+    run(settings, tmp_path / "run", progress=RunProgress())
+    in_parts = RunProgress(quiet=True)
+    with in_parts.of_warnings():
+        open_large(settings, in_parts)
+    terminal, log = capsys.readouterr().err, (tmp_path / "run" / "run.log").read_text()
+    for note in (
+        "column 'code' alone tells the label of 100.0% of the rows; if it was made from the label",
+        "the labels look like a measurement: 60 different numbers on 330 rows",
+    ):
+        assert f"note: {note}" in terminal
+        assert f"note: {note}" in log
+        assert sum(told.startswith(note) for told in payload_of(tmp_path / "run")["notes"]) == 1
+        assert sum(told.startswith(note) for told in in_parts.notes) == 1

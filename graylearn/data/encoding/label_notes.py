@@ -1,0 +1,85 @@
+"""Notes on labels: a column that gives them away, and numbers that look measured rather than classes."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from graylearn.array_types import Ints
+from graylearn.data.encoding.column_kinds import DataWarning
+
+_TOLD = 0.98  # share of the labels that a column must tell; petal widths of irises tell 96 %
+_MOST_FREQUENT = 0.9  # beyond it one label is right so often that a column has little to add
+_FEWEST_ROWS = 30  # fewer are not audited
+_ROWS_A_VALUE = 5  # with fewer in the mean, a column names rows or groups of them
+_VALUES = 50  # of a number, beyond which it is a measurement
+_GLANCE = 256  # rows that show of most columns that they tell too little
+_AT_A_GLANCE = 0.9  # what a column must tell of those
+_MOST_COLUMNS = 5  # that are told
+_CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
+
+
+def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
+    """Warn of columns whose value alone tells nearly every label (N,): they may have been made from it.
+
+    A wrong label then agrees with its own copy, and no audit can find it.
+    """
+    n = len(frame)
+    if n < _FEWEST_ROWS or np.bincount(label).max() >= _MOST_FREQUENT * n:
+        return
+    some = np.random.default_rng(0).choice(n, min(n, _GLANCE), replace=False)
+    few, few_labels = frame.iloc[some], label[some]
+    told = 0
+    for index, (name, kind) in enumerate(frame.dtypes.items()):
+        is_number = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+        most = min(_VALUES if is_number else n, n // _ROWS_A_VALUE)
+        if _share_told(few.iloc[:, index], few_labels, most) < _AT_A_GLANCE:
+            continue
+        share = _share_told(frame.iloc[:, index], label, most)
+        if share < _TOLD:
+            continue
+        told += 1
+        warnings.warn(
+            f"column {str(name)!r} alone tells the label of {share:.1%} of the rows; if it was made from the "
+            "label, wrong labels agree with it and are not found: leave it out then (on the command line "
+            f"with --without {shlex.quote(str(name))})",
+            DataWarning,
+            stacklevel=2,
+        )
+        if told == _MOST_COLUMNS:
+            return
+
+
+def note_measured_labels(classes: Sequence[object] | np.ndarray, n: int) -> None:
+    """Warn of n labels that are numbers of so many values that they look like a measured quantity.
+
+    Whole numbers from 0 or 1 without a gap are the numbers of classes.
+    """
+    values = np.asarray(classes)
+    if len(values) <= _CLASSES or n >= _ROWS_A_CLASS * len(values) or values.dtype.kind not in "iuf":
+        return
+    first = values.min()
+    if first in (0, 1) and np.array_equal(np.sort(values), first + np.arange(len(values))):
+        return
+    warnings.warn(
+        f"the labels look like a measurement: {len(values):,} different numbers on {n:,} rows, each taken as "
+        "a class of its own; if they measure something, make a few ranges of them the label (pandas.cut)",
+        DataWarning,
+        stacklevel=2,
+    )
+
+
+def _share_told(values: pd.Series, label: Ints, most: int) -> float:
+    """The share of rows whose label is the most frequent one of their value; 0 beyond `most` values."""
+    codes, found = pd.factorize(values, use_na_sentinel=False)
+    if not 2 <= len(found) <= most:
+        return 0.0
+    num_classes = int(label.max()) + 1
+    pairs, counts = np.unique(codes * num_classes + label, return_counts=True)
+    largest = np.zeros(len(found), dtype=np.int64)
+    np.maximum.at(largest, pairs // num_classes, counts)
+    return float(largest.sum() / len(label))

@@ -1,0 +1,127 @@
+"""Notes on labels: columns that give them away, and labels that look measured."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+import graylearn as gl
+from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.encoding.label_notes import note_measured_labels, note_telling_columns
+
+RANDOM = np.random.default_rng(0)
+LABEL = RANDOM.permutation(np.arange(600) % 4)
+NOISE = RANDOM.normal(size=600)
+
+
+def told(frame, label):
+    """The words of each warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        note_telling_columns(pd.DataFrame(frame), label)
+    assert all(each.category is DataWarning for each in caught)
+    return [str(each.message) for each in caught]
+
+
+def changed(values, count):
+    """The same, with so many of them another's."""
+    values = np.array(values)
+    values[:count] = np.roll(values, 1)[:count]
+    return values
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(["K7", "K9", "Z1", "Z2"])[LABEL],
+        np.array([3.5, 1.25, np.nan, 8.0])[LABEL],
+        LABEL * 10 + RANDOM.integers(0, 10, 600),  # ten codes a class
+        pd.Categorical([f"{k}-{row % 25}" for row, k in enumerate(LABEL)]),  # a hundred
+        pd.array([None if k == 0 else int(k) for k in LABEL], dtype="Int64"),
+    ],
+)
+def test_a_column_that_alone_tells_the_label_is_told(values):
+    (words,) = told({"a": NOISE, "my code": values}, LABEL)
+    assert words.startswith(
+        "column 'my code' alone tells the label of 100.0% of the rows; if it was made from"
+    )
+    assert words.endswith("(on the command line with --without 'my code')")
+
+
+def test_how_much_it_tells_is_said_and_must_be_nearly_all():
+    code = np.array(["x", "y", "z", "w"])[LABEL]
+    strays = 8
+    expected = 1 - np.count_nonzero(changed(code, strays) != code) / 600
+    (words,) = told({"code": changed(code, strays)}, LABEL)
+    assert f"of {expected:.1%} of the rows" in words
+    assert told({"code": changed(code, 60)}, LABEL) == []
+
+
+def test_bools_tell_two_classes_and_five_columns_are_told_at_most():
+    two = LABEL % 2
+    assert len(told({"flag": two == 1}, two)) == 1
+    assert len(told({f"flag{number}": two == 1 for number in range(9)}, two)) == 5
+    assert told({"flag": two == 1}, LABEL) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"K{row}" for row in range(600)],  # names of rows
+        [f"group {row // 4}" for row in range(600)],  # and of a few rows each
+        np.sort(NOISE),
+        np.arange(600) // 6,  # a hundred numbers
+        RANDOM.integers(0, 4, 600),
+        np.ones(600),
+    ],
+)
+def test_names_measurements_and_common_categories_are_not_told(values):
+    assert told({"a": values}, np.sort(LABEL)) == []
+
+
+def test_few_rows_and_a_label_that_nearly_all_bear_are_not_told():
+    assert told({"code": LABEL[:29]}, LABEL[:29]) == []
+    rare = (np.arange(600) < 30).astype(np.int64)
+    assert told({"code": rare}, rare) == []
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_columns_of_known_tables_are_not_told(load):
+    table = load(as_frame=True)
+    assert told(table.data, table.target.to_numpy()) == []
+
+
+@pytest.mark.parametrize("values", [range(18, 90), np.linspace(0, 1, 60), np.arange(60) * 3])
+def test_labels_that_look_measured_are_told(values):
+    with pytest.warns(
+        DataWarning, match=rf"{len(values)} different numbers on 400 rows, each taken as a class"
+    ):
+        note_measured_labels(tuple(values), 400)
+
+
+@pytest.mark.parametrize(
+    ("classes", "n"),
+    [
+        (range(18, 90), 720),  # ten rows a class
+        (range(50, 100), 60),
+        (range(150), 600),  # numbers of classes
+        (range(1, 151), 600),
+        ([f"intent {number}" for number in range(150)], 600),
+        ([str(number * 7) for number in range(150)], 600),
+    ],
+)
+def test_labels_that_are_classes_are_not(classes, n):
+    note_measured_labels(tuple(classes), n)  # a warning would be an error
+
+
+def test_audit_and_classifier_tell_both():
+    numbers = 1900 + 2 * (np.arange(330) % 60)
+    frame = pd.DataFrame({"a": NOISE[:330], "code": np.array(["x", "y"])[LABEL[:330] % 2]})
+    fit = gl.GrayClassifier(epochs=1, audit=None, refine=False).fit
+    for tell in (lambda *given: gl.audit(*given, repeats=1, epochs=1), fit):
+        with pytest.warns(DataWarning, match=r"column 'code' alone tells the label of 100\.0% of the rows"):
+            tell(frame, LABEL[:330] % 2)
+        with pytest.warns(DataWarning, match="60 different numbers on 330 rows"):
+            tell(frame, numbers)

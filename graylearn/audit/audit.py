@@ -19,7 +19,7 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.audit.progress import shown
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
-from graylearn.data.encoding.label_notes import note_measured_labels
+from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import IdLike, Log, OverlapSetting, check
@@ -91,7 +91,7 @@ def audit(
     _check(model, mode, folds, repeats, epochs)
     check({"id_like": id_like, "log": log})
     label, names = _given_labels(X, y, classes)
-    note_measured_labels(names, len(label))
+    note_labels(names, np.bincount(label, minlength=len(names)))
     values = X.x if isinstance(X, Samples) else X
     where = devices.choose(device)
     with shown("audit", log):

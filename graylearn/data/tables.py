@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from graylearn.errors import DataError, first_few
 
+MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
+"""What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
+
 
 @dataclass(frozen=True)
 class RawTable:

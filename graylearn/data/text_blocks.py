@@ -22,7 +22,6 @@ from graylearn.data.formats import suffix_of
 from graylearn.data.formats._base import first_line
 from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened
 from graylearn.data.formats.delimited import (
-    MISSING_WORDS,
     TABBED,
     Head,
     head_of,
@@ -33,7 +32,7 @@ from graylearn.data.formats.delimited import (
 from graylearn.data.formats.json_records import is_list, records_of_lines
 from graylearn.data.options import ReadOptions
 from graylearn.data.table_samples import WHOLE
-from graylearn.data.tables import RawTable, table_from_arrow
+from graylearn.data.tables import MISSING_WORDS, RawTable, table_from_arrow
 from graylearn.errors import DataError, Hint
 
 Tables = Callable[[Sequence[str] | None], Iterator[RawTable]]

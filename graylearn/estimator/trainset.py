@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from torch import Tensor
 
 from graylearn.array_types import Ints
-from graylearn.data.encoding.label_notes import note_measured_labels
+from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
@@ -128,7 +128,7 @@ def make_training_set(
     all_once = len(rows) == n and bool((rows == np.arange(n)).all())
     kept = given if all_once else take(given, rows)
     if encoder is None:
-        note_measured_labels(classes, n)
+        note_labels(classes, np.bincount(labels, minlength=len(classes)))
         encoder = InputEncoder.fitted(kept, constant, id_like, labels[rows])
     x, y = encoder.transform(kept), labels[rows]
     features = None

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from graylearn.audit.annotators import MISSING, Crowd, consensus
 from graylearn.data.atomic import replacing
 from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint, counted
 from graylearn.runs.files import write_csv
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared, options_of, prepare
@@ -44,6 +45,8 @@ class Opinions:
 
     table: RawTable
     """The samples that somebody labelled, without the columns of labels."""
+    silent: int
+    """Samples that nobody labelled, which are left out."""
     given: pd.DataFrame
     """(N, A) a column an annotator, missing where one said nothing."""
 
@@ -74,7 +77,11 @@ def with_consensus(
     found = opinions(settings)
     left = len(found.given)
     progress.say(f"{found.given.shape[1]} annotators labelled {left:,} samples")
+    if found.silent:
+        are = "is" if found.silent == 1 else "are"
+        progress.note(f"{counted(found.silent, 'sample')} without a label by any annotator {are} left out")
     crowd = consensus(found.given)
+    note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None, encoding="utf-8")
     file, label = _written(found.table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label)
@@ -122,8 +129,11 @@ def opinions(settings: RunSettings) -> Opinions:
         raise DataError(f"no sample of {path} has a label by any annotator")
     silent = len(given) - len(somebody)
     if silent and settings.missing_labels == "stop":
-        raise DataError(f"{silent} samples of {path} have no label by any annotator; missing_labels=skip")
-    return Opinions(bare.take(somebody), given.iloc[somebody].reset_index(drop=True))
+        raise DataError(
+            f"{counted(silent, 'sample')} of {path} without a label by any annotator; have them labelled",
+            Hint("missing_labels", "skip", "to leave them out"),
+        )
+    return Opinions(bare.take(somebody), silent, given.iloc[somebody].reset_index(drop=True))
 
 
 def _table(path: Path, options: ReadOptions) -> RawTable:

@@ -26,7 +26,7 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, audit_part, part_size, whole_of
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
-from graylearn.data.encoding.label_notes import note_measured_labels
+from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import FORMATS, NAMELESS
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
@@ -198,7 +198,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
         counts = blocks.label_counts()
     if sum(count > 0 for count in counts.values()) < 2:
         raise DataError("all samples bear one label: an audit needs two classes or more")
-    note_measured_labels(tuple(counts), sum(counts.values()))
+    note_labels(tuple(counts), list(counts.values()))
     settings = replace(settings, label=blocks.origin.columns.label or settings.label, features="embed")
     total = sum(counts.values())
     spread = np.unique(np.linspace(0, total - 1, min(total, FITTED)).astype(np.int64))

@@ -16,13 +16,12 @@ import numpy as np
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin
-from graylearn.data.formats.delimited import MISSING_WORDS
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
-from graylearn.data.tables import check_columns
+from graylearn.data.tables import MISSING_WORDS, check_columns
 from graylearn.errors import DataError, SettingsError, counted
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress

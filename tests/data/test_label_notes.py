@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import graylearn as gl
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.encoding.label_notes import note_measured_labels, note_telling_columns
+from graylearn.data.encoding.label_notes import note_labels, note_telling_columns
 
 RANDOM = np.random.default_rng(0)
 LABEL = RANDOM.permutation(np.arange(600) % 4)
@@ -98,7 +98,7 @@ def test_labels_that_look_measured_are_told(values):
     with pytest.warns(
         DataWarning, match=rf"{len(values)} different numbers on 400 rows, each taken as a class"
     ):
-        note_measured_labels(tuple(values), 400)
+        note_labels(tuple(values), np.bincount(np.arange(400) % len(values)))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,23 @@ def test_labels_that_look_measured_are_told(values):
     ],
 )
 def test_labels_that_are_classes_are_not(classes, n):
-    note_measured_labels(tuple(classes), n)  # a warning would be an error
+    note_labels(tuple(classes), np.bincount(np.arange(n) % len(classes)))  # a warning would be an error
+
+
+@pytest.mark.parametrize("word", ["NA", "None", "null", "nan", "?", " N/A"])
+def test_words_that_say_that_there_is_no_label_are_told(word):
+    with pytest.warns(DataWarning) as caught:
+        note_labels(("ant", "Nan Madol", word, "null"), [20, 3, 7, 0])
+    (words,) = [str(each.message) for each in caught]
+    assert words.startswith(
+        f"the label {word!r}, given 7 times, counts as a class; if it means that no label"
+    )
+    assert words.endswith("with --missing-labels skip)")
+
+
+def test_numbers_and_names_that_only_begin_like_such_words_are_not():
+    note_labels((0.5, 1.5), [3, 4])
+    note_labels(("Na", "nonesuch", "true"), [3, 4, 5])
 
 
 def test_audit_and_classifier_tell_both():

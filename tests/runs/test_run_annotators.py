@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import DataError, SettingsError
-from graylearn.runs import RunSettings
+from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.crowd import opinions
+from graylearn.runs.crowd import opinions, with_consensus
+from graylearn.runs.folder import RunFolder
 from graylearn.runs.tasks import write_tasks
 
 NAMES = np.array(["ant", "bee", "cow"])
@@ -97,9 +98,30 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
     for content, told in (
         ("sample,annotator,label\n001,anna,ant\n999,ben,ant\n", "names the sample '999'"),
         ("sample,annotator,label\n001,anna,ant\n001,anna,bee\n", "anna labels '001' twice"),
-        ("sample,annotator,label\n001,anna,ant\n", "89 samples .* have no label"),
+        (
+            "sample,annotator,label\n001,anna,ant\n",
+            "89 samples .* without a label by any annotator; .* or pass missing_labels='skip'",
+        ),
         ("a,b\n1,2\n", "expected sample, annotator, label"),
     ):
         (tmp_path / "long.csv").write_text(content)
         with pytest.raises(DataError, match=told):
             opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(tmp_path / "long.csv")))
+
+
+def test_words_for_no_label_and_samples_that_nobody_labelled_are_told(folder, tmp_path):
+    path, _ = folder
+    table = pd.read_csv(path / "wide.csv", sep=";", dtype=str)
+    table.loc[:4, PEOPLE] = None
+    table.loc[5:9, "anna"] = "NA"
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    settings = RunSettings(
+        data=str(tmp_path / "wide.csv"), annotators=tuple(PEOPLE), id="id", missing_labels="skip"
+    )
+    progress = RunProgress(quiet=True)
+    run = RunFolder(tmp_path / "run")
+    run.stages.mkdir(parents=True)
+    with progress.of_warnings():
+        with_consensus(settings, run, progress)
+    assert "5 samples without a label by any annotator are left out" in progress.notes
+    assert any(note.startswith("the label 'NA', given 5 times, counts as a class") for note in progress.notes)

@@ -1,4 +1,4 @@
-"""Notes on labels: a column that gives them away, and numbers that look measured rather than classes."""
+"""Notes on labels: a column that gives them away, words for no label, numbers that look measured."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pandas as pd
 
 from graylearn.array_types import Ints
 from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.tables import MISSING_WORDS
+from graylearn.errors import counted
 
 _TOLD = 0.98  # share of the labels that a column must tell; petal widths of irises tell 96 %
 _MOST_FREQUENT = 0.9  # beyond it one label is right so often that a column has little to add
@@ -21,6 +23,7 @@ _GLANCE = 256  # rows that show of most columns that they tell too little
 _AT_A_GLANCE = 0.9  # what a column must tell of those
 _MOST_COLUMNS = 5  # that are told
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
+_NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
 
 
 def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
@@ -54,7 +57,21 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
             return
 
 
-def note_measured_labels(classes: Sequence[object] | np.ndarray, n: int) -> None:
+def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | Ints) -> None:
+    """Warn of labels that may not be the classes (K,) they are taken for; counts (K,): of each."""
+    for label, count in zip(classes, counts, strict=True):
+        if count and isinstance(label, str) and label.strip() in _NO_LABEL:
+            warnings.warn(
+                f"the label {str(label)!r}, given {counted(int(count), 'time')}, counts as a class; if it "
+                "means that no label is known, leave those samples out: in a table empty these cells and skip "
+                "missing labels (on the command line with --missing-labels skip)",
+                DataWarning,
+                stacklevel=2,
+            )
+    _note_measured(classes, int(np.sum(counts)))
+
+
+def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:
     """Warn of n labels that are numbers of so many values that they look like a measured quantity.
 
     Whole numbers from 0 or 1 without a gap are the numbers of classes.

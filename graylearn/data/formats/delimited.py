@@ -42,11 +42,8 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import RawTable, check_unique_names, table_from_arrow
+from graylearn.data.tables import MISSING_WORDS, RawTable, check_unique_names, table_from_arrow
 from graylearn.errors import DataError, SettingsError
-
-MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
-"""What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
 
 TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""

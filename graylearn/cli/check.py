@@ -34,7 +34,10 @@ def check(
         bool, typer.Option("--accept", help="Write all that is found to --against, and pass.")
     ] = False,
     max_suspects: Annotated[
-        str, typer.Option("--max-suspects", help="New suspects to let pass: a number or a share, such as 2%.")
+        str,
+        typer.Option(
+            "--max-suspects", help="Samples that may be new suspects: a number or a share, such as 2%."
+        ),
     ] = "0",
     copies: Annotated[
         bool, typer.Option("--copies", help="Copies with the same label are suspects too, but for one.")

@@ -99,7 +99,7 @@ class Checked:
     gone: int
     """Accepted ones that are no longer there."""
     allowed: int
-    """New ones that may be."""
+    """New suspects that may be: samples, whatever is wrong with each."""
     kinds: tuple[str, ...] = FOUND
     """What was looked for."""
 
@@ -110,8 +110,8 @@ class Checked:
 
     @property
     def passes(self) -> bool:
-        """Whether there are no more new ones than may be."""
-        return len(self.new) <= self.allowed
+        """Whether no more samples are new suspects than may be."""
+        return len(_samples(self.new)) <= self.allowed
 
     @property
     def words(self) -> str:
@@ -119,17 +119,24 @@ class Checked:
         known = [each for each in self.problems if not each.is_new]
         verdict = "passes" if self.passes else "fails"
         return (
-            f"{self.data} {verdict}: {_tally(self.new, 'new finding')} in {self.samples:,} samples "
+            f"{self.data} {verdict}: {_tally(self.new, 'new suspect')} in {self.samples:,} samples "
             f"({self.allowed:,} allowed), {_tally(known, 'accepted one')}, "
-            f"{self.gone:,} accepted before are gone"
+            f"{counted(self.gone, 'accepted finding')} no longer there"
         )
 
 
+def _samples(problems: Sequence[Problem]) -> set[str]:
+    """The samples that something is wrong with."""
+    return {each.id for each in problems}
+
+
 def _tally(problems: Sequence[Problem], noun: str) -> str:
-    """How many findings there are, and of which kinds; a sample may have several."""
-    kinds = Counter(each.kind for each in problems)
+    """How many samples there are, and what is wrong with them."""
+    count, kinds = len(_samples(problems)), Counter(each.kind for each in problems)
     told = ", ".join(f"{kinds[kind]:,} {NAMES[kind]}" for kind in NAMES if kinds[kind])
-    return counted(len(problems), noun) + (f" ({told})" if told else "")
+    if len(problems) > count:
+        told += "; some are more than one of these"
+    return counted(count, noun) + (f" ({told})" if told else "")
 
 
 def check(
@@ -143,8 +150,8 @@ def check(
 ) -> Checked:
     """Audit the data of `settings` and compare with the suspects that the file `against` accepts.
 
-    max_suspects: how many new ones are let pass, a number or a share such as `2%`. cache: a folder that keeps
-    features and verdicts, so that data that did not change are not audited again. copies: whether copies
+    max_suspects: how many samples may be new suspects, a number or a share such as `2%`. cache: a folder that
+    keeps features and verdicts, so that data that did not change are not audited again. copies: whether those
     with the same label are problems too, all but one of a group.
     """
     progress = progress or RunProgress()

@@ -1,5 +1,6 @@
 """`graylearn check`: what fails, what was accepted, and what other programs are told."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
-from graylearn.runs.check import FOUND, allowed_of, fingerprint
+from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, fingerprint
 from graylearn.runs.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -61,8 +62,8 @@ def test_suspects_fail_once_and_not_when_they_were_accepted(accepted):
     assert not found["passes"]
     assert len({each["id"] for each in found["problems"]} & {str(line) for line in range(2, 32)}) > 25
     assert second.exit_code == 0, second.output
-    count = len(found["problems"])
-    assert "passes: 0 new findings in 240 samples (0 allowed), " in second.output
+    count = len({each["id"] for each in found["problems"]})
+    assert "passes: 0 new suspects in 240 samples (0 allowed), " in second.output
     assert f", {count} accepted ones (" in second.output
     kinds = [each["kind"] for each in found["problems"]]
     assert f"({kinds.count('mislabelled')} mislabelled" in second.output
@@ -87,7 +88,7 @@ def test_what_is_new_is_told_though_rows_have_moved(folder, accepted):
     told = page.read_text()
     assert "❌ graylearn check" in told
     assert "k\\|" in told
-    assert "2 copies with another label) in 241 samples (0 allowed)" in done.output
+    assert "2 copies with another label; some are more than one of these) in 241 samples" in done.output
     let = ran(folder, "later.csv", "--against", "accepted.json", "--max-suspects", "5%")
     assert let.exit_code == 0, let.output
 
@@ -154,6 +155,18 @@ def test_samples_of_the_test_set_in_the_training_set_and_what_was_noted(folder):
     assert "Warning" not in done.stderr
     leaked = {each["id"] for each in json.loads(done.stdout)["problems"] if each["kind"] == "leaked"}
     assert leaked == {"52", "62"}
+
+
+def test_a_sample_with_two_findings_is_one_suspect():
+    problems = [Problem("key", kind, name, None, "ant", None, "sure") for kind, name in
+                (("mislabelled", "7"), ("contradicting", "7"), ("contradicting", "9"))]  # fmt: skip
+    found = Checked("a.csv", 100, tuple(problems), gone=1, allowed=2)
+    assert found.passes
+    assert not dataclasses.replace(found, allowed=1).passes
+    assert found.words == (
+        "a.csv passes: 2 new suspects (1 mislabelled, 2 copies with another label; some are more than one of "
+        "these) in 100 samples (2 allowed), 0 accepted ones, 1 accepted finding no longer there"
+    )
 
 
 def test_how_many_are_allowed():

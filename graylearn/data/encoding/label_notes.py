@@ -63,8 +63,8 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
         if count and isinstance(label, str) and label.strip() in _NO_LABEL:
             warnings.warn(
                 f"the label {str(label)!r}, given {counted(int(count), 'time')}, counts as a class; if it "
-                "means that no label is known, leave those samples out: in a table empty these cells and skip "
-                "missing labels (on the command line with --missing-labels skip)",
+                "means that no label is known, leave those samples out: in a table empty these cells and "
+                "skip missing labels (on the command line with --missing-labels skip)",
                 DataWarning,
                 stacklevel=2,
             )

@@ -1,34 +1,48 @@
-"""Parquet's pages: how many values the lists of a file hold, told before they are unpacked.
+"""Parquet's pages: how much their lists and dictionaries may unpack to, told before they are unpacked.
 
-A list of a billion zeros takes a few bytes. By hand, for pyarrow does not tell of pages, and what it tells of
-columns ends the process where it is damaged. What is told are structures of Thrift's compact protocol.
+A list of a billion zeros takes a few bytes, and so do a million rows that name one long text. By hand, for
+pyarrow does not tell of pages, and what it tells of columns ends the process where it is damaged. What is
+told are structures of Thrift's compact protocol.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 Buffer = bytes | mmap.mmap
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
+_TEXTS = (6, 7)  # columns of bytes of any length, and of one length
 _DEEPEST = 20
 
 
-def values_in_lists(raw: Buffer) -> int:
-    """How many values the pages of repeated columns hold together."""
+class Held(NamedTuple):
+    """What pages unpack to."""
+
+    listed: int
+    """Values in the pages of repeated columns."""
+    dictionary: int
+    """Bytes of the largest dictionary of texts: no value of it, which many rows may name, has more."""
+
+
+def held_in_pages(raw: Buffer) -> Held:
+    """What the pages of a file hold that is larger than its columns tell."""
     (length,) = struct.unpack_from("<I", raw, len(raw) - 8)
     footer = _struct(raw, len(raw) - 8 - length)[0]
     repeated = _repeated(footer[2])
-    total = 0
+    listed = largest = 0
     for group in footer.get(4, ()):
         for chunk in group[1]:
             told = chunk[3]
-            if b".".join(told[3]) in repeated:
+            is_listed = b".".join(told[3]) in repeated
+            if is_listed or told[1] in _TEXTS:
                 start = min(told[9], told.get(11) or told[9])
-                total += _in_pages(raw, start, start + told[7])
-    return total
+                values, dictionary = _in_pages(raw, start, start + told[7])
+                listed += values if is_listed else 0
+                largest = max(largest, dictionary)
+    return Held(listed, largest)
 
 
 def _repeated(elements: list[dict[int, Any]]) -> set[bytes]:
@@ -50,16 +64,19 @@ def _repeated(elements: list[dict[int, Any]]) -> set[bytes]:
     return found
 
 
-def _in_pages(raw: Buffer, position: int, end: int) -> int:
-    total = 0
+def _in_pages(raw: Buffer, position: int, end: int) -> tuple[int, int]:
+    """(values, bytes of the largest dictionary) of the pages of a column."""
+    total = largest = 0
     while position < end:
         page, position = _struct(raw, position)
         for header in (5, 8):  # of data pages, the first version and the second
             total += max(0, page[header][1]) if header in page else 0
+        if 7 in page:
+            largest = max(largest, page[2])
         if page[3] < 0:
             raise ValueError("a page has a negative length")
         position += page[3]
-    return total
+    return total, largest
 
 
 def _struct(raw: Buffer, position: int, depth: int = 0) -> tuple[dict[int, Any], int]:

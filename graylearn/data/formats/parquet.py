@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import NOTHING, changed, nothing, read_arrow
+from graylearn.data.formats._arrow import NOTHING, changed, nothing
 from graylearn.data.formats._base import (
     Change,
     Format,
@@ -29,7 +28,7 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
-from graylearn.data.formats._pages import values_in_lists
+from graylearn.data.formats._pages import Buffer, held_in_pages
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError, first_few
@@ -51,9 +50,8 @@ class Parquet(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows; those of a folder or a glob in the order of the files' names."""
-        if path.is_file():
-            return read_arrow(path, "Parquet", _read_whole)
-        return table_from_arrow(_read_folder(path), str(path))
+        with told_as(f"{path} is damaged or not a Parquet file"):
+            return table_from_arrow(_read(path), str(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema and compression, with fewer rows and other labels; a folder becomes one file.
@@ -62,7 +60,7 @@ class Parquet(Format):
         """
         files = parts_of(path)
         schema = _schema_of(files, path)
-        with _opened(files[0]) as first:
+        with _opened(files[0]) as (first, _):
             codec = "snappy"
             if first.metadata.num_row_groups and first.metadata.num_columns:
                 codec = first.metadata.row_group(0).column(0).compression.lower()
@@ -118,28 +116,57 @@ def blocks_of(
     """The rows of the files in order, at most so many, and about so many bytes, at a time.
 
     Columns of lists of texts and of records, of which nothing is learned, are as good as empty unless
-    `whole`.
+    `whole`. What would unpack to more at once than a file may is refused.
     """
     for path in files:
-        try:
-            with _opened(path) as file:
-                groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-                each = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
-                most = max(100, min(rows, size // max(1, each)))
-                empty = [] if whole or columns is not None else _unread(file.schema_arrow)
-                some = [name for name in file.schema_arrow.names if name not in empty] if empty else columns
-                for batch in file.iter_batches(most, columns=some, use_threads=False):
-                    batch.validate(full=True)
-                    yield _with_empty(pa.Table.from_batches([batch]), file.schema_arrow, empty)
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(f"{path} is damaged or not a Parquet file ({first_line(error)})") from error
+        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as (file, raw):
+            metadata, schema = file.metadata, file.schema_arrow
+            groups = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
+            most = max(100, min(rows, size // max(1, sum(groups) // max(1, metadata.num_rows))))
+            empty = [] if whole or columns is not None else _unread(schema)
+            some = [name for name in schema.names if name not in empty] if empty else columns
+            pending: list[pa.RecordBatch] = []
+            at_once = _rows_at_once(path, schema, raw, most)
+            for batch in file.iter_batches(at_once, columns=some, use_threads=False):
+                batch.validate(full=True)
+                pending.append(batch)
+                if at_once * (len(pending) + 1) > most or sum(map(bytes_of, pending)) >= size:
+                    yield _with_empty(pa.Table.from_batches(pending), schema, empty)
+                    pending = []
+            if pending:
+                yield _with_empty(pa.Table.from_batches(pending), schema, empty)
 
 
-def _opened(path: Path) -> pa.parquet.ParquetFile:
-    if path.suffix.lower() in COMPRESSIONS:
-        return pa.parquet.ParquetFile(pa.BufferReader(read_bytes(path)))
-    # a buffer of its own for each column: a row group may be larger than the memory
-    return pa.parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+def _rows_at_once(path: Path, schema: pa.Schema, raw: Buffer, most: int) -> int:
+    """How many rows cannot unpack to more than the file may, where many name one long text."""
+    if all(pa.types.is_primitive(kind) for kind in schema.types):
+        return most
+    held, limit = held_in_pages(raw), most_unpacked(path)
+    if 8 * held.listed > limit:
+        raise DataError(f"{path} cannot be read: {too_large(limit)}")
+    return max(1, min(most, limit // max(1, held.dictionary)))
+
+
+def bytes_of(rows: pa.RecordBatch | pa.Table) -> int:
+    """Bytes of the rows, without the values that categories name."""
+    return sum(column.nbytes for column in rows.columns if not pa.types.is_dictionary(column.type))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[pa.parquet.ParquetFile, Buffer]]:
+    """A file, and its bytes."""
+    with ExitStack() as stack:
+        if path.suffix.lower() in COMPRESSIONS:
+            raw: Buffer = read_bytes(path)
+            given: Any = pa.BufferReader(raw)
+        else:
+            opened = stack.enter_context(path.open("rb"))
+            raw, given = stack.enter_context(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)), path
+        # a buffer of its own for each column: a row group may be larger than the memory
+        yield (
+            stack.enter_context(pa.parquet.ParquetFile(given, buffer_size=1 << 20, pre_buffer=False)),
+            raw,
+        )
 
 
 def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.ChunkedArray:
@@ -153,26 +180,19 @@ def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.
     return pa.chunked_array(found, column.type)
 
 
-def _read_folder(folder: Path) -> pa.Table:
-    files = parts_of(folder)
-    schema = _schema_of(files, folder)
-    for part in files:
-        with told_as(f"{part} is damaged or not a Parquet file"):
-            _check_size(part)
+def _read(path: Path) -> pa.Table:
+    """All rows of a file or a folder, where they unpack to no more than they may."""
+    files = parts_of(path)
+    schema = _schema_of(files, path)
     for name in _unread(schema):
         schema = schema.set(schema.get_field_index(name), pa.field(name, NOTHING))
-    blocks = [block.select(schema.names).cast(schema) for block in blocks_of(files)]
+    blocks, size, limit = [], 0, sum(map(most_unpacked, files))
+    for block in blocks_of(files):
+        size += bytes_of(block)
+        if size > limit:
+            raise DataError(f"{path} cannot be read: {too_large(limit)}")
+        blocks.append(block.select(schema.names).cast(schema))
     return pa.concat_tables(blocks) if blocks else schema.empty_table()
-
-
-def _read_whole(raw: bytes, path: Path) -> pa.Table:
-    _check_size(path, raw)
-    schema = pa.parquet.read_schema(pa.BufferReader(raw))
-    empty = _unread(schema)
-    columns = [name for name in schema.names if name not in empty] if empty else None
-    table = pa.parquet.read_table(pa.BufferReader(raw), columns=columns)
-    table.validate(full=True)
-    return _with_empty(table, schema, empty)
 
 
 def _unread(schema: pa.Schema) -> list[str]:
@@ -194,61 +214,12 @@ def _with_empty(table: pa.Table, schema: pa.Schema, empty: Sequence[str]) -> pa.
     return table
 
 
-def _check_size(path: Path, raw: bytes | None = None) -> None:
-    """Refuse a file that unpacks to more than it may: a value that stays is written once for many rows."""
-    if raw is None and path.suffix.lower() in COMPRESSIONS:
-        raw = read_bytes(path)
-
-    def source() -> Any:
-        return path if raw is None else pa.BufferReader(raw)
-
-    limit = most_unpacked(path)
-    file = pa.parquet.ParquetFile(source())
-    metadata, schema = file.metadata, file.schema_arrow
-    groups = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
-    # by the schema: what the groups say of their columns ends the process where it is damaged
-    widths = sum(field.type.bit_width // 8 if _is_plain(field.type) else 1 for field in schema)
-    size = sum(groups) + metadata.num_rows * widths
-    size += _in_lists(path, schema, raw)
-    # a long text may stand in the dictionary of a column once, and in a million rows
-    texts = [
-        field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
-    ]
-    if size <= limit and metadata.num_rows * max(groups, default=0) > limit:
-        for name in texts:
-            coded = pa.parquet.ParquetFile(source(), read_dictionary=[name])
-            for batch in coded.iter_batches(ROWS, columns=[name], use_threads=False):
-                batch.validate(full=True)
-                lengths = pa.compute.binary_length(batch.column(0).dictionary)
-                size += pa.compute.sum(lengths.take(batch.column(0).indices).cast(pa.int64())).as_py() or 0
-    if size > limit:
-        raise DataError(f"{path} cannot be read: {too_large(limit)}")
-
-
-def _in_lists(path: Path, schema: pa.Schema, raw: bytes | None) -> int:
-    """Bytes that the values in lists take."""
-    if not any(pa.types.is_nested(field.type) for field in schema):
-        return 0
-    if raw is not None:
-        return 8 * values_in_lists(raw)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return 8 * values_in_lists(mapped)
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether values are numbers or times, all of one width."""
-    return bool(pa.types.is_primitive(kind)) and not pa.types.is_boolean(kind)
-
-
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:
     """That of a file, or the one that those of a folder have in common."""
     schemas: list[pa.Schema] = []
     for part in files:
-        try:
-            with _opened(part) as file:
-                schemas.append(file.schema_arrow)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise DataError(f"{part} is damaged or not a Parquet file ({first_line(error)})") from error
+        with told_as(f"{part} is damaged or not a Parquet file"), _opened(part) as (file, _):
+            schemas.append(file.schema_arrow)
         if set(schemas[-1].names) != set(schemas[0].names):
             raise DataError(
                 f"{part} has the columns {first_few(schemas[-1].names)} but the first file of {path} "

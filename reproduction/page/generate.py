@@ -18,7 +18,7 @@ from reproduction.page.rules import RULES
 from reproduction.records import Record, every_record
 from reproduction.render import markdown, markdown_grid
 from reproduction.render.markdown import escape
-from reproduction.statistics import counted
+from reproduction.statistics import compare, counted
 from reproduction.summary import MAKERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,12 +111,13 @@ def _ours(method: str, found: Sequence[regimes.Regime]) -> list[str]:
     if not whole:
         return []
     above = sum(regime.gains[method].mean > 0 for regime in whole)
-    beyond = [regime.cost.mean - regime.gains[method].mean for regime in whole]
-    close = sum(left <= CLOSE for left in beyond)
+    short = [pair for r in whole if (pair := compare(r.group.values("oracle"), r.group.values(method)))]
+    close = sum(pair.mean <= CLOSE for pair in short)
     return [
         f"- Our {method} on the paper's {PAPER_IMAGES.epochs} epochs: above standard training in {above} of "
         f"{len(whole)} settings, within {CLOSE} points of the oracle or above it in {close} "
-        f"(oracle - {method} {min(beyond):+.1f} to {max(beyond):+.1f} points)."
+        f"(oracle - {method} {min(p.mean for p in short):+.1f} to {max(p.mean for p in short):+.1f} points, "
+        f"{text.seeds([r.group for r in whole], (method,))})."
     ]
 
 

@@ -103,7 +103,8 @@ def read(found: Audit) -> Found:
     """What is measured of an audit."""
     return {
         "score": found.score, "flagged": found.suspected, "kind": found.kind, "suggested": found.suggested,
-        "estimated": found.contamination["total"], "interval": found.ranges.get("total", (0.0, 1.0)),
+        "estimated": found.contamination["total"],
+        **({"interval": found.ranges["total"]} if "total" in found.ranges else {}),
         "sure": found.level == LEVELS.index("sure"), "by": "+".join(found.found_by) or "nothing",
     }  # fmt: skip
 

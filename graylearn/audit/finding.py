@@ -78,6 +78,12 @@ class Chances:
     ood_prior: Floats
     wrong: Floats
 
+    @property
+    def ood(self) -> Floats:
+        """(N,) the part of `posterior` that is due to the sample belonging to no class."""
+        share = np.divide(self.ood_prior, self.prior, out=np.zeros(len(self.prior)), where=self.prior > 0)
+        return np.asarray(self.posterior * share)
+
 
 def together(findings: Iterable[Finding], n: int) -> Chances:
     """The findings side by side: a sample belongs if it belongs by each of them."""

@@ -221,10 +221,11 @@ def whole_of(files: PartFiles) -> Whole:
     }
     ranges = {
         name: (
-            mean([fact["ranges"].get(name, (0, 0))[0] for fact in facts]),
-            mean([fact["ranges"].get(name, (0, 0))[1] for fact in facts]),
+            mean([fact["ranges"][name][0] for fact in facts]),
+            mean([fact["ranges"][name][1] for fact in facts]),
         )
-        for name in {name for fact in facts for name in fact["ranges"]}
+        for name in facts[0]["contamination"]
+        if all(name in fact["ranges"] for fact in facts)  # else of a part it cannot be told
     }
     joint = _joined(audits)
     order = np.argsort(joint.ids)

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
+from graylearn.audit.finding import Chances
 from graylearn.audit.history import history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
+from graylearn.audit.shares import counted, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge
 from graylearn.data.samples import Label, Samples
@@ -92,7 +94,8 @@ class Audit:
     overlap: Overlap = "possible"
     """What was held of the classes: each sample has one true class ("none"), or may lie between two."""
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """The 90 % range of each share in `contamination`."""
+    """The 90 % range of each share in `contamination`: from 0 on where nothing was found, and empty where it
+    cannot be told how many samples are wrong."""
     found_by: tuple[str, ...] = ()
     """Names of the detectors that found something, of those in `DETECTORS`."""
     detector: Ints | None = None
@@ -137,32 +140,27 @@ class Audit:
         """A row a pair of classes, most first: so many of the samples that bear `label` are of `true_class`.
 
         samples: their estimated number; share: of all samples of that label; suspected: how many are flagged.
-        By label, `confusions.groupby("label").share.sum()`.
+        true_class is None for the pairs of a label that are less than half a sample each, taken together. All
+        samples add up to `contamination["mislabelled"]`; by label, `confusions.groupby("label").share.sum()`.
         """
         found = np.where(self.kind == MISLABELLED, self.suggested, -1)
-        return confusion_table(self.label, self.wrong, self.probabilities, found, self.classes)
+        wrong = self._counted["mislabelled"]
+        return confusion_table(self.label, wrong, self.probabilities, found, self.classes)
 
     @property
     def ood_posterior(self) -> Floats:
         """(N,) the part of `posterior` that is due to the sample belonging to no class."""
-        share = np.divide(self.ood_prior, self.prior, out=np.zeros(len(self)), where=self.prior > 0)
-        return np.asarray(self.posterior * share)
+        return Chances(self.posterior, self.prior, self.ood_prior, self.wrong).ood
+
+    @cached_property
+    def _counted(self) -> dict[str, Floats]:
+        """(N,) how far each sample counts as "ood" and as "mislabelled" wherever a share is told."""
+        return counted(self.ood_posterior, self.wrong, self.kind)
 
     @property
     def contamination(self) -> dict[str, float]:
-        """Estimated shares: "ood", "mislabelled" and their sum "total"; not the shares flagged.
-
-        None is below the share flagged: views that learnt from wrong labels excuse some of them, so that
-        chances alone come out too small (people's labels: .032 from the truth, with this .018).
-        """
-        if not len(self):
-            return {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
-        estimated = {"ood": (self.ood_posterior, OOD), "mislabelled": (self.wrong, MISLABELLED)}
-        shares = {
-            name: max(float(chance.mean()), float((self.kind == kind).mean()))
-            for name, (chance, kind) in estimated.items()
-        }
-        return {**shares, "total": sum(shares.values())}
+        """Estimated shares: "ood", "mislabelled" and their sum "total"; none is below what is flagged."""
+        return shares_of(self._counted)
 
     @property
     def lies_apart(self) -> bool:
@@ -216,14 +214,14 @@ class Audit:
 
     def summary(self, top: int = 5) -> str:
         """A few lines for a person: how much is wrong, of which kind, and the strongest suspects."""
-        share = self.contamination
+        share, ends = self.contamination, self.ranges.get("total")
         flagged = int(self.suspected.sum())
         lines = [
             f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
             f"{int((self.level == SURE).sum())} sure, the others for review",
-            f"estimated contamination: {self._told_share('total')}"
+            f"estimated contamination: {share_in_words(share['total'], ends, bool(self.found_by))}"
             + (f" (ood {share['ood']:.1%}, mislabelled {share['mislabelled']:.1%})" if self.found_by else ""),
             *self._told_confusions(),
             *self.notes,
@@ -241,14 +239,6 @@ class Audit:
             for row in pairs.itertuples()
         ]
         return [f"labels mistaken most: {', '.join(told)}"] if told else []
-
-    def _told_share(self, name: str) -> str:
-        """A share with its range, and the range alone where nothing was found."""
-        low, high = self.ranges.get(name, (0.0, 0.0))
-        share = self.contamination[name]
-        if high > 0 and not self.found_by:
-            return f"between {low:.1%} and {high:.1%}, which of them cannot be told"
-        return f"{share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}" if high > 0 else f"{share:.1%}"
 
     def save(self, path: str | Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
         """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle.

@@ -1,4 +1,4 @@
-"""Ranges of the estimated shares of wrong and of foreign samples."""
+"""How many samples are wrong or foreign: the one estimate that is told everywhere, and its range."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.array_types import Floats
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.finding import Chances, Finding
+from graylearn.audit.kinds import MISLABELLED, OK, OOD
 
 NINETY = 1.645
 """Standard errors to each side of an estimate that hold nine cases of ten."""
@@ -16,6 +17,45 @@ CAUTIOUS, BOLD = 1 / 1.5, 3.0
 """What the odds of a posterior are multiplied by where its detector does not say how else it may be read. On
 31 design sets with labels drawn at random or foreign samples the truth lay within; mostly above the estimate,
 since views that learnt from wrong labels excuse some of them."""
+MOST_TOLD = 0.25
+"""Share of labels that contradict the views above which, where nothing was found, these err too often
+themselves to say how many are wrong."""
+
+
+def counted(ood: Floats, wrong: Floats, kind: Ints) -> dict[str, Floats]:
+    """(N,) how far each sample counts as "ood" and as "mislabelled": their sums are what is estimated.
+
+    ood, wrong: (N,) the chance of either. kind: (N,) the verdicts. A suspect counts as what it was found to
+    be. Views that learnt from wrong labels excuse some of them, so where the chances add up to less than is
+    flagged, those of the suspects are raised until they do not.
+    """
+    whole = np.minimum(ood + wrong, 1.0)
+    found = {}
+    for name, verdict, own in (("ood", OOD, ood), ("mislabelled", MISLABELLED, wrong)):
+        flagged = kind == verdict
+        chance = np.where(flagged, whole, np.where(kind == OK, own, 0.0))
+        missing = float(flagged.sum() - chance.sum())
+        if missing > 0:
+            room = np.where(flagged, 1.0 - whole, 0.0)
+            chance = chance + room * (missing / room.sum())
+        found[name] = chance
+    return found
+
+
+def shares_of(chances: dict[str, Floats]) -> dict[str, float]:
+    """Share of each kind that `counted` tells apart, and their sum "total"."""
+    shares = {name: float(each.mean()) if len(each) else 0.0 for name, each in chances.items()}
+    return {**shares, "total": sum(shares.values())}
+
+
+def share_in_words(share: float, ends: tuple[float, float] | None, found: bool) -> str:
+    """An estimated share in words; ends: its range, None where none can be told."""
+    if ends is None:
+        return "cannot be told"
+    low, high = ends
+    if not found and high > 0:
+        return f"at most {high:.1%}, which of them cannot be told"
+    return f"{share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}" if high > 0 else f"{share:.1%}"
 
 
 def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[float, float]]:
@@ -27,9 +67,7 @@ def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[
     n = len(chances.posterior)
     if n == 0 or not chances.posterior.any():
         return dict.fromkeys(("ood", "mislabelled", "total"), (0.0, 0.0))
-    share = np.divide(chances.ood_prior, chances.prior, out=np.zeros(n), where=chances.prior > 0)
-    ood = chances.posterior * share
-    found = {}
+    ood, found = chances.ood, {}
     for name, chance in (("ood", ood), ("mislabelled", chances.wrong), ("total", ood + chances.wrong)):
         low, high = _readings(findings, chances.posterior, chance)
         luck = NINETY * float(np.sqrt((chance * (1.0 - np.minimum(chance, 1.0))).sum())) / n

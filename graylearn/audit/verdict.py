@@ -13,7 +13,7 @@ from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
-from graylearn.audit.shares import range_unfound, ranges_of
+from graylearn.audit.shares import MOST_TOLD, counted, range_unfound, ranges_of, shares_of
 from graylearn.options import MIN_CLASS
 
 WEAK = 0.3
@@ -47,8 +47,7 @@ def judge(evidence: Evidence) -> dict[str, Any]:
             why = "the labels are explained without any of them being random"
         notes += [f"nothing flagged: {why}", *told]
         if (told or len(evidence.classes) <= FEW) and evidence.contradicted.any():
-            most = range_unfound(evidence.contradicted)[1]
-            notes.append(f"between 0 and {most:.1%} of the labels may be wrong: so many contradict the views")
+            notes.append(_most_wrong(evidence))
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
@@ -85,15 +84,28 @@ def judge(evidence: Evidence) -> dict[str, Any]:
 def _ranges(
     evidence: Evidence, findings: list[Finding], chances: Chances, kind: Ints
 ) -> dict[str, tuple[float, float]]:
-    """The range of each share, up to what is flagged at least; where nothing is, up to what may be wrong."""
-    if findings and not evidence.found():
-        return dict.fromkeys(("ood", "mislabelled", "total"), range_unfound(evidence.contradicted))
-    flagged = {"ood": kind == OOD, "mislabelled": kind == MISLABELLED, "total": kind != OK}
-    found = ranges_of(findings, chances)
+    """The range of each share; where nothing is found, up to what may be wrong; {} where none can be told."""
+    if not findings:
+        return {}
+    if not evidence.found():
+        most = range_unfound(evidence.contradicted)
+        return dict.fromkeys(("ood", "mislabelled", "total"), most) if most[1] <= MOST_TOLD else {}
+    share = shares_of(counted(chances.ood, chances.wrong, kind))
     return {
-        name: (low, max(high, float(flagged[name].mean()) if len(kind) else 0.0))
-        for name, (low, high) in found.items()
+        name: (min(low, share[name]), max(high, share[name]))
+        for name, (low, high) in ranges_of(findings, chances).items()
     }
+
+
+def _most_wrong(evidence: Evidence) -> str:
+    """How many labels may be wrong where nothing was found."""
+    most = range_unfound(evidence.contradicted)[1]
+    if most <= MOST_TOLD:
+        return f"at most {most:.1%} of the labels are wrong: so many contradict the views"
+    return (
+        f"how many labels are wrong cannot be told: {evidence.contradicted.mean():.0%} contradict the views, "
+        "which err too often here themselves"
+    )
 
 
 def _suggested(evidence: Evidence, findings: list[Finding]) -> Ints:

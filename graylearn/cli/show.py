@@ -43,24 +43,26 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
 
 
 def _estimated(summary: dict[str, Any], kind: str) -> str:
-    """The estimated share of a kind; its range where nothing was found and something may be wrong."""
+    """The estimated share of a kind; the most that may be where nothing was found."""
     share = summary["contamination"].get(kind)
     if share is None:
         return ""
-    most = summary["ranges"].get(kind, (0.0, 0.0))[1]
-    if share == 0 and most > 0 and not summary["suspected"]:
-        # the views contradict so many labels: one range for both kinds, said once
-        return "in that" if kind == "ood" else f"0 to {most:.1%}"
+    ends = summary["ranges"].get(kind)
+    if share == 0 and not summary["suspected"]:
+        if ends is None:
+            return "not told"
+        if ends[1] > 0:  # the views contradict so many labels: one bound for both kinds, said once
+            return "in that" if kind == "ood" else f"at most {ends[1]:.1%}"
     return f"{share:.1%}"
 
 
 def _range(summary: dict[str, Any]) -> str | None:
     """The range of what is wrong in all, where something was found; None where nothing was."""
-    low, high = summary["ranges"].get("total", (0.0, 0.0))
-    if not summary["suspected"] or high <= 0:
+    ends = summary["ranges"].get("total")
+    if not summary["suspected"] or ends is None:
         return None
     share = summary["contamination"]["total"]
-    return f"estimated in all: {share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}"
+    return f"estimated in all: {share:.1%}, 90 % range {ends[0]:.1%} to {max(ends[1], share):.1%}"
 
 
 def show_run(summary: dict[str, Any]) -> None:

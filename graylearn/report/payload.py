@@ -161,11 +161,12 @@ def _per_class(label: NDArray[np.int64], kind: NDArray[np.int64], num_classes: i
 
 
 def _mistaken(data: ReportData) -> list[list[float]] | None:
-    """A pair of classes each: given label, true class, estimated samples, share of the label, suspects."""
+    """A pair of classes each: label, true class (-1: several), samples, share of the label, suspects."""
     if data.confusions is None or data.confusions.empty:
         return None
     first = data.confusions.head(MAX_CONFUSIONS)
-    label, true = (_class_index(first[name], data.classes).tolist() for name in ("label", "true_class"))
+    label = _class_index(first["label"], data.classes).tolist()
+    true = _class_index(first["true_class"], data.classes, missing=True).tolist()
     samples, share = (first[name].to_numpy(np.float64) for name in ("samples", "share"))
     flagged = first["suspected"].tolist()
     return [list(row) for row in zip(label, true, samples.round(1), share.round(5), flagged, strict=True)]

@@ -13,13 +13,15 @@ def test_pairs_are_counted_by_what_is_expected_and_by_what_is_flagged():
     found = np.array([1, 1, -1, -1, 2, -1, -1])
     probabilities = np.array([[0.2, 0.5, 0.3]] * 7)
     table = confusion_table(label, wrong, probabilities, found, ("wolf", "husky", "lorry"))
-    # the doubt about the third wolf goes to husky, its likeliest other class; a fifth of a lorry is left out
+    # the doubt about the third wolf goes to husky, its likeliest other class; a fifth of a
+    # lorry is too little for a row of its own
     assert table[["label", "true_class", "suspected"]].values.tolist() == [
         ["wolf", "husky", 2],
         ["husky", "lorry", 1],
+        ["lorry", None, 0],
     ]
-    np.testing.assert_allclose(table["samples"], [1.8, 0.7])
-    np.testing.assert_allclose(table["share"], [1.8 / 4, 0.7 / 2])
+    np.testing.assert_allclose(table["samples"], [1.8, 0.7, 0.2])
+    np.testing.assert_allclose(table["share"], [1.8 / 4, 0.7 / 2, 0.2])
     assert probabilities[0, 0] == 0.2  # what is handed in stays as it is
 
 

@@ -13,6 +13,7 @@ from graylearn.audit.detectors.foreign_clusters import Apart
 from graylearn.audit.evidence import gather
 from graylearn.audit.finding import threshold_of
 from graylearn.audit.kinds import OK, OOD, SURE
+from graylearn.audit.shares import counted
 from graylearn.audit.verdict import _unexpected
 
 
@@ -229,11 +230,22 @@ def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
     low, high = silent.ranges["total"]
     assert low == 0
     assert wrong.mean() < high < wrong.mean() + 0.05
-    told = f"between 0.0% and {high:.1%}"
-    assert told in silent.summary()
-    assert any(f"between 0 and {high:.1%}" in note for note in silent.notes)
+    assert f"estimated contamination: at most {high:.1%}" in silent.summary()
+    assert any(note.startswith(f"at most {high:.1%} of the labels are wrong") for note in silent.notes)
     p = np.eye(2)[true] * 0.98 + 0.01
     assert judged(p, true, overlap="possible").ranges["total"] == (0, 0)
+
+
+def test_where_views_err_too_often_no_share_is_told():
+    random = np.random.default_rng(0)
+    label = random.integers(2, size=600)
+    silent = judged(softmax(0.2 * random.normal(size=(600, 2)), axis=1), label, overlap="possible")
+    assert not silent.suspected.any()
+    assert silent.ranges == {}
+    assert "estimated contamination: cannot be told" in silent.summary()
+    assert any(note.startswith("how many labels are wrong cannot be told: ") for note in silent.notes)
+    few = judged(np.full((20, 2), 0.5), np.arange(20) % 2)  # too few to judge
+    assert few.ranges == {}
 
 
 @pytest.mark.parametrize("wrong", [0.1, 0.3, 0.6])
@@ -245,3 +257,24 @@ def test_no_estimate_is_below_what_is_flagged(wrong):
         low, high = found.ranges[name]
         assert low <= found.contamination[name] <= high + 1e-9
         assert found.contamination[name] >= flagged.mean() - 1e-9
+
+
+@pytest.mark.parametrize("wrong", [0.1, 0.6])
+def test_one_estimate_is_told_wherever_a_share_is(wrong):
+    found = judged(*planted(wrong=wrong))
+    share = found.contamination["mislabelled"]
+    pairs = found.confusions
+    assert pairs["samples"].sum() == pytest.approx(share * len(found))
+    assert pairs["suspected"].sum() == (found.kind == 1).sum()
+    in_label = pairs.groupby("label")["share"].sum() * np.bincount(found.label)
+    assert in_label.sum() == pytest.approx(share * len(found))
+    assert f"estimated contamination: {found.contamination['total']:.1%}, 90 % range" in found.summary()
+
+
+def test_chances_count_as_what_was_found_and_add_up_to_what_is_flagged():
+    ood, wrong = np.array([0.2, 0.1, 0.1, 0.0]), np.array([0.5, 0.3, 0.1, 0.0])
+    told = counted(ood, wrong, np.array([1, 1, 0, 0]))
+    np.testing.assert_allclose(told["ood"], [0, 0, 0.1, 0])
+    # two are flagged, 1.2 are expected: the 0.3 and 0.6 that the suspects lack are raised alike
+    np.testing.assert_allclose(told["mislabelled"], [0.7 + 0.3 * 8 / 9, 0.4 + 0.6 * 8 / 9, 0.1, 0.0])
+    np.testing.assert_allclose(counted(ood, wrong, np.zeros(4, dtype=int))["mislabelled"], wrong)

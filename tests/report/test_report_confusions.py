@@ -10,11 +10,11 @@ from graylearn.report.payload import MAX_CONFUSIONS, build_payload
 CLASSES = ("cat", "dog", "owl")
 MISTAKEN = pd.DataFrame(
     {
-        "label": ["cat", "owl"],
-        "true_class": ["dog", "cat"],
-        "samples": [12.44, 0.6],
-        "share": [0.311, 0.015],
-        "suspected": [10, 0],
+        "label": ["cat", "owl", "dog"],
+        "true_class": ["dog", "cat", None],
+        "samples": [12.44, 0.6, 0.5],
+        "share": [0.311, 0.015, 0.012],
+        "suspected": [10, 0, 0],
     }
 )
 
@@ -24,7 +24,11 @@ def data(confusions):
 
 
 def test_pairs_are_told_by_index_and_only_the_largest():
-    assert build_payload(data(MISTAKEN))[0]["mistaken"] == [[0, 1, 12.4, 0.311, 10], [2, 0, 0.6, 0.015, 0]]
+    assert build_payload(data(MISTAKEN))[0]["mistaken"] == [
+        [0, 1, 12.4, 0.311, 10],
+        [2, 0, 0.6, 0.015, 0],
+        [1, -1, 0.5, 0.012, 0],
+    ]
     many = pd.concat([MISTAKEN] * MAX_CONFUSIONS, ignore_index=True)
     assert len(build_payload(data(many))[0]["mistaken"]) == MAX_CONFUSIONS
 
@@ -32,9 +36,10 @@ def test_pairs_are_told_by_index_and_only_the_largest():
 def test_the_page_says_how_often_a_label_is_mistaken(open_report):
     page = open_report(data(MISTAKEN))
     rows = page.locator("#mistaken tbody tr")
-    expect(rows).to_have_count(2)
+    expect(rows).to_have_count(3)
     expect(rows.nth(0).locator("td")).to_have_text(["cat", "dog", "31.1\u00a0%", "12", "10"])
     expect(rows.nth(1).locator("td")).to_have_text(["owl", "cat", "1.5\u00a0%", "1", "0"])
+    expect(rows.nth(2).locator("td").nth(1)).to_have_text("other classes, a few each")
 
 
 def test_where_no_label_is_mistaken_the_page_says_nothing_of_it(open_report):

@@ -208,7 +208,7 @@ def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
         ranges=dict.fromkeys(shares, (0.0, 0.123)),
     )
     page = open_report(data)
-    expect(page.locator("#tiles")).to_contain_text("0 to 12.3\xa0%")
+    expect(page.locator("#tiles")).to_contain_text("at most 12.3\xa0%")
     expect(page.locator("#tiles")).to_contain_text("which cannot be told")
     page.select_option("#scope", "all")
     expect(page.locator(".sample")).to_have_count(25)

@@ -18,17 +18,21 @@ function drawTiles() {
   const share = report.contamination;
   if (share) {
     const [low, high] = report.ranges.total ?? [0, 0];
-    const untold = high > 0 && !numSuspects && !share.total;
+    const unfound = !numSuspects && !share.total;
+    const untold = unfound && !report.ranges.total;
+    const most = unfound && high > 0;
     const range = high ? `probably ${percent(low)} to ${percent(high)}; ` : "";
     const parts = untold
-      ? "so many labels contradict the views: hard samples or wrong ones, which cannot be told"
-      : `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
+      ? "what is known of it is among the notes"
+      : most
+        ? "so many labels contradict the views: hard samples or wrong ones, which cannot be told"
+        : `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
     tiles.push(
       el(
         "div",
         { class: "tile" },
         el("p", { class: "tile-name" }, "estimated contamination"),
-        el("p", { class: "tile-number" }, untold ? `0 to ${percent(high)}` : percent(share.total)),
+        el("p", { class: "tile-number" }, untold ? "not told" : most ? `at most ${percent(high)}` : percent(share.total)),
         el("p", { class: "muted" }, parts),
       ),
     );

@@ -77,7 +77,7 @@ function drawMistaken(limit = PAIRS_AT_FIRST) {
     el("caption", { class: "unseen" }, "Estimated share of each label that is of another class, most samples first"),
     el("thead", null, el("tr", null, heads.map((name, at) => el("th", { scope: "col", class: at > 1 ? "numbers" : null }, name)))),
     el("tbody", null, all.slice(0, limit).map(([label, other, expected, share, suspects]) =>
-      el("tr", null, el("td", null, said(report.classes[label], 30)), el("td", null, said(report.classes[other], 30)),
+      el("tr", null, el("td", null, said(report.classes[label], 30)), el("td", null, other < 0 ? "other classes, a few each" : said(report.classes[other], 30)),
         el("td", { class: "numbers" }, percent(share)), el("td", { class: "numbers" }, number(Math.round(expected))),
         el("td", { class: "numbers" }, number(suspects))))),
   );

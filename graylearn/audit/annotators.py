@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.inputs import as_features, as_probabilities
+from graylearn.audit.inputs import as_numbers, as_probabilities
+from graylearn.audit.scaling import reduced, scaled
+from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
 from graylearn.errors import DataError
 from graylearn.options import IdLike
@@ -139,19 +141,29 @@ def consensus(
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
     said = None
+    described: NDArray[Any] = given
     if pred_probs is not None:
         said = as_probabilities(pred_probs, len(given))
         if said.shape[1] != len(known):
             raise DataError(f"pred_probs has {said.shape[1]} columns for {len(known)} classes: give one each")
+        described = said
+    elif X is not None:
+        described = as_numbers(X, len(given), id_like)
+    # Sums and folds depend on the order of the samples: they are made in one that the user's does not change.
+    order = canonical_order(described, np.zeros(len(given), dtype=np.int64), given)
+    ordered = given[order]
+    if said is not None:
+        said = said[order]
     elif X is not None:
         from graylearn.audit.heldout import held_out_probabilities
 
-        first, _ = _estimated(given, len(known), None)
-        said = held_out_probabilities(
-            as_features(X, len(given), id_like), first.argmax(axis=1), len(known), seed=seed
-        ).astype(np.float64)
-    probabilities, confusion = _estimated(given, len(known), said)
-    return Crowd(names, people, known, given, probabilities, confusion)
+        first, _ = _estimated(ordered, len(known), None)
+        features = reduced(scaled(described, order))
+        said = held_out_probabilities(features, first.argmax(axis=1), len(known), seed=seed).astype(
+            np.float64
+        )
+    probabilities, confusion = _estimated(ordered, len(known), said)
+    return Crowd(names, people, known, given, probabilities[np.argsort(order)], confusion)
 
 
 def _read(

@@ -68,6 +68,21 @@ def test_features_are_asked_through_held_out_networks(crowd):
     single = np.where(random.random(400) < 0.7, truth, random.integers(3, size=400))
     found = consensus(single[:, None], X=x)
     assert (found.consensus == truth).mean() > 0.95
+    other = random.permutation(400)
+    again = consensus(single[other, None], X=x[other])
+    np.testing.assert_array_equal(again.probabilities, found.probabilities[other])
+
+
+def test_the_order_of_the_samples_changes_nothing(crowd):
+    labels, truth = crowd
+    random = np.random.default_rng(3)
+    other = random.permutation(len(truth))
+    model = random.dirichlet((1, 1, 1), len(truth))
+    for given in ({}, {"pred_probs": model}):
+        found = consensus(labels, **given)
+        again = consensus(labels[other], **{name: each[other] for name, each in given.items()})
+        np.testing.assert_array_equal(again.probabilities, found.probabilities[other])
+        np.testing.assert_array_equal(again.confusion, found.confusion)
 
 
 def test_agreement_is_krippendorffs():

@@ -34,7 +34,8 @@ def test_pairs_are_told_by_index_and_only_the_largest():
 
 
 def test_the_page_says_how_often_a_label_is_mistaken(open_report):
-    page = open_report(data(MISTAKEN))
+    nothing = pd.DataFrame([["owl", None, 0.4, 0.01, 0]], columns=MISTAKEN.columns)
+    page = open_report(data(pd.concat([MISTAKEN, nothing], ignore_index=True)))
     rows = page.locator("#mistaken tbody tr")
     expect(rows).to_have_count(3)
     expect(rows.nth(0).locator("td")).to_have_text(["cat", "dog", "31.1\u00a0%", "12", "10"])

@@ -68,7 +68,8 @@ function markPairs() {
 // -- how often a label is mistaken ------------------------------------------------------------------------
 
 function drawMistaken(limit = PAIRS_AT_FIRST) {
-  const all = report.mistaken ?? [];
+  // Less than half a sample is no row of its own.
+  const all = (report.mistaken ?? []).filter(([, , samples, , suspects]) => Math.round(samples) || suspects);
   byId("mistaken-card").hidden = all.length === 0;
   const heads = ["what is labelled", "is", "of the label", "samples", "suspects"];
   const table = el(

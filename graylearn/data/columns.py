@@ -141,6 +141,9 @@ def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool)
     named = [name for name in rest if str(name).lower() in LABEL_NAMES]
     if len(named) == 1:
         return named[0]
+    if not rest:
+        there = table.columns_text() and f", only {table.columns_text()}"
+        raise DataError(f"{table.name} has no column that could be the label{there or ', nor any other'}")
     doubt = f"both {named[0]!r} and {named[1]!r} could be" if named else "no column is plainly"
     likely = _likely_labels(table, rest, named)
     if len(likely) == 1:

@@ -239,7 +239,7 @@ def _with_columns(
         progress.note(f"passing over columns that the model does not read: {', '.join(extra[:10])}")
     for name, known in encoder.categories_.items():
         words = as_words(frame[name])
-        new = sorted({word for word in words if word is not None} - set(known["values"]))
+        new = sorted({word for word in words if word} - set(known["values"]))
         if new and not known["other"] and not known["hashed"]:
             told = strange.setdefault(name, _Strange("never seen in training", new))
             told.rows += int(np.isin(words.astype(object), new).sum())

@@ -22,6 +22,16 @@ def test_an_empty_list(tmp_path, content):
         read(tmp_path / "data.json")
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [("{}", ", nor any other$"), ("[{}, {}]", ", nor any other$"), ('{"id": 1}\n{"id": 2}', ", only id$")],
+)
+def test_records_of_nothing(tmp_path, content, told):
+    (tmp_path / "data.json").write_text(content)
+    with pytest.raises(DataError, match=rf"data\.json has no column that could be the label{told}"):
+        read(tmp_path / "data.json")
+
+
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000])
 def test_nesting_without_end(tmp_path, content):
     (tmp_path / "data.json").write_text(content)

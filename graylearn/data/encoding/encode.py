@@ -310,7 +310,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return result
 
     def _fit_category(self, name: str, words: np.ndarray) -> None:
-        counts = Counter(word for word in words if word is not None)
+        counts = Counter(word for word in words if word)  # an empty text is a missing one, as in a file
         least = max(2, math.ceil(_RARE * len(words)))
         # The frequent first; equals by their spelling, so that the order of rows does not matter.
         ordered = sorted(counts, key=lambda word: (-counts[word], word))
@@ -366,7 +366,7 @@ def _finite(matrix: np.ndarray) -> np.ndarray:
 def _category_features(words: np.ndarray, plan: dict[str, Any]) -> list[np.ndarray]:
     values: list[str] = plan["values"]
     codes = pd.Index(values, dtype=object).get_indexer(pd.Index(words, dtype=object))
-    is_missing = np.array([word is None for word in words], dtype=bool)
+    is_missing = (codes < 0) & np.array([not word for word in words], dtype=bool)
     features = [(codes[:, None] == np.arange(len(values))).astype(np.float32)]
     if plan["other"]:  # rare in training or never seen there
         features.append(((codes < 0) & ~is_missing).astype(np.float32)[:, None])

@@ -20,7 +20,10 @@ import errno
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """What the system says where there is no room to write."""
@@ -59,10 +62,10 @@ def one_line(text: str) -> str:
     return _LINE_BREAKS.sub(" ", text).translate(_CONTROLS)
 
 
-def first_few(names: Sequence[Any], most: int = 10) -> str:
+def first_few(names: Sequence[Any] | np.ndarray, most: int = 10, between: str = ", ") -> str:
     """Names for a sentence, so many of them at most: `a, b and 3 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return between.join(map(str, names[:most])) + more
 
 
 def counted(count: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from graylearn.data.inputs import as_plain
 from graylearn.data.mixing import mix_ids, mix_rows
 from graylearn.data.samples import Kind, Samples, checked_index, encode_labels, take_rows
 from graylearn.data.splits import stratified_choice
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, SettingsError, first_few
 
 TRUTH = ("is_ood", "is_flipped", "true_y", "source")
 """The fields of Contaminated that a training run must not see."""
@@ -211,7 +211,7 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
     if isinstance(rows, pd.DataFrame):
         if set(rows.columns) != set(inside.x.columns):
             odd = sorted(map(str, set(rows.columns) ^ set(inside.x.columns)))
-            raise DataError(f"x and ood_x differ in columns {', '.join(odd[:5])}; give both the same columns")
+            raise DataError(f"x and ood_x differ in columns {first_few(odd, 5)}; give both the same columns")
         return rows[list(inside.x.columns)], ids, classes
     if rows.shape[1:] != inside.x.shape[1:]:
         raise DataError(

@@ -15,7 +15,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table, with_labels
 from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError, Hint
+from graylearn.errors import DataError, Hint, first_few
 
 
 def is_hugging_face(source: Any) -> bool:
@@ -126,7 +126,7 @@ def _decoded(records: list[Any], name: str, options: ReadOptions) -> tuple[np.nd
         except (UnreadableImageError, OSError, TypeError) as error:
             failed[row] = str(error)
     if failed and options.on_error == "stop":
-        shown = "; ".join(f"row {row} ({reason})" for row, reason in list(failed.items())[:20])
+        shown = first_few([f"row {row} ({reason})" for row, reason in failed.items()], 20, "; ")
         raise DataError(
             f"{len(failed)} of {len(records)} images of {name} cannot be read: {shown}. Mend or remove them",
             Hint("on_error", "skip", "to leave them out"),

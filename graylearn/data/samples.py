@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_few
 
 Label: TypeAlias = str | int | float | bool
 """A class as the user wrote it."""
@@ -64,7 +64,7 @@ class Samples:
         return len(self.y)
 
     def __repr__(self) -> str:
-        labels = f"{self.num_classes} classes ({_some(self.classes)})" if self.classes else "no labels"
+        labels = f"{self.num_classes} classes ({first_few(self.classes, 5)})" if self.classes else "no labels"
         return f"<{len(self)} Samples of kind {self.kind!r}, shape {self.x.shape}, {labels}>"
 
     @property
@@ -99,8 +99,8 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     missing = np.flatnonzero(pd.isna(values) | _is_blank(values))
     if len(missing):
         raise DataError(
-            f"{len(missing)} of {len(values)} labels are missing (rows {_some(missing)}, counted from 0); "
-            "fill them in or leave those rows out"
+            f"{len(missing)} of {len(values)} labels are missing "
+            f"(rows {first_few(missing, 5)}, counted from 0); fill them in or leave those rows out"
         )
     _check_one_type(values)
     codes, uniques = pd.factorize(values)
@@ -115,8 +115,8 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     strange = [label for label in labels if (isinstance(label, str), label) not in indices]
     if strange:
         raise DataError(
-            f"labels {_some(strange)} are not among the {len(known)} known classes ({_some(known)}); "
-            "correct them or leave those rows out"
+            f"labels {first_few(strange, 5)} are not among the {len(known)} known classes "
+            f"({first_few(known, 5)}); correct them or leave those rows out"
         )
     index_of = np.array([indices[isinstance(label, str), label] for label in labels], dtype=np.int64)
     return index_of[codes], known
@@ -274,9 +274,3 @@ def _check_one_type(values: np.ndarray) -> None:
         raise DataError(
             f"labels mix {one} ({first!r}) and {other} ({second!r}); make them all text or all numbers"
         )
-
-
-def _some(values: Sequence[Any] | np.ndarray, limit: int = 5) -> str:
-    """The first few values, for an error message."""
-    shown = ", ".join(str(value) for value in values[:limit])
-    return shown + (", ..." if len(values) > limit else "")

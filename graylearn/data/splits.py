@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, SettingsError, first_few
 
 
 def train_test_split(samples: Samples, test: float = 0.2, seed: int = 0) -> tuple[Samples, Samples]:
@@ -110,7 +110,5 @@ def stratified_choice(y: np.ndarray, count: int, seed: int, *, leave_one: bool =
 def _index_of(samples: Samples, label: Label) -> int:
     """Where a label stands among the classes."""
     if label not in samples.classes:
-        known = ", ".join(str(other) for other in samples.classes[:10])
-        more = ", ..." if samples.num_classes > 10 else ""
-        raise DataError(f"class {label!r} is not among the classes {known}{more}")
+        raise DataError(f"class {label!r} is not among the classes {first_few(samples.classes)}")
     return samples.classes.index(label)

@@ -16,7 +16,7 @@ from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
-from graylearn.errors import DataError, Hint
+from graylearn.errors import DataError, Hint, first_few
 
 
 def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
@@ -155,10 +155,9 @@ def _labels(
             raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
         rows = np.flatnonzero(is_missing(raw))
         if len(rows):
-            shown = ", ".join(str(table.ids[row]) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
             raise DataError(
                 f"{called}: {len(rows)} of {len(raw)} labels are missing "
-                f"({table.unit}{'s' * (len(rows) > 1)} {shown}); "
+                f"({table.unit}{'s' * (len(rows) > 1)} {first_few(table.ids[rows], 5)}); "
                 "fill them in",
                 Hint("missing_labels", "skip", "to leave those rows out"),
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 import graylearn
 from graylearn.data.atomic import replacing
+from graylearn.errors import first_few
 from graylearn.estimator.rejection import limit_at
 from graylearn.estimator.state import ClassifierState
 
@@ -99,8 +100,7 @@ def _data(classifier: ClassifierState) -> list[str]:
         lines.append(f"| and {count - _MOST} more | {samples[_MOST:].sum()} | |")
     names = getattr(classifier, "feature_names_in_", None)
     if names is not None:
-        more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-        lines += ["", "Columns: " + "; ".join(plain(name) for name in names[:_MOST]) + more + "."]
+        lines += ["", f"Columns: {first_few([plain(name) for name in names], _MOST, '; ')}."]
     return lines
 
 

@@ -16,7 +16,7 @@ from graylearn.array_types import Ints
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, SettingsError, first_few
 from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
 from graylearn.training import History
 
@@ -158,7 +158,7 @@ def _class_factors(class_weight: Any, classes: NDArray[Any], y: Ints) -> NDArray
         if unknown:
             raise DataError(
                 f"class_weight has a weight for {unknown[0]!r}, which is no class: the classes are "
-                f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
+                f"{first_few([repr(name) for name in names])}"
             )
         for label, value in class_weight.items():
             if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:

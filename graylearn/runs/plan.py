@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graylearn.data.formats import Change
-from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
+from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, first_few
 from graylearn.report import Decision
 from graylearn.runs.folder import RunFolder
 
@@ -146,7 +146,7 @@ def plan(
 
 def _no_class(name: str, label: str, classes: list[str]) -> DataError:
     close = difflib.get_close_matches(label, classes, n=1)
-    shown = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    shown = first_few([repr(name) for name in classes])
     known = f"did you mean {close[0]!r}?" if close else f"labels are {shown}"
     return DataError(f"the decisions relabel {name!r} to {label!r}, which is no class; {known}")
 

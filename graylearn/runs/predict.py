@@ -20,7 +20,7 @@ from graylearn.data.blocks import are_large, count_rows
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_columns
-from graylearn.errors import SettingsError, counted
+from graylearn.errors import SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.files import same_file, write_csv
 from graylearn.runs.model import load_model
@@ -216,7 +216,7 @@ class _Strange:
     rows: int = 0
 
     def words(self, column: str) -> str:
-        shown = ", ".join(self.examples[:5]) + (", ..." if len(self.examples) > 5 else "")
+        shown = first_few(self.examples, 5)
         return f"column {column!r} holds values {self.what} in {counted(self.rows, 'row')} ({shown})"
 
 
@@ -236,7 +236,7 @@ def _with_columns(
     check_columns(str(path), frame.columns, encoder.kinds_, "that the model reads")
     extra = [str(name) for name in frame.columns if str(name) not in wanted]
     if extra:
-        progress.note(f"passing over columns that the model does not read: {', '.join(extra[:10])}")
+        progress.note(f"passing over columns that the model does not read: {first_few(extra)}")
     for name, known in encoder.categories_.items():
         words = as_words(frame[name])
         new = sorted({word for word in words if word} - set(known["values"]))

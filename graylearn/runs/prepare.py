@@ -22,7 +22,7 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.data.tables import MISSING_WORDS, check_columns
-from graylearn.errors import DataError, SettingsError, counted
+from graylearn.errors import DataError, SettingsError, counted, first_few
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -259,9 +259,7 @@ def _with_columns_of(samples: Samples, read: Samples, path: Path, progress: RunP
     wanted, found = list(samples.x.columns), list(read.x.columns)
     check_columns(str(path), found, wanted, "to learn from")
     if extra := [str(name) for name in found if name not in wanted]:
-        progress.note(
-            f"passing over columns of {path.name} that are not learned from: {', '.join(extra[:10])}"
-        )
+        progress.note(f"passing over columns of {path.name} that are not learned from: {first_few(extra)}")
     return replace(read, x=read.x[wanted])
 
 

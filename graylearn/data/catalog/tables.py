@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from graylearn.data.catalog.files import Finder, Found
 from graylearn.data.samples import Label, Samples, encode_labels
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_few
 
 Protocol: TypeAlias = Literal["paper", "released"]
 """Whose way of preparing the data: the paper's text, or its authors' code."""
@@ -146,7 +146,7 @@ def _read_csv(
 
 def _column(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     if name not in frame:
-        raise DataError(f"{path} has no column {name!r}; it has {', '.join(map(str, frame.columns[:20]))}")
+        raise DataError(f"{path} has no column {name!r}; it has {first_few(list(frame.columns), 20)}")
     column: pd.Series = frame[name]
     return column
 

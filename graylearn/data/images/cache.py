@@ -26,7 +26,7 @@ import numpy as np
 from graylearn.data.atomic import flush, replacing
 from graylearn.data.images.decode import CHANNELS, UNREAD
 from graylearn.data.images.workers import CHUNK, decode_all
-from graylearn.errors import DataError, Hint, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError, first_few
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels
 _PIXELS, _META = "pixels.bin", "meta.json"
@@ -143,10 +143,9 @@ def _open(entry: Path, files: list[Path], size: int, on_error: str) -> CachedIma
     failed_indices = json.loads((entry / _META).read_text())["failed"]
     failed = tuple((files[index], reason) for index, reason in failed_indices)
     if failed and on_error == "stop":
-        shown = "; ".join(f"{path} ({reason})" for path, reason in failed[:20])
-        more = f"; and {len(failed) - 20} more" if len(failed) > 20 else ""
+        shown = first_few([f"{path} ({reason})" for path, reason in failed], 20, "; ")
         raise DataError(
-            f"{len(failed)} of {len(files)} images cannot be read: {shown}{more}. Mend or remove them",
+            f"{len(failed)} of {len(files)} images cannot be read: {shown}. Mend or remove them",
             Hint("on_error", "skip", "to leave them out"),
         )
     if len(failed) == len(files):

@@ -13,7 +13,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_few
 
 
 def samples_from_manifest(
@@ -55,10 +55,9 @@ def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
         paths, size=options.size, folder=options.cache, on_error=options.on_error, workers=options.workers
     )
     if cached.failed:
-        shown = "; ".join(f"{path} ({reason})" for path, reason in cached.failed[:5])
-        more = f"; and {len(cached.failed) - 5} more" if len(cached.failed) > 5 else ""
+        shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")
         warnings.warn(
-            f"{len(cached.failed)} of {len(paths)} images cannot be read and are left out: {shown}{more}",
+            f"{len(cached.failed)} of {len(paths)} images cannot be read and are left out: {shown}",
             DataWarning,
             stacklevel=2,
         )

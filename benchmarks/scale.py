@@ -7,6 +7,7 @@
     python benchmarks/scale.py classes --rows 30000 --classes 5000
     python benchmarks/scale.py fit audited --rows 100000          # beside scikit-learn; with its audit
     python benchmarks/scale.py memory --rows 1000000              # a fit without audit
+    python benchmarks/scale.py bounded --rows 1400000             # 16 GB of features within 1.5
     python benchmarks/scale.py audit --rows 1000000 --device cuda  # the stages, and what each takes
     python benchmarks/scale.py predict embedding
     python benchmarks/scale.py cells --data FOLDER --features FOLDER      # lists and parts on real cells
@@ -35,6 +36,7 @@ import audit_cells as cells
 import numpy as np
 import torch
 from record import append, record
+from scale_bounded import measure_bounded
 from scale_cleanlab import beside_cleanlab, measure_heartbeats
 from scale_tools import Stages, clouds, gpu_mb, peak_mb, told_error
 from sklearn.metrics import average_precision_score
@@ -315,7 +317,7 @@ def main() -> None:
     every = {
         "neighbours": measure_neighbours, "audit": measure_audit, "classes": measure_classes,
         "parts": measure_parts, "savings": measure_savings, "cleanlab": measure_cleanlab,
-        "heartbeats": measure_heartbeats,
+        "heartbeats": measure_heartbeats, "bounded": measure_bounded,
         "fit": measure_fit, "audited": measure_audited, "memory": measure_memory, "predict": measure_predict,
         "embedding": measure_embedding, "cells": measure_cells, "aside": measure_aside,
     }  # fmt: skip

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
 MAX_COLUMNS, COMPONENTS = 256, 128
-_BLOCK = 1 << 20  # values worked on at once, of 8 bytes and several times over
+_BLOCK = 1 << 17  # values worked on at once, of 8 bytes and several times over
 _MANY = 1 << 24  # values beyond which rows are read in their order: columns are far apart in memory
 
 
@@ -37,7 +37,7 @@ def scaled(
 def _scaled_by_rows(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float32]:
     """The same in three passes over blocks of rows: many times as quick for a million rows."""
     columns = x.shape[1]
-    step = max(1, _BLOCK // 8 // columns)
+    step = max(1, _BLOCK // columns)
     parts = [slice(start, start + step) for start in range(0, len(x), step)]
 
     def read(part: slice) -> NDArray[np.float64]:

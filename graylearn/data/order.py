@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BYTES = 1 << 25
+_BYTES = 1 << 22
 
 
 def canonical_order(

@@ -1,7 +1,7 @@
 """A set ten times larger than the memory that its audit may have, under a hard limit of the system.
 
-The rows are those of one file, which stands in the folder under as many names as it takes: little disk for the
-data, but every row is read, encoded, written to its part, audited and written to the tables.
+The rows are those of one file, which stands in the folder under as many names as it takes: little disk for
+the data, but every row is read, encoded, written to its part, audited and written to the tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ from graylearn.audit.parts import part_size
 COLUMNS, CLASSES, ROWS_OF_A_FILE = 3_000, 4, 5_000
 LIMIT = 3 << 29
 """Bytes of data, heap and stacks together, that the process may have: 1.5 GiB. Mapped files are beside it."""
-FEW_RESERVED = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "1048576", "MIMALLOC_ARENA_RESERVE": "16MiB"}
+FEW_RESERVED = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "MIMALLOC_ARENA_RESERVE": "16MiB",
+}
 """What is reserved and never touched counts too: Arrow's allocator would begin with a gigabyte."""
 
 UNDER_LIMIT = """
@@ -53,8 +57,8 @@ except MemoryError:  # the limit holds
     began = time.process_time()
     summary = run(RunSettings(data="data/*.parquet", command="audit", **options), "run",
                   progress=RunProgress())
-    print(json.dumps({"samples": summary["samples"], "suspected": summary["suspected"], "found": summary["found"],
-                      "cpu_seconds": time.process_time() - began, **peak}))
+    told = {name: summary[name] for name in ("samples", "suspected", "found")}
+    print(json.dumps({**told, "cpu_seconds": time.process_time() - began, **peak}))
 """
 
 

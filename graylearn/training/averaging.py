@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from graylearn.training.sharding import part_of
+
 
 class Average:
     """A running mean of weights and buffers, which changes places with them where it is asked."""
@@ -45,7 +47,7 @@ class Average:
     def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
         for mean, value in zip(self.mean, saved["mean"], strict=True):
-            mean.copy_(value)
+            mean.copy_(part_of(value, mean))
         self.steps = int(saved["steps"])
 
 
@@ -83,4 +85,5 @@ class Best:
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
-        self.reached, self.epoch, self.weights = saved["reached"], int(saved["epoch"]), saved["weights"]
+        self.reached, self.epoch, own = saved["reached"], int(saved["epoch"]), self.model.state_dict()
+        self.weights = {name: part_of(value, own[name]) for name, value in saved["weights"].items()}

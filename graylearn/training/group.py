@@ -26,6 +26,7 @@ from graylearn.data.batches.base import ArrayBatches, BatchSource
 from graylearn.data.batches.streams import StreamBatches
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
+from graylearn.training.sharding import is_part
 
 
 @dataclass
@@ -65,9 +66,9 @@ class Group:
 
     @torch.no_grad()
     def level(self, module: torch.nn.Module) -> None:
-        """Give all processes the weights and buffers of the first."""
+        """Give all processes the weights and buffers of the first; what lies in parts is nobody's alone."""
         for value in module.state_dict().values():
-            if isinstance(value, Tensor):
+            if isinstance(value, Tensor) and not is_part(value):
                 dist.broadcast(value, src=0)
 
     @torch.no_grad()

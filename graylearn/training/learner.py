@@ -15,6 +15,7 @@ from graylearn.torch_internals import allow_recompiling
 from graylearn.training.group import Group
 from graylearn.training.networks import as_output, batch_norms
 from graylearn.training.optimizers import set_rate
+from graylearn.training.sharding import part_of
 
 _RECOMPILE_LIMIT = 64
 
@@ -30,6 +31,8 @@ class Learner(Protocol):
     """What dropout draws from; None = torch's global generators."""
     group: Group | None
     """The processes that train it together; None = this one alone."""
+    in_parts: bool
+    """Whether each of these processes holds a part of the weights, and all are needed for the whole."""
 
     def forward(self, inputs: Tensor) -> Output:
         """The pass that `update` follows; logits (models * N, K)."""
@@ -45,6 +48,10 @@ class Learner(Protocol):
 
     def gather(self, losses: Tensor, weight: Tensor) -> None:
         """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
+        ...
+
+    def nothing(self) -> Tensor:
+        """The losses (0,) of a batch of which this process has no sample."""
         ...
 
     def step(self, scale: float) -> None:
@@ -115,6 +122,7 @@ class ModuleLearner:
 
     models = 1
     generator: torch.Generator | None = None
+    in_parts = False
 
     def __init__(
         self,
@@ -215,8 +223,20 @@ class ModuleLearner:
             for value in self._learned():
                 value.grad = None if value.grad is None else value.grad.clone()
 
-    def _learned(self) -> list[Tensor]:
+    def nothing(self) -> Tensor:
+        """The losses of no samples."""
+        return torch.zeros(0, device=self.device)
+
+    def _learned(self) -> list[nn.Parameter]:
         return [value for group in self.optimizer.param_groups for value in group["params"]]
+
+    def _add_up_gradients(self) -> None:
+        """The sums over all processes."""
+        assert self.group is not None
+        self.group.add_up_gradients([each for each in self.network.parameters() if each.requires_grad])
+
+    def _clip(self, most: float) -> None:
+        nn.utils.clip_grad_norm_(self._learned(), most)
 
     def _backward(self, losses: Tensor, weight: Tensor) -> None:
         if not self.gathered:
@@ -229,7 +249,7 @@ class ModuleLearner:
     def step(self, scale: float = 1.0) -> None:
         """Step the optimizer down what was gathered, times `scale`."""
         if self.group is not None:  # also without a gradient of its own: the others may have one, and wait
-            self.group.add_up_gradients([each for each in self.network.parameters() if each.requires_grad])
+            self._add_up_gradients()
         elif not self.gathered:
             return
         if scale != 1.0:
@@ -240,7 +260,7 @@ class ModuleLearner:
         if scaler is not None:
             scaler.unscale_(self.optimizer)
         if self.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self._learned(), self.clip_norm)
+            self._clip(self.clip_norm)
         if scaler is None:
             self.optimizer.step()
         else:  # passes over a step whose gradients are infinite, and scales less from then on
@@ -300,4 +320,4 @@ class ModuleLearner:
             for name, value in state.items():
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
                     # files know no strides, and torch's fused kernels go through memory side by side
-                    state[name] = torch.empty_like(parameter).copy_(value)
+                    state[name] = torch.empty_like(parameter).copy_(part_of(value, parameter))

@@ -27,6 +27,7 @@ from graylearn.training.meter import Meter
 from graylearn.training.progress import Reporter, Row, RunLog
 from graylearn.training.schedules import ScheduleSettings, schedule_factor
 from graylearn.training.settings import Settings
+from graylearn.training.sharding import whole
 from graylearn.training.torch_schedules import Scheduler
 
 
@@ -134,8 +135,9 @@ class Loop:
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
             if not len(batch.index):  # of a last batch too small for all processes
+                losses = learner.nothing()
                 dispatch.no_losses(batch, epoch, self._of_all)
-                self._update(batch.index, torch.zeros(0, device=self.device))
+                self._update(batch.index, losses)
                 self.step += 1
                 continue
             output = learner.forward(dispatch.blend(batch.inputs))
@@ -319,9 +321,9 @@ class Loop:
     # -- checkpoints ----------------------------------------------------------------------------
 
     def save(self, stopped: bool = False) -> None:
-        """Write a checkpoint of the run as it stands."""
-        folder = self.settings.checkpoint
-        if folder is None or (self.group is not None and not self.group.is_first):
+        """Write a checkpoint of the run as it stands; the first process does, the others give their parts."""
+        folder, writes = self.settings.checkpoint, self.group is None or self.group.is_first
+        if folder is None or not (writes or self.learner.in_parts):
             return
         self._flush()
         state = {
@@ -339,7 +341,11 @@ class Loop:
         }
         for name, kept in self._kept():
             state[name] = kept.state()
-        save_checkpoint(folder, self.learner.weights(), state, epoch=self.epoch, step=self.step)
+        weights = self.learner.weights()
+        if self.learner.in_parts:
+            weights, state = whole((weights, state), kept=writes)
+        if writes:
+            save_checkpoint(folder, weights, state, epoch=self.epoch, step=self.step)
 
     def _kept(self) -> list[tuple[str, Average | Best | Scheduler]]:
         """What is kept beside the learner, where there is such a thing."""

@@ -37,6 +37,8 @@ class MLPLearner:
 
     keeps_outputs = True
 
+    in_parts = False
+
     def __init__(
         self,
         models: Sequence[nn.Module],
@@ -149,6 +151,10 @@ class MLPLearner:
         else:
             self.gradient.zero_()  # the others may have gradients, and wait
         self._step()
+
+    def nothing(self) -> Tensor:
+        """The losses of no samples."""
+        return torch.zeros(0, device=self.flat.device)
 
     def gather(self, losses: Tensor, weight: Tensor) -> None:
         """Add the gradient of sum(weight * losses) to what was gathered since the last step."""

@@ -33,6 +33,8 @@ from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
+from graylearn.training.sharded_learner import ShardedLearner
+from graylearn.training.sharding import check_sharded, is_sharded
 from graylearn.training.sources import Training, check_kind, check_labels, make_training, read_validation
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule
 from graylearn.training.weights import split_soft, weights_for
@@ -146,7 +148,7 @@ def _train(asked: _Asked, began: float) -> Result:
         saved = asked.group.from_first(saved)
     loop, training = _made(asked, saved)
     learner = loop.learner
-    if isinstance(learner, ModuleLearner):
+    if isinstance(learner, ModuleLearner) and not learner.in_parts:
         compile_where_it_pays(
             learner, settings, training.source, asked.method, training.example, loop.reporter.note
         )
@@ -180,6 +182,8 @@ def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
     history = History(
         source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
     )
+    if is_sharded(model):
+        check_sharded(model, half, 1 if asked.group is None else asked.group.size)
     learner, rate = _learner(network, method, settings, device, training, half, frozen)
     learner.group = asked.group
     scheduler = None
@@ -272,7 +276,7 @@ def _learner(
 ) -> tuple[Learner, float]:
     """The learner for this model, and the base learning rate."""
     simple = method.networks == 1 and not method.needs_features and half is None and not settings.compile
-    simple &= isinstance(settings.schedule, ScheduleSettings)
+    simple &= isinstance(settings.schedule, ScheduleSettings) and not is_sharded(model)
     if simple and isinstance(settings.optimizer, OptimizerSettings) and training.example.ndim == 2:
         layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
         if layers is not None:
@@ -292,13 +296,16 @@ def _learner(
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = make_optimizer(settings.optimizer, network, device)
     own_norms, norms = batch_norms(model), batch_norms(network)  # of two networks, the same twice
-    general = ModuleLearner(
-        network,
-        optimizer,
-        device=device,
-        half=half,
-        clip_norm=settings.clip_norm,
-        frozen=[norm for at, norm in enumerate(norms) if own_norms[at % len(own_norms)] in frozen],
+    options: dict[str, Any] = {
+        "device": device,
+        "half": half,
+        "clip_norm": settings.clip_norm,
+        "frozen": [norm for at, norm in enumerate(norms) if own_norms[at % len(own_norms)] in frozen],
+    }
+    general = (
+        ShardedLearner(network, optimizer, training.example, **options)
+        if is_sharded(model)
+        else ModuleLearner(network, optimizer, **options)
     )
     return general, general.base_rate
 

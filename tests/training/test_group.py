@@ -15,8 +15,9 @@ import graylearn as gl
 from graylearn.errors import SettingsError
 from graylearn.methods import make_method
 from graylearn.training.group import check_method
+from graylearn.training.sharding import check_sharded, is_sharded
 
-ROWS, CLASSES = 53, 3  # batches of 2 x 8, and a last one of 5
+ROWS, CLASSES = 49, 3  # batches of 2 x 8, and a last one of 1, none of it for the second process
 
 SETS = """
 import sys
@@ -26,8 +27,8 @@ from torch import nn
 
 def data():
     random = np.random.default_rng(0)
-    y = random.integers(0, 3, 53)
-    return (3 * np.eye(3, 4)[y] + random.normal(size=(53, 4))).astype(np.float32), y
+    y = random.integers(0, 3, 49)
+    return (3 * np.eye(3, 4)[y] + random.normal(size=(49, 4))).astype(np.float32), y
 
 def network(kind):
     torch.manual_seed(1)
@@ -45,28 +46,34 @@ WORKER = (
     + """
 import os
 import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
 import graylearn as gl
 
-out, checkpoint, dies = sys.argv[1], sys.argv[2], sys.argv[3] == "dies"
+out, checkpoint, dying = sys.argv[1:4]
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-for kind in ("mlp", "module"):
+for kind in ("mlp", "module", "sharded"):
     for method in ("gl", "standard", "gl-relative"):
         def die(end):
-            if dies and rank == 1 and end.epoch == 1:
+            if rank == 1 and end.epoch == 1 and kind == dying:
                 os._exit(9)
         net = network(kind)
-        if rank:
+        if kind == "sharded":
+            fully_shard(net[0])
+            fully_shard(net)
+        elif rank:
             nn.init.zeros_(net[0].weight)  # the first one's weights count
         result = gl.train(
             net, data(), method=method, epochs=3, batch_size=8, seed=4, callbacks=die, device="cpu",
-            sample_weight=np.linspace(0.5, 1.5, 53),
+            sample_weight=np.linspace(0.5, 1.5, 49),
             checkpoint=f"{checkpoint}/{kind}-{method}", resume=True, log="none",
             **options(method),
         )
+        weights = net.state_dict().values()
+        weights = [value.full_tensor() if kind == "sharded" else value for value in weights]
         if rank == 0:
             np.savez(
-                f"{out}/{kind}-{method}.npz", *[value.numpy() for value in net.state_dict().values()],
+                f"{out}/{kind}-{method}.npz", *[value.numpy() for value in weights],
                 label=result.history.label_confidence, predicted=result.history.predicted,
                 loss=result.log[-1]["loss"], accuracy=result.log[-1]["accuracy"],
             )
@@ -91,21 +98,22 @@ def started(code, *words, size=2):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """What two processes made, one of which died after two epochs of the first training."""
+    """What two processes made, one of which died in the first training, then in a sharded one."""
     folder = tmp_path_factory.mktemp("group")
-    with started(WORKER, folder, folder, "dies") as (first, second):
-        assert second.communicate()[2] == 9
-        first.send_signal(signal.SIGKILL)  # as torchrun ends those that are left
-        first.communicate()
-    assert not list(folder.glob("*.npz"))
-    with started(WORKER, folder, folder, "lives") as processes:
+    for dying, made in (("mlp", 0), ("sharded", 6)):
+        with started(WORKER, folder, folder, dying) as (first, second):
+            assert second.communicate()[2] == 9
+            first.send_signal(signal.SIGKILL)  # as torchrun ends those that are left
+            first.communicate()
+        assert len(list(folder.glob("*.npz"))) == made
+    with started(WORKER, folder, folder, "none") as processes:
         for process in processes:
             _, said, code = process.communicate()
             assert code == 0, said
     return folder
 
 
-@pytest.mark.parametrize("kind", ["mlp", "module"])
+@pytest.mark.parametrize("kind", ["mlp", "module", "sharded"])
 @pytest.mark.parametrize("method", ["gl", "standard", "gl-relative"])
 def test_two_processes_give_what_one_gives_with_batches_twice_as_large(trained, kind, method):
     names = {}
@@ -130,6 +138,12 @@ def test_methods_that_look_beyond_a_sample_say_so():
         with pytest.raises(SettingsError, match="cannot be shared by several processes"):
             check_method(make_method(name))
     check_method(make_method("gce"))
+
+
+def test_what_a_sharded_network_cannot_do_is_told():
+    with pytest.raises(SettingsError, match="use precision='bf16'"):
+        check_sharded(nn.Linear(2, 2), torch.float16, 2)
+    assert not is_sharded(nn.Linear(2, 2))
 
 
 def test_the_command_line_is_led_by_the_first_process(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import BLOCK, precision_for
+from graylearn.audit.keeping import OnTheWay
 from graylearn.audit.progress import tell
 from graylearn.audit.rounds import MANY
 from graylearn.losses import gray_loss
@@ -120,7 +122,7 @@ def held_out_probabilities(
     batch, rate, epochs = schedule_by_size(len(label), n, epochs)
     summed = torch.zeros(len(label), num_classes, device=where)
     chunk = max(1, min(_CHUNK, BLOCK // (len(held) * num_classes)))
-    taken = 0
+    way = OnTheWay("networks on the way", [*x.shape, num_classes, len(held), batch, epochs, seed])
     with seeding.seeded(seed, where):
         models = [MLP(num_classes, (x.shape[1],), dropout=DROPOUT).to(where) for _ in held]
         layers = mlp_layers(models[0])
@@ -130,26 +132,91 @@ def held_out_probabilities(
         learner = MLPLearner(models, layers, optimizer, where, generator=own, by_bytes=True)
         learner.set_learning_rates([rate] * len(models))
         with devices.threads_for(learner, batch, where):
-            for epoch in range(epochs):
+            stand = _Stand(learner, summed)
+            stand.go_on(way.found())
+            while stand.epoch < epochs:
+                epoch = stand.epoch
                 order = torch.rand(train_rows.shape, device=where, generator=own).argsort(dim=1)
                 shuffled = train_rows.gather(1, order)
-                for start in range(0, n, batch):
+                stand.ordered()
+                for start in range(stand.start, n, batch):
                     rows = shuffled[:, start : start + batch]
                     logits = learner.forward(_taken(x, rows)).logits
                     loss = gray_loss(logits, y[rows].flatten(), reduction="none")
                     learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
                     tell("asking networks", epoch * n + start, epochs * n)
+                    stand.start = start + batch
+                    way.keep(stand.arrays)
                     seeding.give_way()
                 if epoch % 2 == 1 or epoch == epochs - 1:
-                    taken += 1
+                    stand.taken += 1
                     for start in range(0, held_rows.shape[1], chunk):
                         rows = held_rows[:, start : start + chunk]
                         for index, said in enumerate(_probabilities(learner, _taken(x, rows))):
                             asked = rows[index, : len(held[index]) - start]
                             summed[asked] += said[: len(asked)]
-
-    summed /= taken * repeats
+                stand.ended()
+    way.done()
+    summed /= stand.taken * repeats
     return summed.cpu().numpy().astype(precision_for(summed.numel()))
+
+
+class _Stand:
+    """How far the networks are, as arrays to keep and go on from."""
+
+    def __init__(self, learner: MLPLearner, summed: Tensor) -> None:
+        self.learner, self.summed = learner, summed
+        self.epoch = self.start = self.taken = 0
+        """The epoch, its samples that were learned from, and how often the networks have answered."""
+        self.began = self.random()
+        """Random numbers as they stood before the epoch."""
+        self.drawn: Tensor | None = None
+        """As they stand later in an epoch that is gone on with."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that decides what comes."""
+        moments = self.learner.optimizer_state()
+        tensors = {
+            "weights": self.learner.flat, "first": moments["first"], "second": moments["second"],
+            "summed": self.summed, "began": self.began, "drawn": self.random(),
+        }  # fmt: skip
+        counts = np.array([self.epoch, self.start, self.taken, moments["taken"]])
+        return {"counts": counts, **{name: value.cpu().numpy() for name, value in tensors.items()}}
+
+    def go_on(self, found: dict[str, NDArray[Any]] | None) -> None:
+        """Stand where `arrays` were kept."""
+        if found is None:
+            return
+        tensors = {name: torch.from_numpy(value) for name, value in found.items()}
+        self.epoch, self.start, self.taken, steps = tensors["counts"].tolist()
+        self.learner.flat.copy_(tensors["weights"])
+        self.learner.load_optimizer_state({**tensors, "taken": steps})
+        self.summed.copy_(tensors["summed"])
+        self.began, self.drawn = tensors["began"], tensors["drawn"]
+        self.set_random(self.began)
+
+    def random(self) -> Tensor:
+        """How the generator stands that orders and dropout are drawn from."""
+        own, device = self.learner.generator, self.summed.device
+        return own.get_state() if own is not None else torch.get_device_module(device).get_rng_state(device)
+
+    def set_random(self, state: Tensor) -> None:
+        """Draw on from there."""
+        own, device = self.learner.generator, self.summed.device
+        if own is not None:
+            own.set_state(state)
+        else:
+            torch.get_device_module(device).set_rng_state(state, device)
+
+    def ordered(self) -> None:
+        """The order of the epoch is drawn."""
+        if self.drawn is not None:
+            self.set_random(self.drawn)
+            self.drawn = None
+
+    def ended(self) -> None:
+        """The epoch has ended."""
+        self.epoch, self.start, self.began = self.epoch + 1, 0, self.random()
 
 
 def _taken(x: Tensor, rows: Tensor) -> Tensor:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graylearn.array_types import Floats
 from graylearn.data.atomic import replacing
 
+EVERY = 20.0
+"""Seconds of work that a stop may cost: what is on the way is kept as often."""
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 
@@ -41,3 +46,39 @@ def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats]) -> Float
     with replacing(path) as partial, partial.open("wb") as file:
         np.save(file, made)
     return made
+
+
+class OnTheWay:
+    """Work that takes long, kept now and then as named arrays, so that one that was stopped is gone on with.
+
+    facts: what decides the work; what was kept of another is not taken.
+    """
+
+    def __init__(self, name: str, facts: Sequence[int]) -> None:
+        folder = _folder.get()
+        self.path = None if folder is None else folder / f"{name}.npz"
+        self.facts = np.array(facts, dtype=np.int64)
+        self.last = time.monotonic()
+
+    def found(self) -> dict[str, NDArray[np.generic]] | None:
+        """What a work that was stopped had made; None where there was none."""
+        if self.path is None:
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as arrays:
+                made = dict(arrays)
+            return made if np.array_equal(made.pop("facts"), self.facts) else None
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            return None  # not there, or damaged
+
+    def keep(self, arrays: Callable[[], dict[str, NDArray[np.generic]]]) -> None:
+        """Keep how far it is, where the last time was some seconds ago."""
+        if self.path is not None and time.monotonic() - self.last >= EVERY:
+            with replacing(self.path) as partial, partial.open("wb") as file:
+                np.savez(file, facts=self.facts, **arrays())  # type: ignore[arg-type]
+            self.last = time.monotonic()
+
+    def done(self) -> None:
+        """Nothing is on the way any more."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
+from graylearn.audit.keeping import kept_in
 from graylearn.audit.result import Audit
 from graylearn.data.atomic import replacing
 from graylearn.data.samples import Label, Samples
@@ -159,7 +160,8 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     rows = np.fromfile(folder / "rows", np.int64)
     label = np.fromfile(folder / "label", np.int32).astype(np.int64)
     features = np.memmap(folder / "features", np.float32, "r").reshape(len(rows), -1)
-    found = audit(Samples(features, label, tuple(classes), rows, "array"), log="none", **options)
+    with kept_in(folder):
+        found = audit(Samples(features, label, tuple(classes), rows, "array"), log="none", **options)
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
     with replacing(folder / "scores.parquet") as partial:
         pq.write_table(pa.table(scores), partial)
@@ -174,6 +176,7 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     }
     with replacing(folder / "facts.json") as partial:  # last: a part that has it is done
         partial.write_text(json.dumps(facts), encoding="utf-8")
+    (folder / "networks.npy").unlink(missing_ok=True)  # kept by the audit, in case that it is stopped
 
 
 def _worth_showing(found: Audit, parts: int) -> Ints:

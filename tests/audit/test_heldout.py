@@ -6,6 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
 
+from graylearn.audit import heldout, keeping
 from graylearn.audit.heldout import held_out_probabilities, stratified_folds
 from graylearn.audit.history import epochs_before_heart, history_probabilities, train_for_history
 from graylearn.training import History
@@ -97,3 +98,30 @@ def test_epochs_in_which_labels_are_learnt_by_heart_do_not_count():
     assert 2 <= window.start < 15
     assert 33 <= window.stop <= 45
     assert epochs_before_heart(label, said[:39]) == slice(None)  # too short to tell
+
+
+@pytest.mark.parametrize("last", [3, 24])
+def test_networks_that_were_stopped_go_on_from_where_they_were(tmp_path, monkeypatch, last):
+    """In the first epoch, before any answer, and in a later one: the same bits as of those never stopped."""
+    random = np.random.default_rng(0)
+    label = np.arange(300) % 3
+    features = (2 * np.eye(3, 6)[label] + random.normal(size=(300, 6))).astype(np.float32)
+    whole = held_out_probabilities(features, label, 3, epochs=20)
+    steps = []
+
+    def count(stage, done, total):
+        steps.append(done)
+        if len(steps) == last:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(heldout, "tell", count)
+    with keeping.kept_in(tmp_path):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(keeping, "EVERY", 0.0)
+            held_out_probabilities(features, label, 3, epochs=20)
+        again = held_out_probabilities(features, label, 3, epochs=20)
+        assert (again == whole).all()
+        assert steps[last] == steps[last - 1]  # the step that it was stopped in, and no earlier one
+        assert not list(tmp_path.iterdir())
+        other = held_out_probabilities(features, label, 3, epochs=21)  # not of this one
+    assert (other != whole).any()

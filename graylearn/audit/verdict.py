@@ -101,10 +101,10 @@ def _most_wrong(evidence: Evidence) -> str:
     """How many labels may be wrong where nothing was found."""
     most = range_unfound(evidence.contradicted)[1]
     if most <= MOST_TOLD:
-        return f"at most {most:.1%} of the labels are wrong: so many contradict the views"
+        return f"at most {most:.1%} of the labels are wrong: for so many, another class seems likelier"
     return (
-        f"how many labels are wrong cannot be told: {evidence.contradicted.mean():.0%} contradict the views, "
-        "which err too often here themselves"
+        f"how many labels are wrong cannot be told: another class seems likelier for "
+        f"{evidence.contradicted.mean():.0%}, and the networks that say so err too often here themselves"
     )
 
 

@@ -24,8 +24,8 @@ def predict(
         float | None,
         typer.Option(
             "--reject-at",
-            help="Answer none of these beyond the score that this share of new samples that belong keep to, "
-            "such as 0.99. Networks that learned images as they are reject more of them.",
+            help="Answer no class where the ood score is larger than that of this share of the samples that "
+            "belong, such as 0.99. Networks that learned images as they are reject more of them.",
             show_default=False,
         ),
     ] = None,

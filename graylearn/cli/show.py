@@ -51,8 +51,8 @@ def _estimated(summary: dict[str, Any], kind: str) -> str:
     if share == 0 and not summary["suspected"]:
         if ends is None:
             return "not told"
-        if ends[1] > 0:  # the views contradict so many labels: one bound for both kinds, said once
-            return "in that" if kind == "ood" else f"at most {ends[1]:.1%}"
+        if ends[1] > 0:  # one bound for both kinds, said once
+            return "included above" if kind == "ood" else f"at most {ends[1]:.1%}"
     return f"{share:.1%}"
 
 

@@ -32,9 +32,9 @@ class Exported:
         """What it holds, for people."""
         kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[self.format]
         return (
-            f"{self.out}: {kind} that reads {self.reads} and answers class ({len(self.classes)} of them), "
-            f"probabilities, ood_score, and rejected where that exceeds what {self.reject_at:.4g} of new "
-            "samples that belong keep to"
+            f"{self.out}: {kind} that reads {self.reads} and answers class (one of {len(self.classes)}), "
+            "probabilities, ood_score, and rejected: whether ood_score is larger than that of "
+            f"{100 * self.reject_at:.4g} % of the samples that belong"
         )
 
 

@@ -116,7 +116,9 @@ def _check_usage_and_help(told):
     assert "held-out" in told[2][2]
     assert "130 Ctrl-C" in told[3][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:-1])
-    assert "share of new samples that belong keep to" in " ".join(told[6][1].replace("│", " ").split())
+    assert "larger than that of this share of the samples that belong, such as 0.99" in " ".join(
+        told[6][1].replace("│", " ").split()
+    )
     assert told[-1][1] == f"graylearn {importlib.metadata.version('graylearn')}\n"
 
 

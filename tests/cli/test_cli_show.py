@@ -16,7 +16,7 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
     assert [_estimated(nothing, kind) for kind in ("ok", "mislabelled", "ood")] == [
         "",
         "at most 12.3%",
-        "in that",
+        "included above",
     ]
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
     assert _estimated(nothing | {"ranges": {}}, "ood") == "not told"

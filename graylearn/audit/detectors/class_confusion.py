@@ -270,8 +270,8 @@ def _hints(evidence: Evidence) -> tuple[str, ...]:
         return ()
     return (
         f"{len(another)} samples look like another class all the same "
-        f"({told(label[another], best[another], evidence.classes)}), and lead the order: labels that "
-        "always go wrong the same way cannot be told from classes that overlap",
+        f"({told(label[another], best[another], evidence.classes)}); they come first by score. "
+        "Labels that always go wrong the same way cannot be told from classes that overlap",
     )
 
 

@@ -25,7 +25,7 @@ function drawTiles() {
     const parts = untold
       ? "what is known of it is among the notes"
       : most
-        ? "so many labels contradict the views: hard samples or wrong ones, which cannot be told"
+        ? "for so many, another class seems likelier: wrong labels or hard samples, nothing tells which"
         : `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
     tiles.push(
       el(

@@ -145,7 +145,7 @@ def show_applied(summary: dict[str, Any]) -> None:
     printed.print(table)
     if summary["undecided_suspects"]:
         rule = f"--suspects {summary['suspects']}"
-        if (sure := summary["undecided_sure"]) is not None:
+        if (sure := summary["undecided_sure"]) not in (None, summary["undecided_suspects"]):
             rule = f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are"
         _say(printed, f"{counted(summary['undecided_suspects'], 'suspect')} had no decision: {rule}")
     if summary["not_audited"]:

@@ -82,7 +82,8 @@ class Problem:
     @property
     def words(self) -> str:
         """For people."""
-        told = f"{self.id}, labelled {self.label!r}, {WORDS[self.kind]}"
+        which = self.id if self.line is None else f"line {self.line}"
+        told = f"{which}, labelled {self.label!r}, {WORDS[self.kind]}"
         return told + (f": {self.suggested!r}" if self.suggested else "")
 
 
@@ -118,11 +119,10 @@ class Checked:
         """For people, in one sentence."""
         known = [each for each in self.problems if not each.is_new]
         verdict = "passes" if self.passes else "fails"
-        return (
-            f"{self.data} {verdict}: {_tally(self.new, 'new suspect')} in {self.samples:,} samples "
-            f"({self.allowed:,} allowed), {_tally(known, 'accepted one')}, "
-            f"{counted(self.gone, 'accepted finding')} no longer there"
-        )
+        told = f"{self.data} {verdict}: {_tally(self.new, 'new suspect')} in {self.samples:,} samples "
+        told += f"({self.allowed:,} allowed)"
+        told += f", {_tally(known, 'accepted one')}" if known else ""
+        return told + (f", {counted(self.gone, 'accepted finding')} no longer there" if self.gone else "")
 
 
 def _samples(problems: Sequence[Problem]) -> set[str]:

@@ -165,8 +165,9 @@ def test_a_sample_with_two_findings_is_one_suspect():
     assert not dataclasses.replace(found, allowed=1).passes
     assert found.words == (
         "a.csv passes: 2 new suspects (1 mislabelled, 2 copies with another label; some are more than one of "
-        "these) in 100 samples (2 allowed), 0 accepted ones, 1 accepted finding no longer there"
+        "these) in 100 samples (2 allowed), 1 accepted finding no longer there"
     )
+    assert dataclasses.replace(problems[0], line=7, id="7").words.startswith("line 7, labelled 'ant', looks")
 
 
 def test_how_many_are_allowed():

@@ -74,6 +74,17 @@ class InputEncoder:
             note_telling_columns(given, label)
         return cls("rows", (len(table.get_feature_names_out()),), table, tuple(frame.columns))
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as values that `json` writes."""
+        table = None if self.table is None else self.table.to_json()
+        return {"kind": self.kind, "shape": list(self.shape), "names": list(self.names), "table": table}
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> InputEncoder:
+        """The encoder from what `to_json` gave."""
+        table = None if saved["table"] is None else TableEncoder.from_json(saved["table"])
+        return cls(saved["kind"], tuple(int(size) for size in saved["shape"]), table, tuple(saved["names"]))
+
     def transform(self, given: Any) -> NDArray[Any]:
         """float32 features (N, D), or the uint8 images (N, H, W, C) themselves."""
         if self.table is None:

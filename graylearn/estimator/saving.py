@@ -32,7 +32,6 @@ from graylearn.audit import Audit
 from graylearn.data.atomic import alone, checksum, replacing, signature
 from graylearn.data.batches.augment import PixelScale
 from graylearn.data.batches.base import Preparation
-from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import FULL, CheckpointError
 from graylearn.estimator import parameters as parameters_json
@@ -136,7 +135,7 @@ def _current(folder: Path) -> Path:
 def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
     """What model.json tells of the classifier and of the files beside it."""
     saved, unsaved = parameters_json.to_json(classifier.get_params(deep=False))
-    encoder, scale = classifier.encoder_, classifier.preparation_.scale
+    scale = classifier.preparation_.scale
     names = getattr(classifier, "feature_names_in_", None)
     files = [_WEIGHTS, _HISTORY, *(_AUDITED if classifier.audit_ is not None else ())]
     return {
@@ -144,12 +143,7 @@ def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
         "unsaved": unsaved,
         "classes": classes_to_json(classifier.classes_.tolist()),
         "classes_type": classifier.classes_.dtype.str if classifier.classes_.dtype != object else "object",
-        "encoder": {
-            "kind": encoder.kind,
-            "shape": list(encoder.shape),
-            "names": list(encoder.names),
-            "table": None if encoder.table is None else encoder.table.to_json(),
-        },
+        "encoder": classifier.encoder_.to_json(),
         "pixels": None if scale is None else {"mean": list(scale.mean), "std": list(scale.std)},
         "n_features_in": int(classifier.n_features_in_),
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -214,36 +208,19 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     for name, written in manifest["files"].items():
         if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != written:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
-    saved_encoder, pixels = manifest["encoder"], manifest["pixels"]
-    table = saved_encoder["table"]
-    classifier.encoder_ = InputEncoder(
-        saved_encoder["kind"],
-        tuple(int(size) for size in saved_encoder["shape"]),
-        None if table is None else TableEncoder.from_json(table),
-        tuple(saved_encoder["names"]),
-    )
+    classifier.encoder_ = InputEncoder.from_json(manifest["encoder"])
     classifier.classes_ = _classes(manifest["classes"], manifest["classes_type"])
     classifier.n_features_in_ = int(manifest["n_features_in"])
     if manifest["feature_names_in"] is not None:
         classifier.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     _check_columns(classifier)
+    pixels = manifest["pixels"]
     scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
     classifier.preparation_ = Preparation(scale=scale)
     classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
     classifier.members_ = int(manifest.get("members", 1))  # older folders hold one network
     tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
-    weights = _part(tensors, _NETWORK)
-    if isinstance(classifier.network, str):
-        _check_weights(classifier, weights, folder)
-    network = _new_network(classifier)
-    try:
-        network.load_state_dict(weights)
-    except RuntimeError as error:
-        raise CheckpointError(
-            f"the weights in {folder} do not fit the network ({str(error).splitlines()[-1].strip()}): "
-            "give the one that was saved"
-        ) from error
-    classifier.network_ = network.eval()
+    classifier.network_ = _network_of(classifier, _part(tensors, _NETWORK), folder)
     reference = _part(tensors, _REFERENCE) or _part(tensors, "familiar.")  # its name in version 0.1.0
     classifier.reference_ = {name: value.numpy() for name, value in reference.items()}
     check_reference(classifier.reference_)
@@ -266,6 +243,21 @@ def _check_columns(classifier: ClassifierState) -> None:
         raise CheckpointError("the names of the columns do not fit those that the classifier was fitted on")
     if encoder.shape != (len(encoder.table.get_feature_names_out()),):
         raise CheckpointError("the features of the encoder do not fit the network")
+
+
+def _network_of(classifier: ClassifierState, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
+    """The network that answers, with its weights."""
+    if isinstance(classifier.network, str):
+        _check_weights(classifier, weights, folder)
+    network = _new_network(classifier)
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"the weights in {folder} do not fit the network ({str(error).splitlines()[-1].strip()}): "
+            "give the one that was saved"
+        ) from error
+    return network.eval()
 
 
 def _new_network(classifier: ClassifierState) -> nn.Module:

@@ -39,8 +39,8 @@ class Parts:
 
     foreign: Bools
     """(N,) in the smaller part of a label whose parts lie apart."""
-    posterior: Floats
-    """(N,) chance of belonging to the foreign part; zero for labels without one."""
+    chance: Floats
+    """(N,) chance of belonging to the smaller part of its label, foreign or not; zero where none was cut."""
     labels: Ints
     """Labels that have a foreign part; none where the parts are not believed to be foreign."""
     evident: float
@@ -52,12 +52,13 @@ class Parts:
 def foreign_parts(features: NDArray[np.float32], unit: Floats, label: Ints, num_classes: int) -> Parts:
     """Part each label in two and keep the parts that are foreign; unit: (N, D) features of length 1."""
     n = len(label)
-    part, posterior, cosine = split_labels(unit, label)
+    none, nowhere = np.zeros(n, dtype=bool), np.zeros(0, dtype=np.int64)
+    part, chance, cosine = split_labels(unit, label)
     count = np.bincount(label, minlength=num_classes)
     small = np.bincount(label[part], minlength=num_classes)
     cut = [k for k in cosine if count[k] - small[k] >= MIN_REST]
     if not cut:
-        return Parts(np.zeros(n, dtype=bool), np.zeros(n), np.zeros(0, dtype=np.int64), 0.0, 0.0)
+        return Parts(none, chance, nowhere, 0.0, 0.0)
     parted = np.where(part, label + num_classes, label)
     read = gaps(features, parted, parted, {(k, k + num_classes) for k in cut}, 2 * num_classes)
     gap = {k: read[k, k + num_classes][0] for k in cut}
@@ -66,10 +67,9 @@ def foreign_parts(features: NDArray[np.float32], unit: Floats, label: Ints, num_
     mean_cosine = float(np.mean([cosine[k] for k in apart])) if apart else 0.0
     least = MIN_EVIDENT if len(apart) > 1 else MIN_EVIDENT_ONE
     if evident < least or mean_cosine > (MAX_COSINE if evident < MANY else MAX_COSINE_MANY):
-        return Parts(np.zeros(n, dtype=bool), np.zeros(n), np.zeros(0, dtype=np.int64), evident, mean_cosine)
+        return Parts(none, chance, nowhere, evident, mean_cosine)
     labels = np.array([k for k in cut if k in apart or gap[k] < CLEAR_GAP], dtype=np.int64)
-    of_them = np.isin(label, labels)
-    return Parts(part & of_them, np.where(of_them, posterior, 0.0), labels, evident, mean_cosine)
+    return Parts(part & np.isin(label, labels), chance, labels, evident, mean_cosine)
 
 
 def split_labels(unit: Floats, label: Ints) -> tuple[Bools, Floats, dict[int, float]]:

@@ -222,16 +222,21 @@ def lying_apart(
             return by_rank
         if _as_sure(confidence, by_rank.posterior > 0.5):
             return Apart(nothing, 0.0, KINDS_OF_ONE, rank)
-        posterior = by_rank.posterior
     elif float(foreign.mean()) > MAX_SHARE:
         return Apart(nothing, 0.0, "classes are not clouds here: too many samples lie apart")
-    elif by_rank.share == 0:
-        posterior = found.posterior
-    else:
-        parted = np.isin(label, found.labels)
-        posterior = np.where(parted, 0.5 * (found.posterior + by_rank.posterior), by_rank.posterior)
+    posterior = _local_share(rank, float(np.clip(_share(rank), MIN_SHARE, MAX_SHARE)))
+    if found is not None:
+        posterior = 0.5 * (posterior + _by_part(found, label, posterior))
     posterior = _asked_again(features, label, num_classes, posterior, device)
     return Apart(posterior, float(posterior.mean()), "", rank)
+
+
+def _by_part(parts: Parts, label: Ints, by_rank: Floats) -> Floats:
+    """(N,) chance of being foreign by the part of the label that the sample is in.
+
+    Any cloud can be cut in two, so without a gap the part counts only where ranks say the same.
+    """
+    return np.where(np.isin(label, parts.labels), parts.chance, np.sqrt(parts.chance * by_rank))
 
 
 def _asked_again(
@@ -284,7 +289,7 @@ def _by_rank(rank: Floats, *, weak: bool = False) -> Apart:
     nothing = np.zeros(n)
     density = {level: float((rank < level).mean()) / level for level in (*_LEVELS, 0.7)}
     noise = {level: 1.64 * np.sqrt((rank < level).sum() + 0.5) / (level * n) for level in _LEVELS}
-    share = float(np.median([density[level] for level in _LEVELS]))
+    share = _share(rank)
     least, nearer = (MIN_SHARE_WEAK, NEARER_WEAK) if weak else (MIN_SHARE, NEARER)
     if min(density[level] - noise[level] for level in _LEVELS) < 0 or share < least:
         return Apart(nothing, 0.0, NONE_APART, rank)
@@ -293,6 +298,11 @@ def _by_rank(rank: Floats, *, weak: bool = False) -> Apart:
     if density[0.7] > nearer * density[0.3] + 0.03 or density[0.1] > FARTHER * density[0.5] + 0.03:
         return Apart(nothing, 0.0, "classes are not clouds here: uneven ranks", rank)
     return Apart(_local_share(rank, share), share, "", rank)
+
+
+def _share(rank: Floats) -> float:
+    """The share of samples apart that the ranks below each level stand for, the middle one of them."""
+    return float(np.median([(rank < level).mean() / level for level in _LEVELS]))
 
 
 def _local_share(rank: Floats, share: float) -> Floats:

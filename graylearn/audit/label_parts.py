@@ -30,7 +30,7 @@ label."""
 MAX_COSINE, MAX_COSINE_MANY, MANY = -0.05, -0.02, 0.1
 """Mean cosine between the parts up to which they are believed to be foreign; the second where they hold more
 of all samples than the third. Two ways to write a one or a nine have 0 to .1, foreign classes -.03 to -.4."""
-ALIKE, UNLIKE, MIN_ALIKE = 0.08, -0.05, 3
+ALIKE, UNLIKE, MIN_ALIKE = 0.08, -0.08, 3
 """What foreign parts have in common tells them from kinds of a class, which are as unlike as classes are: by
 how much more they are like one another than like the rest of other labels (cosine). Above the first, on as
 many labels as the last, they are of one source; below the second they are kinds. Foreign photos and digits

@@ -233,7 +233,8 @@ def lying_apart(
         found = foreign_parts(features, unit, label, num_classes)
     if found is not None and found.of_kinds:
         return Apart(nothing, 0.0, KINDS_OF_ONE)
-    if found is not None and not found.of_one_source and _kinds_of_one(confidence, label, found):
+    in_most = found is not None and found.of_one_source and 2 * len(found.labels) >= num_classes
+    if found is not None and not in_most and _kinds_of_one(confidence, label, found):
         found = None
     evident = found is not None and len(found.labels) > 0
     foreign = found.foreign if found is not None else np.zeros(n, dtype=bool)

@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
-from audit_clouds import clouds
+from audit_clouds import clouds, parted_clouds
 
-from graylearn.audit.detectors.foreign_clusters import KINDS_OF_ONE, _among_others, foreign_rank, lying_apart
+from graylearn.audit.detectors.foreign_clusters import (
+    KINDS_OF_ONE,
+    _among_others,
+    _by_part,
+    foreign_rank,
+    lying_apart,
+)
+from graylearn.audit.label_parts import Parts
 
 
 def test_foreign_rank_counts_the_samples_of_other_labels():
@@ -78,3 +85,23 @@ def test_kinds_that_fit_their_label_as_well_as_the_rest_are_no_foreign_samples()
     as_sure = lying_apart(x, label, 8, right, confidence=np.full(len(label), 0.9))
     assert as_sure.share == 0
     assert as_sure.reason == KINDS_OF_ONE or "not clouds" in as_sure.reason
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_one_source_is_believed_against_the_networks_and_kinds_are_not_for_their_doubt(alike):
+    """Parts of half of the labels: of one source networks may be sure, and kinds they may doubt."""
+    x, label, parted = parted_clouds(alike=alike)
+    confidence = np.where(parted, 0.9 if alike else 0.5, 0.9)
+    found = lying_apart(x, label, 8, np.ones(len(label), dtype=bool), confidence=confidence)
+    assert found.of_one_source == alike
+    if alike:
+        assert ((found.posterior > 0.5) == parted).mean() > 0.98
+    else:
+        assert found.reason == KINDS_OF_ONE
+        assert not found.posterior.any()
+
+
+def test_a_part_without_a_gap_counts_where_ranks_say_the_same():
+    chance, by_rank = np.array([0.9, 0.9, 0.1]), np.array([0.4, 0.0, 0.4])
+    parts = Parts(np.zeros(3, dtype=bool), chance, np.array([1]), 0.0, 0.0)
+    np.testing.assert_allclose(_by_part(parts, np.array([0, 0, 1]), by_rank), [0.6, 0.0, 0.1])

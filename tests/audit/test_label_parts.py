@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from audit_clouds import clouds
+from audit_clouds import clouds, parted_clouds
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -41,6 +41,16 @@ def test_a_label_that_is_nearly_half_foreign_is_parted():
     assert found.labels.tolist() == [3, 6]
     assert (found.foreign == foreign).mean() > 0.99
     assert found.evident == pytest.approx(foreign.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_parts_of_one_source_are_told_from_kinds_of_their_classes(alike):
+    x, label, parted = parted_clouds(alike=alike)
+    found = parts_of(x, label, 8)
+    assert found.labels.tolist() == [0, 1, 2, 3]
+    assert (found.foreign == parted).all()
+    assert found.of_one_source == alike
+    assert found.of_kinds != alike
 
 
 @pytest.mark.parametrize("spread", [1.0, 4.0])

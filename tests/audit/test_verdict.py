@@ -127,13 +127,13 @@ def lengthened(p):
     return np.log(p).astype(np.float32)
 
 
-def lying_apart(monkeypatch, chance):
+def lying_apart(monkeypatch, chance, *, of_one_source=False):
     """Let every sample that is asked about lie apart with this chance; returns how it was asked."""
     asked = []
 
     def say(features, *_, parts, **__):
         asked.append(parts)
-        return Apart(np.full(len(features), chance), chance, "")
+        return Apart(np.full(len(features), chance), chance, "", of_one_source=of_one_source)
 
     monkeypatch.setattr(foreign_clusters, "lying_apart", say)
     return asked
@@ -161,6 +161,16 @@ def test_labels_are_parted_only_where_none_looks_drawn_at_random(monkeypatch):
         found = judged(p, label, features=lengthened(p), overlap=overlap)
         assert ("random_labels" in found.found_by) == (wrong > 0)
     assert asked == [True, False, False]
+
+
+@pytest.mark.parametrize(("chance", "of_one_source"), [(0.6, True), (0.6, False), (0.4, True)])
+def test_parts_of_one_source_overrule_a_few_labels_that_look_random(monkeypatch, chance, of_one_source):
+    p, label = planted(wrong=0.12)
+    asked = lying_apart(monkeypatch, chance, of_one_source=of_one_source)
+    found = judged(p, label, features=lengthened(p))
+    overruled = of_one_source and chance > 0.5  # which is far more than were found
+    assert found.found_by == (("foreign_clusters",) if overruled else ("random_labels", "foreign_clusters"))
+    assert asked == ([True] if overruled else [True, False])
 
 
 def test_the_threshold_is_the_best_for_the_f1_that_the_posterior_expects():

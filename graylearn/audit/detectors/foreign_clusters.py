@@ -64,13 +64,10 @@ def find(evidence: Evidence) -> Finding:
     if evidence.features is None or evidence.num_classes < MIN_CLASSES or evidence.views_differ > MAX_DIFFER:
         return nothing(len(evidence))
     rest, some_random = evidence.unsuspected, evidence.found()
-    apart = _of_one_source(evidence) if some_random else None
-    if apart is not None:
+    one_source = _of_one_source(evidence) if some_random else None
+    if one_source is not None:
         rest, some_random = np.flatnonzero(evidence.checked), False
-        overrules = ("random_labels",)
-    else:
-        apart = apart_among(evidence, rest, parts=not evidence.found("random_labels"))
-        overrules = ()
+    apart = one_source or apart_among(evidence, rest, parts=not some_random)
     details = {"foreign_clusters": apart.share}
     doubt = 1.0 - evidence.confidence
     if apart.rank is not None:
@@ -97,7 +94,7 @@ def find(evidence: Evidence) -> Finding:
         sure=np.zeros(len(evidence), dtype=bool),  # a class of two kinds looks the same
         doubt=doubt,
         notes=(note,),
-        overrules=overrules,
+        overrules=("random_labels",) if one_source else (),
         details=details,
     )
 

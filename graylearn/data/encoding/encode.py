@@ -43,7 +43,7 @@ from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
-_BLOCK = 1 << 22  # numbers worked on at once: 32 MB
+_BLOCK = 1 << 19  # numbers worked on at once: 4 MB
 _HASHED = 32  # features that the letters of a column with very many values are hashed into
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
 _LEAVE_OUT = Hint("id_like", "drop", "to leave it out")

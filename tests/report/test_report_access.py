@@ -157,6 +157,9 @@ def test_no_word_is_broken_on_a_phone(open_report, width):
     page.wait_for_function(f"document.documentElement.scrollWidth === {width}")
     assert page.evaluate(BROKEN_WORDS) == []
     assert page.locator("#mistaken td").first.inner_text() == "Barbera"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    left = "(name) => document.querySelector(name).getBoundingClientRect().left"
+    assert page.evaluate(left, "#classes table") == page.evaluate(left, "#classes-card h3")
 
 
 def test_a_phone_needs_no_sideways_scrolling(open_report, full):

@@ -92,7 +92,11 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
                 for setting in ("ood10", "ood20", "mix"):
                     made = partial(sets.foreign, cell, setting, seed, folders)
                     yield "foreign", cell, setting, seed, made
-    for group, made_by in (("clean", clean.clean_sets), ("kinds", clean.two_kinds)):
+    for group, made_by in (
+        ("clean", clean.clean_sets),
+        ("kinds", clean.two_kinds),
+        ("rare", clean.rare_sets),
+    ):
         if group in groups:
             for half in clean.HALVES:
                 for name, maker in made_by(folders, half):
@@ -110,6 +114,7 @@ GROUPS = (
     "foreign",
     "clean",
     "kinds",
+    "rare",
 )
 
 

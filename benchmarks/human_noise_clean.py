@@ -221,3 +221,73 @@ def two_kinds(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
     for s, source in enumerate(("digits", "cifar10", "tiny-imagenet", "banking77")):
         for i, share in enumerate((0.25, 0.45)):
             yield f"{source} {half} {i}", _two_kinds(source, folders, [12, h, s, i], share)
+
+
+def _cut_down(made: Made, ratio: int, rows: int, seed: list[int]) -> Made:
+    """The largest class of a set, at most so many rows, and one in `ratio` of that of every other."""
+
+    def cut() -> Case:
+        case, random = made(), np.random.default_rng(seed)
+        assert case.x is not None
+        largest = int(np.bincount(case.y).argmax())
+        most = min(rows, int((case.y == largest).sum()))
+        sizes = {k: most if k == largest else max(4, most // ratio) for k in range(case.num_classes)}
+        kept = np.concatenate([random.permutation(np.flatnonzero(case.y == k))[:n] for k, n in sizes.items()])
+        kept = random.permutation(kept)
+        return _case(case.x[kept], case.y[kept], case.one_true_class)
+
+    return cut
+
+
+def _seldom(seed: list[int], rows: int, positive: float, columns: int, steep: float | None) -> Made:
+    """Two classes, one of them rare: clusters, or with `steep` a chance that rises along two columns."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        if steep is None:
+            x, y = datasets.make_classification(
+                rows, columns, n_informative=4, n_redundant=0, weights=[1.0 - positive], flip_y=0.0,
+                class_sep=random.uniform(0.6, 1.6), random_state=int(random.integers(1 << 30)),
+            )  # fmt: skip
+            return _case(x, y, False)
+        x = random.normal(size=(rows, columns))
+        chance = steep * (x[:, 0] + 0.7 * x[:, 1] - 0.5 * x[:, 2] * x[:, 3]) + random.logistic(size=rows)
+        return _case(x, chance > np.quantile(chance, 1.0 - positive), False)
+
+    return made
+
+
+def _tails(seed: list[int], classes: int, freedom: float, apart: float, rows: int) -> Made:
+    """Clouds with heavy tails (t of so many degrees of freedom): some lie far inside another class."""
+
+    def made() -> Case:
+        random = np.random.default_rng(seed)
+        y = random.integers(classes, size=rows)
+        centre = apart * np.linalg.qr(random.normal(size=(4, 4)))[0][:classes]
+        return _case(centre[y] + random.standard_t(freedom, size=(rows, 4)), y, False)
+
+    return made
+
+
+def rare_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
+    """Clean sets of a half in which one class or more is rare (1:10 to 1:50), or classes have heavy tails."""
+    h = HALVES.index(half)
+    for s, (source, classes) in enumerate((("digits", 10), ("cifar10", 5), ("banking77", 10), ("digits", 2))):
+        for i, ratio in enumerate((10, 20)):
+            made = _part(source, folders, [13, h, s, i], classes, 10**6)
+            yield f"{source} {classes} rare {half} {i}", _cut_down(made, ratio, 1000, [14, h, s, i])
+    for s, name in enumerate(("skyserver", "stellar", "abalone", "wineqt")):
+        made = _table(name, folders, [13, h, 9, s], 9000)
+        for i, ratio in enumerate((10, 50)):
+            yield f"{name} rare {half} {i}", _cut_down(made, ratio, 1500, [14, h, 9, s, i])
+    for i, (rows, positive, columns, steep) in enumerate(
+        (
+            (600, 0.08, 8, None), (1500, 0.04, 8, None), (3000, 0.02, 8, None), (1500, 0.08, 16, None),
+            (800, 0.08, 6, 1.0), (1500, 0.03, 20, 3.0), (3000, 0.02, 6, 3.0), (3000, 0.08, 20, 1.0),
+        )
+    ):  # fmt: skip
+        yield f"seldom {half} {i}", _seldom([15, h, i], rows, positive, columns, steep)
+    for i, (classes, freedom, apart, rows) in enumerate(
+        ((3, 2.0, 4.0, 900), (3, 3.0, 4.0, 1500), (3, 2.0, 8.0, 600), (2, 2.0, 5.0, 900), (4, 2.0, 6.0, 1200))
+    ):
+        yield f"tails {half} {i}", _tails([16, h, i], classes, freedom, apart, rows)

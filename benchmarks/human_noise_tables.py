@@ -20,6 +20,11 @@ TITLES = {
     "foreign": "Foreign samples with random labels, and flips: F1",
     "specific": "Foreign samples, each kind on one label: F1",
 }
+CLEAN = {
+    "clean": "Sets on which no label is wrong",
+    "kinds": "Classes of two kinds",
+    "rare": "Rare classes, heavy tails, no label wrong",
+}
 
 
 def read(path: Path) -> list[Row]:
@@ -99,7 +104,7 @@ def summary(path: Path) -> str:
         own = [row for row in rows if row["group"] == group]
         if own:
             parts.append(f"**{title}**\n\n{by_setting(own)}")
-    for group, title in (("clean", "Sets on which no label is wrong"), ("kinds", "Classes of two kinds")):
+    for group, title in CLEAN.items():
         nothing = [row for row in rows if row["group"] == group]
         if nothing:
             parts.append(f"**{title}: share flagged**\n\n{clean(nothing)}")

@@ -22,7 +22,7 @@ from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
 from graylearn.audit.shares import counted, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
-from graylearn.audit.verdict import judge
+from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
 from graylearn.notebook import bars, shown
@@ -163,6 +163,13 @@ class Audit:
         return shares_of(self._counted)
 
     @property
+    def look_first(self) -> int:
+        """How many samples of the largest scores to look at where none is flagged; 0 where some are."""
+        if self.suspected.any() or not len(self):
+            return 0
+        return worth_a_look(self.probabilities.argmax(axis=1), self.label)
+
+    @property
     def lies_apart(self) -> bool:
         """Whether something was found by where samples lie, and not only by how little labels say of them."""
         return not {"foreign_clusters", "class_confusion"}.isdisjoint(self.found_by)
@@ -226,8 +233,13 @@ class Audit:
             *self._told_confusions(),
             *self.notes,
         ]
-        for row in self.table[self.suspected].nlargest(top, "score").itertuples():
-            verdict = "ood" if row.kind == "ood" else f"mislabelled, looks like {row.suggested!r}"
+        listed = self.suspected if self.suspected.any() else np.full(len(self), self.look_first > 0)
+        for row in self.table[listed].nlargest(min(top, self.look_first or top), "score").itertuples():
+            verdict = {
+                "ok": "not flagged",
+                "ood": "ood",
+                "mislabelled": f"mislabelled, looks like {row.suggested!r}",
+            }[str(row.kind)]
             lines.append(f"  {as_unicode(row.id)}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
         return "\n".join(lines)
 

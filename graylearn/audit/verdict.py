@@ -22,6 +22,8 @@ WEAK = 0.3
 FEW = 3
 """Classes of which a random label is right so often that being random is nothing to hold against a sample."""
 
+SITTING = 50
+"""Samples that a person looks at in one go."""
 UNEXPECTED = 0.01
 """Confidence below which a label is not expected at all."""
 
@@ -42,7 +44,7 @@ def judge(evidence: Evidence) -> dict[str, Any]:
     if findings and not evidence.found():
         told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
         if told or len(evidence.classes) <= FEW:
-            why = "nothing tells wrong labels from hard samples; if any are wrong, look at the first by score"
+            why = "nothing tells wrong labels from hard samples"
         else:
             why = "the labels are explained without any of them being random"
         notes += [f"nothing flagged: {why}", *told]
@@ -57,6 +59,11 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         # a random label of few is often right: nothing is wrong then with a sample that belongs
         suspected &= is_foreign | (suggested != evidence.label)
     notes += _doubts(evidence, suspected)
+    if not suspected.any() and (first := worth_a_look(evidence.best, evidence.label)):
+        notes.append(
+            f"the order may tell more: look at the first {first} by score, which look least like their "
+            "labels, and go on where some are wrong"
+        )
     is_ood = suspected & is_foreign
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
     is_ood |= suspected & (suggested == evidence.label)
@@ -106,6 +113,12 @@ def _most_wrong(evidence: Evidence) -> str:
         f"how many labels are wrong cannot be told: another class seems likelier for "
         f"{evidence.contradicted.mean():.0%}, and the networks that say so err too often here themselves"
     )
+
+
+def worth_a_look(best: Ints, label: Ints) -> int:
+    """Samples at the head of the order to look at where none is flagged: as many as contradict the views, or
+    one sitting's."""
+    return min(int((best != label).sum()), SITTING)
 
 
 def _suggested(evidence: Evidence, findings: list[Finding]) -> Ints:

@@ -96,8 +96,8 @@ def show_run(summary: dict[str, Any]) -> None:
         lines.append(f"model   {_near(summary['model'])}")
     if summary["worst"]:
         lines.append(f"next    open the report and decide, then {summary['next']}")
-    else:
-        lines.append("next    open the report and show all samples: the largest scores come first")
+    elif summary.get("look_first"):
+        lines.append(f"next    open the report and look at the first {summary['look_first']} by score")
     for line in lines:
         _say(out, line)
 

@@ -62,6 +62,8 @@ class ReportData:
     """Estimated shares "ood", "mislabelled" and "total", as `Audit.contamination` gives them."""
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The 90 % range of each of these shares, as `Audit.ranges` has them."""
+    look_first: int = 0
+    """How many samples of the largest scores to look at where none is flagged, as `Audit.look_first` says."""
     curves: Curves | None = None
     """Confidence in the given label over the epochs."""
     previews: Previews | None = None

@@ -79,6 +79,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "perClass": _per_class(label, kind, len(data.classes)),
         "contamination": dict(data.contamination) if data.contamination else None,
         "ranges": {str(name): [float(end) for end in ends] for name, ends in data.ranges.items()},
+        "lookFirst": min(data.look_first, len(shown)),
         "mistaken": _mistaken(data),
         "histogram": _histogram(score, kind),
         "threshold": None if data.threshold is None else float(data.threshold),

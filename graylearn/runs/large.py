@@ -152,6 +152,7 @@ def audited_in_parts(
     summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary |= counts_of(opened.classes, written.kinds) | {
         "sure": written.sure,
+        "look_first": 0,  # the page does not hold the largest scores of all parts
         "contamination": whole.contamination,
         "ranges": {name: list(ends) for name, ends in whole.ranges.items()},
     }

@@ -66,6 +66,7 @@ def make_report(
         notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
+        look_first=summary["look_first"],
         curves=fitted.curves,
         previews=looks(prepared),
         probabilities=audit.probabilities,

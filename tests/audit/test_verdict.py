@@ -14,7 +14,7 @@ from graylearn.audit.evidence import gather
 from graylearn.audit.finding import threshold_of
 from graylearn.audit.kinds import OK, OOD, SURE
 from graylearn.audit.shares import counted
-from graylearn.audit.verdict import _unexpected
+from graylearn.audit.verdict import SITTING, _unexpected
 
 
 def planted(n=1500, k=5, wrong=0.3, seed=0):
@@ -242,7 +242,13 @@ def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
     assert wrong.mean() < high < wrong.mean() + 0.05
     assert f"estimated contamination: at most {high:.1%}" in silent.summary()
     assert any(note.startswith(f"at most {high:.1%} of the labels are wrong") for note in silent.notes)
+    assert silent.look_first == SITTING < wrong.sum()
+    told = f"look at the first {SITTING} by score"
+    assert any(told in note for note in silent.notes)
+    assert silent.summary().count("not flagged (score ") == 5
+    assert judged(*planted()).look_first == 0  # there are suspects to look at
     p = np.eye(2)[true] * 0.98 + 0.01
+    assert judged(p, true, overlap="possible").look_first == 0
     assert judged(p, true, overlap="possible").ranges["total"] == (0, 0)
 
 

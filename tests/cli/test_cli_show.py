@@ -34,6 +34,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "ranges": {},
         "notes": [],
         "worst": [],
+        "look_first": 12,
         "id_word": "line",
         "test": {},
         "report": "run/report.html",
@@ -43,7 +44,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     }
     show_run(nothing)
     told = capsys.readouterr().out
-    assert "next    open the report and show all samples: the largest scores come first" in told
+    assert "next    open the report and look at the first 12 by score" in told
     assert "range" not in told
     found = {
         "found": {"ok": 81, "mislabelled": 19, "ood": 0},

@@ -206,6 +206,7 @@ def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
         classes=CLASSES,
         contamination=shares,
         ranges=dict.fromkeys(shares, (0.0, 0.123)),
+        look_first=7,
     )
     page = open_report(data)
     expect(page.locator("#tiles")).to_contain_text("at most 12.3\xa0%")
@@ -219,3 +220,6 @@ def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
     expect(page.locator("#download")).to_be_disabled()
     page.click("[data-bulk=keep]")
     expect(page.locator("#progress")).to_have_text("25 samples decided: 25 keep, 0 drop, 0 relabel")
+    page.get_by_text("Look at the first 7 by score").click()
+    expect(page.locator(".sample")).to_have_count(7)
+    expect(page.locator("#only")).to_have_text("Only the first 7 by score.")

@@ -26,8 +26,15 @@ function drawSteps() {
     showList({ level });
     focusCurrent();
   });
-  byId("steps-card").hidden = !numSuspects;
-  if (!numSuspects) return;
+  byId("steps-card").hidden = !numSuspects && !report.lookFirst;
+  if (!numSuspects) {
+    if (!report.lookFirst) return;
+    const name = `the first ${number(report.lookFirst)} by score`;
+    steps.push([listLink(`Look at ${name}`, () => showOnly(Array.from({ length: report.lookFirst }, (_, row) => row), name)),
+      ": nothing is flagged, and they look least like their labels. Where some are wrong, go on; where none is, you are done."]);
+    byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
+    return;
+  }
   if (sure) {
     steps.push([listed(`Look through the ${plural(sure, "sample")} the audit is sure of`, "2"), ", and accept what you agree with."]);
     if (sure < numSuspects) steps.push([listed(`Judge the ${number(numSuspects - sure)} to review`, "1"), " one by one."]);

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from graylearn.audit import Audit, audit
+from graylearn.audit.detectors import class_confusion
 from graylearn.audit.gaps import gaps, inside_rank
 from graylearn.audit.kinds import MISLABELLED, SURE
 
@@ -151,3 +152,26 @@ def test_a_class_between_two_bridges_them_unless_it_is_apart_from_both():
     width, free = gaps(x, true, true, {(0, 2)}, 3)[0, 2]
     assert width < 0.6
     assert not free
+
+
+def test_labels_that_surely_go_wrong_by_pairs_need_no_gap_where_each_sample_has_one_class(monkeypatch):
+    random = np.random.default_rng(0)
+    true = np.arange(800) % 8
+    wrong = random.random(800) < 0.25
+    label = np.where(wrong, (true + 1) % 8, true)
+    angle = 2 * np.pi * np.arange(8) / 8
+    x = 4.3 * np.stack([np.cos(angle), np.sin(angle)], axis=1)[true] + random.normal(size=(800, 2))
+    p = np.full((800, 8), 0.01)
+    p[np.arange(800), (true + 1) % 8] = 0.25
+    p[np.arange(800), true] = 0.69
+    p *= random.uniform(0.9, 1.1, p.shape)
+    p /= p.sum(axis=1, keepdims=True)
+    found = Audit.from_predictions(p, label, x, overlap="none")
+    assert found.details["mean_gap"] > class_confusion.MEAN_GAP  # neighbours on the circle touch
+    assert found.found_by == ("class_confusion",)
+    assert found.suspected[wrong].mean() > 0.75
+    assert wrong[found.suspected].mean() > 0.75
+    assert not (found.level == SURE).any()
+    assert not Audit.from_predictions(p, label, x, overlap="possible").suspected.any()
+    monkeypatch.setattr(class_confusion, "STRUCTURED", np.inf)  # it is this that shows them
+    assert not Audit.from_predictions(p, label, x, overlap="none").suspected.any()

@@ -44,9 +44,13 @@ MANY = 20
 MEAN_GAP, CLEAR_GAP = 0.75, 0.3
 """Largest mean gap (`gaps.py`: large where there is none) over all samples that look like another class; the
 second where classes may overlap."""
-MAX_DIFFER, MAX_DIFFER_STRUCTURED, STRUCTURED = 0.36, 0.45, 0.08
+MAX_DIFFER, MAX_DIFFER_STRUCTURED = 0.36, 0.45
 """Share of samples on which network and neighbours differ above which the model is too weak to contradict;
-the second where a rate for each pair gains more than the third, in nats a sample."""
+the second where labels surely go wrong by pairs of classes."""
+SOME_STRUCTURE, STRUCTURED = 0.02, 0.08
+"""What a rate for each pair gains over even noise, held out, in nats a sample: from the first on less is
+asked of where the samples lie, and from the second on nothing. Of 77 clean sets of photos, scans and
+sentences, weak features among them, the largest is .055; labels wrong by features have .04 to .17."""
 MODEL_ERROR, WEAK_ERROR = 0.85, 0.8
 """The model's own error as a share of that on which network and neighbours differ; the second comes on top
 where the features are weak, for two views that are often wrong are wrong together."""
@@ -88,7 +92,7 @@ def find(evidence: Evidence) -> Finding:
         return nothing(n, hints=hints)
     rows = np.flatnonzero(evidence.checked)
     part = _Part(evidence, rows)
-    why_not = part.why_not(evidence.found(), MEAN_GAP if evidence.overlap == "none" else CLEAR_GAP)
+    why_not = part.why_not(evidence.found(), evidence.overlap == "none")
     if why_not:
         return nothing(n, hints=(*hints, why_not) if hints else (), details=part.details)
     readings, weights = part.readings()
@@ -100,7 +104,8 @@ def find(evidence: Evidence) -> Finding:
     sure, suggested = np.zeros(n, dtype=bool), np.full(n, -1)
     wrong[rows], low[rows], high[rows] = blended("posterior"), blended("cautious"), blended("bold")
     every = np.min([each.cautious for each in readings], axis=0)
-    sure[rows] = (low[rows] > SURE) & (every > SURE_EVERY)
+    if part.details["mean_gap"] <= MEAN_GAP:  # without gaps nothing is sure: .86 to .95 were right
+        sure[rows] = (low[rows] > SURE) & (every > SURE_EVERY)
     another = blended("true_class")
     another[np.arange(len(rows)), part.label] = -1.0
     suggested[rows] = another.argmax(axis=1)
@@ -162,11 +167,12 @@ class _Part:
         self.beta = sharpness_for(self.probabilities, MODEL_ERROR * self.differ)
         self.details["views_differ"] = self.differ
 
-    def why_not(self, explained: bool, largest_gap: float) -> str:
+    def why_not(self, explained: bool, one_true_class: bool) -> str:
         """Why labels are not held to be mistaken for one another; "" where they are.
 
-        explained: whether detectors before found something, which must then be overruled. largest_gap: of the
-        mean gap between classes, which is large where there is none.
+        explained: whether detectors before found something, which must then be overruled. Where each sample
+        has one true class, labels that go wrong by pairs of classes are shown by that as well as by where
+        they lie: the more of the one there is, the less is asked of the other.
         """
         label, best = self.label, self.best
         apart = best != label
@@ -177,9 +183,11 @@ class _Part:
         seen = apart & ~np.isnan(rank)
         all_seen = seen.copy()
         least_rate, least = MIN_RATE, MIN_INSIDE if gain >= MIN_GAIN else MIN_INSIDE_ALONE
-        mean_gap = 0.0
+        mean_gap, asked = 0.0, 1.0
         if self.features is not None:
             strong = gain >= STRUCTURED * len(label)
+            if one_true_class:
+                asked = 1.0 - _ramp(gain / len(label), SOME_STRUCTURE, STRUCTURED)
             if self.differ > (MAX_DIFFER_STRUCTURED if strong else MAX_DIFFER):
                 return "the model is too weak to contradict labels: only the order is told"
             pairs = pairs_of(label[apart], best[apart])
@@ -190,9 +198,9 @@ class _Part:
         inside = int((rank[seen] < LOW_RANK).sum())
         rate = inside / LOW_RANK / len(label)
         self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}
-        if mean_gap > largest_gap:
+        if mean_gap > (MEAN_GAP if one_true_class else CLEAR_GAP) and asked > 0:
             return "no clear gap lies between the classes mixed up: confusion cannot be told from overlap"
-        shown = inside >= least and rate >= least_rate
+        shown = inside >= asked * least and rate >= asked * least_rate
         if not shown and not (self.features is not None and _even(rank[seen], len(label))):
             return _not_inside(rank[all_seen])
         alone = self.features is None and self.num_classes > 2

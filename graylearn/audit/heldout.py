@@ -34,8 +34,9 @@ DROPOUT = 51 / 256
 EPOCHS, LEAST_EPOCHS, ROWS = 20, 2, 50_000
 """The first number of passes up to so many samples. Larger sets have fewer, at least the second number: each
 network learns as often, and from more samples."""
-MOST_STEPS, LARGEST_BATCH = 4_000, 2048
-"""Steps of a network beyond which those of larger sets are made of more samples, up to so many."""
+LEAST_BATCH, LARGEST_BATCH, MOST_STEPS = 256, 2048, 4_000
+"""Samples of a step of larger sets: at least the first number, and up to the second where a network would
+take more steps than the third."""
 _CHUNK = 4096
 
 
@@ -74,7 +75,9 @@ def schedule_for(num_samples: int, epochs: int) -> tuple[int, float, int]:
 def schedule_by_size(num_samples: int, seen: int, epochs: int) -> tuple[int, float, int]:
     """`schedule_for` networks that see so many of the samples; in larger sets, steps of more samples."""
     batch, rate, epochs = schedule_for(seen, epochs)
-    while num_samples > ROWS and batch < LARGEST_BATCH and epochs * seen > MOST_STEPS * batch:
+    while num_samples > ROWS and batch < LARGEST_BATCH:
+        if batch >= LEAST_BATCH and epochs * seen <= MOST_STEPS * batch:
+            break
         batch, rate = 2 * batch, rate * math.sqrt(2)
     return batch, rate, epochs
 

@@ -107,7 +107,9 @@ def test_sets_of_many_classes_are_passed_over_less_often():
     assert heldout.epochs_by_size(30_000, 5_000) == 8
 
 
-@pytest.mark.parametrize(("n", "batch"), [(3_000, 128), (100_000, 128), (10**6, 256), (10**7, 2048)])
+@pytest.mark.parametrize(
+    ("n", "batch"), [(3_000, 128), (50_000, 128), (100_000, 256), (10**6, 256), (10**7, 2048)]
+)
 def test_steps_of_large_sets_are_of_more_samples(n, batch):
     epochs = heldout.epochs_by_size(n)
     found, rate, passes = heldout.schedule_by_size(n, n // 2, epochs)

@@ -30,6 +30,7 @@ from graylearn.errors import DataError, GraylearnError, first_few
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
 _ROWS = "give rows of features, as an array of two axes, a frame, or Samples"
+_SAME_ROWS = "give rows of the columns that it was fitted on"
 _LABELS = "give one label a sample, in one axis"
 _COMPLEX = "Complex data not supported: give real and imaginary parts as two columns"
 
@@ -121,7 +122,7 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
         rows = pd.DataFrame(rows)
     if isinstance(rows, pd.DataFrame):
         if 0 in rows.shape:
-            with refused(_ROWS):
+            with refused(_ROWS if reset else _SAME_ROWS):
                 check_array(np.empty(rows.shape))  # scikit-learn's own words for a table of nothing
         if any(pd.api.types.is_complex_dtype(kind) for kind in rows.dtypes):
             raise DataError(_COMPLEX)
@@ -129,7 +130,7 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
         # by the names that X bears, which for polars and pyarrow are those of the converted frame
         validate_data(estimator, rows, reset=reset, skip_check_array=True)
     else:
-        with refused(_ROWS):
+        with refused(_ROWS if reset else _SAME_ROWS):
             rows = validate_data(
                 estimator,
                 rows,
@@ -176,6 +177,12 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
         raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
+    if labels.dtype == object:
+        large = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
+        if large:
+            raise DataError(
+                f"y holds {large[0]}, too large for 64 bits: make all labels text (y.astype(str))"
+            )
     with refused("give classes, such as ranges of the values (pandas.cut)"):
         check_classification_targets(labels)
     classes, index = np.unique(labels, return_inverse=True)

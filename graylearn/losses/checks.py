@@ -57,7 +57,7 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
         if target.is_floating_point():
             raise TypeError(
                 f"target is {target.dtype}; expected class indices as int64: soft targets are not supported, "
-                "pass target.argmax(1) or one label a sample"
+                "pass target.argmax(1) or one label a sample (gl.train takes them)"
             )
         raise TypeError(f"target is {target.dtype}; expected class indices as int64")
     if target.device != logits.device:

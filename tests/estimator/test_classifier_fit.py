@@ -194,6 +194,10 @@ def test_networks_by_module_and_by_function(iris):
     classifier = quick(network=module, epochs=60, learning_rate=0.01).fit(x, y)
     assert classifier.score(x_test, y_test) >= 0.9
     assert all(torch.equal(*pair) for pair in zip(before, module.parameters(), strict=True))
+    held = np.column_stack(
+        [x, np.ones(len(x))]
+    )  # a module reads the columns it was made for, constant or not
+    assert quick(network=nn.Linear(5, 3)).fit(held, y).n_features_in_ == 5
     made = quick(network=lambda classes, shape: nn.Linear(*shape, classes)).fit(x, y)
     assert isinstance(made.network_, nn.Linear)
     wide = quick(network="mlp", network_options={"hidden": (8,), "dropout": 0.0}).fit(x, y)

@@ -157,6 +157,7 @@ def test_images_can_be_audited_by_folds():
         (pd.DataFrame({"a": [1, 2], "b": [1j, 2j]}), [0, 1], "Complex data"),
         (np.eye(4), np.array(["a"] * 4), "one class, 'a'"),
         (np.eye(4), np.array([0, "a", 1, "b"], dtype=object), "mixes text with other values"),
+        (np.eye(4), [0, 2**70, 1, 0], "too large for 64 bits: make all labels text"),
         (np.eye(4), pd.Series([0, 1, pd.NA, 1], dtype="Int64"), "NaN or None"),
         (np.zeros((4, 8, 8)), [0, 1, 0, 1], "give images as uint8"),
         (["good", "bad"], [0, 1], "X is text: turn it into features"),

@@ -2,6 +2,7 @@
 
 Thumbnails of a few crops find which pictures may be copies, but a crop that lies between two of them is no
 more like its source than strangers are. Here the window itself is moved and scaled until nothing fits better.
+A bright sky over dark ground fits many photos: the edges of copies agree too, once they lie over one another.
 """
 
 from __future__ import annotations
@@ -11,52 +12,75 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Floats
+
 SIDE, COMPARED = 32, 16
 """Pixels a side of the pictures that windows are cut from, and of what is compared."""
 SCALES, SHIFTS = (0.9, 0.8), (-1.0, 0.0, 1.0)
 """Windows that the search begins with: how much they keep a side, and where they lie."""
+WHOLE = torch.tensor([1.0, 0.0, 0.0])
 STEPS = (0.05, 0.025, 0.0125, 0.00625)
 """By which a window is moved and scaled, of the side of a picture."""
+FINE, COARSE = 1.0, 2.0
+"""Pixels of SIDE: a picture blurred by the first less the same blurred by the second are its edges."""
 BLOCK = 512
 
 
-def aligned(images: NDArray[np.uint8], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def aligned(images: NDArray[np.uint8], pairs: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """(P,) the best correlation of each pair (P, 2) of pictures (N, H, W, C), either one cropped, mirrored
-    or both."""
+    or both; (P,) how the edges correlate, once the pictures lie so."""
     used, where = np.unique(pairs, return_inverse=True)
     pixels = torch.from_numpy(np.ascontiguousarray(images[used])).permute(0, 3, 1, 2).float()
     small = torch.nn.functional.interpolate(pixels, (SIDE, SIDE), mode="bilinear", antialias=True)
     ends = torch.from_numpy(where.reshape(-1, 2))
-    found = []
+    found = [torch.zeros(2, 0)]
     for start in range(0, len(ends), BLOCK):
         one, other = small[ends[start : start + BLOCK, 0]], small[ends[start : start + BLOCK, 1]]
         found.append(
             _best(torch.stack([one, other, one.flip(3), other.flip(3)]), torch.stack([other, one] * 2))
         )
-    return np.asarray(torch.cat(found).double().numpy()) if found else np.zeros(0)
+    alike, edges = torch.cat(found, dim=1).double().numpy()
+    return alike, edges
 
 
 def _best(sources: Tensor, wholes: Tensor) -> Tensor:
-    """(P,) how alike the best window of any of `sources` (W, P, C, S, S) and its `wholes` are.
+    """(2, P) how alike the best window of any of `sources` (W, P, C, S, S) and its `wholes` are; and how
+    their edges.
 
     The window that the search begins with says which of the W ways is gone on with.
     """
     ways, count = sources.shape[:2]
     source, whole = sources.flatten(0, 1), wholes.flatten(0, 1)
-    target = _unit(_window(whole, torch.tensor([1.0, 0.0, 0.0]).expand(len(whole), 3)))
+    target = _unit(_window(whole, WHOLE.expand(len(whole), 3)))
     starts = torch.tensor(
         [(scale, (1 - scale) * x, (1 - scale) * y) for scale in SCALES for x in SHIFTS for y in SHIFTS]
     )
+    starts = torch.cat([WHOLE[None], starts])
     chosen, best = _of(source, target, starts.expand(len(source), -1, 3))
     way = best.view(ways, count).argmax(dim=0) * count + torch.arange(count)
-    source, target, chosen, best = source[way], target[way], chosen[way], best[way]
+    source, whole, target, chosen = source[way], whole[way], target[way], chosen[way]
     moves = torch.cartesian_prod(*[torch.tensor([-1.0, 0.0, 1.0])] * 3)
     for step in STEPS:
         tried = chosen[:, None] + step * moves
         scale = tried[..., :1].clamp(0.5, 1.0)
         tried = torch.cat([scale, tried[..., 1:].maximum(scale - 1).minimum(1 - scale)], dim=-1)
         chosen, best = _of(source, target, tried)
-    return best
+    edges = (_unit(_edges(_window(source, chosen, SIDE))) * _unit(_edges(whole))).sum(dim=1)
+    return torch.stack([best, edges])
+
+
+def _edges(pictures: Tensor) -> Tensor:
+    return _blurred(pictures, FINE) - _blurred(pictures, COARSE)
+
+
+def _blurred(pictures: Tensor, width: float) -> Tensor:
+    reach = round(3 * width)
+    weights = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / width) ** 2)
+    weights = weights / weights.sum()
+    part = pictures.flatten(0, 1)[:, None]
+    part = torch.nn.functional.pad(part, (reach,) * 4, mode="replicate")
+    part = torch.nn.functional.conv2d(part, weights.view(1, 1, 1, -1))
+    return torch.nn.functional.conv2d(part, weights.view(1, 1, -1, 1))[:, 0].view_as(pictures)
 
 
 def _of(source: Tensor, target: Tensor, windows: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,11 +92,11 @@ def _of(source: Tensor, target: Tensor, windows: Tensor) -> tuple[Tensor, Tensor
     return windows[torch.arange(len(which)), which], best
 
 
-def _window(source: Tensor, windows: Tensor) -> Tensor:
+def _window(source: Tensor, windows: Tensor, side: int = COMPARED) -> Tensor:
     scale, x, y = windows.unbind(dim=1)
     zero = torch.zeros_like(scale)
     turn = torch.stack([torch.stack([scale, zero, x], 1), torch.stack([zero, scale, y], 1)], 1)
-    grid = torch.nn.functional.affine_grid(turn, [len(source), 1, COMPARED, COMPARED], align_corners=False)
+    grid = torch.nn.functional.affine_grid(turn, [len(source), 1, side, side], align_corners=False)
     return torch.nn.functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
 
 

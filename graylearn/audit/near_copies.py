@@ -39,6 +39,8 @@ precision tells nothing."""
 NEAREST, BLOCK = 6, 1 << 24
 DOUBTED = 0.5
 """Of the limit, from which on the part of a picture is looked for that the other one shows."""
+EDGES = 0.8
+"""The least correlation of the edges of copies: the thumbnails of two photos of bridges may be alike too."""
 
 
 def near_copies(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[Ints, float]:
@@ -46,7 +48,7 @@ def near_copies(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[I
     pairs, closeness = _nearest_of(kind, values, rows, id_like)
     limit = _limit(kind, closeness)
     if kind == "image":
-        closeness = _aligned(values, pairs, closeness, limit)
+        return _confirmed(values, pairs, closeness, limit), limit
     return pairs[closeness >= limit], limit
 
 
@@ -74,13 +76,17 @@ def _nearest_of(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[I
     return rows[found], _closeness(alike)
 
 
-def _aligned(images: NDArray[np.uint8], pairs: Ints, closeness: Floats, limit: float) -> Floats:
-    """The closeness of pairs, of those below the limit as the best window of one says."""
-    doubted = (closeness >= DOUBTED * limit) & (closeness < limit)
-    once, where = np.unique(np.sort(pairs[doubted], axis=1), axis=0, return_inverse=True)
-    found = closeness.copy()
-    found[doubted] = _closeness(aligned(images, once))[where.reshape(-1)]
-    return found
+def _confirmed(images: NDArray[np.uint8], pairs: Ints, closeness: Floats, limit: float) -> Ints:
+    """The pairs that are copies, once one lies over the other: as close as the limit, of the same edges.
+
+    Those that thumbnails find close enough need not be so again, but their edges are compared too.
+    """
+    asked = closeness >= DOUBTED * limit
+    once, where = np.unique(np.sort(pairs[asked], axis=1), axis=0, return_inverse=True)
+    near = np.zeros(len(once))
+    np.maximum.at(near, where.reshape(-1), closeness[asked])
+    alike, edges = aligned(images, once)
+    return once[(np.maximum(near, _closeness(alike)) >= limit) & (edges >= EDGES)]
 
 
 def _closeness(alike: Floats) -> Floats:

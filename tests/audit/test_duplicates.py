@@ -100,7 +100,19 @@ def test_a_part_of_a_picture_is_found_wherever_it_lies(photos):
     part = big[4].crop((3, 11, 84, 92)).resize((96, 96), Image.Resampling.BICUBIC)
     turned = big[7].crop((13, 1, 95, 83)).resize((96, 96)).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     images = np.stack([np.asarray(image) for image in [*big, part, turned]])
-    found = aligned(images, np.array([[4, 20], [20, 4], [21, 7], [4, 7], [5, 20]]))
-    assert found[:3].min() > 0.99
-    assert found[3:].max() < 0.8
+    found, edges = aligned(images, np.array([[4, 20], [20, 4], [21, 7], [4, 7], [5, 20]]))
+    assert min(found[:3].min(), edges[:3].min()) > 0.99
+    assert max(found[3:].max(), edges[3:].max()) < 0.8
     assert [group.tolist() for group in find_duplicates(images).groups] == [[4, 20], [7, 21]]
+
+
+def test_pictures_that_are_alike_in_light_and_shade_alone_are_no_copies(photos):
+    """A bright sky over dark ground in all, and something else in each: thumbnails correlate by .95."""
+    sky = np.linspace(100, -100, 32)[:, None, None]
+    scenes = np.clip(128 + sky + (photos - 128.0) / 4, 0, 255).astype(np.uint8)
+    copy = Image.fromarray(scenes[3]).crop((2, 1, 31, 30)).resize((32, 32))
+    images = np.concatenate([photos, scenes[:6], np.asarray(copy)[None]])
+    alike, edges = aligned(images, np.array([[60, 61], [63, 66]]))
+    assert alike.min() > 0.94
+    assert edges[0] < 0.5 < 0.95 < edges[1]
+    assert [group.tolist() for group in find_duplicates(images).groups] == [[63, 66]]

@@ -41,7 +41,9 @@ def apply(
     ] = False,
     duplicates: Annotated[
         Literal["keep", "keep-one"],
-        typer.Option("--duplicates", help="Whether all copies stay, or one of each group."),
+        typer.Option(
+            "--duplicates", help="Whether all copies stay, or one of each group whose labels agree."
+        ),
     ] = "keep",
     data: Annotated[
         Path | None, flags.path_flag("--data", help="Where the audited data lie now, if moved.")

@@ -143,6 +143,10 @@ def show_applied(summary: dict[str, Any]) -> None:
     if summary["copies_dropped"]:
         table.add_row("of them copies", f"{summary['copies_dropped']:,}")
     printed.print(table)
+    if count := summary["groups_contradicting"]:
+        bear, stay = ("bears", "stays") if count == 1 else ("bear", "stay")
+        left = f"{counted(count, 'group')} of copies {bear} different labels and {stay}"
+        _say(printed, f"{left}: decide in the report which label is right")
     if summary["undecided_suspects"]:
         rule = f"--suspects {summary['suspects']}"
         if (sure := summary["undecided_sure"]) not in (None, summary["undecided_suspects"]):

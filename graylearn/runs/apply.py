@@ -41,8 +41,8 @@ def apply_decisions(
     `decisions` is the CSV that the report downloads, or the JSON that Label Studio or FiftyOne exports of
     what `graylearn tasks` made; None decides nothing, so that `suspects` rules alone,
     over all of them or those that the audit is sure of (`only_sure`). `duplicates` "keep-one" drops all but
-    one of each group of copies: a person's decision stands, and else one that is not suspected stays, of the
-    label that most of its group bear.
+    one of each group of copies whose labels, as decided, agree: a person's decision stands, and else one that
+    is not suspected stays.
     `link` makes hard links instead of copied images. `data` is where the audited data lie now, if they were
     moved. Where undecided suspects would take more than half of a class, `ask` is asked with what would be
     lost; without it, that is an error.
@@ -56,9 +56,9 @@ def apply_decisions(
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects, only_sure=only_sure)
-    before = sum(change.keep)
+    before, contradicting = sum(change.keep), 0
     if duplicates == "keep-one":
-        change = one_of_each(recorded, found, change)
+        change, contradicting = one_of_each(recorded, found, change)
     if suspects != "keep" or duplicates != "keep":
         _check_losses(recorded, change, ask)
     where = Path(origin.path if data is None else data)
@@ -79,6 +79,7 @@ def apply_decisions(
             for index, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
         ),
         "copies_dropped": before - kept,
+        "groups_contradicting": contradicting,
         "decisions": len(found),
         "suspects": suspects,
         "undecided_suspects": len(set(recorded.suspects) - decided),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -151,8 +150,12 @@ def _no_class(name: str, label: str, classes: list[str]) -> DataError:
     return DataError(f"the decisions relabel {name!r} to {label!r}, which is no class; {known}")
 
 
-def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -> Change:
-    """The change with one sample of each group of copies; those that a person kept or relabelled all stay."""
+def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -> tuple[Change, int]:
+    """(the change with one sample of each group of copies, how many groups are left as they are).
+
+    Those that a person kept or relabelled all stay, and so do all of a group whose labels contradict, for
+    nobody said which is right.
+    """
     if recorded.groups is None:
         raise SettingsError(
             "the run did not look for copies, so that none can be dropped: make it anew",
@@ -160,19 +163,20 @@ def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -
         )
     index_of = {name: index for index, name in enumerate(recorded.ids)}
     decided = {decision.id for decision in decisions}
-    keep = list(change.keep)
+    keep, contradicting = list(change.keep), 0
     for names in recorded.groups.values():
         members = [index_of[name] for name in names if change.keep[index_of[name]]]
-        bears = Counter(recorded.labels[change.label_of[index]] for index in members)
+        if len({recorded.labels[change.label_of[index]] for index in members}) > 1:
+            contradicting += 1
+            continue
         best = sorted(
             members,
             key=lambda index: (
                 recorded.ids[index] not in decided,
                 recorded.ids[index] in recorded.suspects,
-                -bears[recorded.labels[change.label_of[index]]],
                 index,
             ),
         )
         for index in best[1:]:
             keep[index] = recorded.ids[index] in decided
-    return replace(change, keep=keep)
+    return replace(change, keep=keep), contradicting

@@ -59,8 +59,11 @@ def test_each_sample_has_the_number_of_its_group(made):
 def test_one_of_each_group_is_kept(made, folder):
     lines = (folder / "data.csv").read_text().splitlines()
     done = apply_decisions(made[0], None, folder / "clean.csv", duplicates="keep-one")
-    assert (folder / "clean.csv").read_text().splitlines() == lines[: LINES + 1]
-    assert (done["dropped"], done["copies_dropped"]) == (3, 3)
+    assert (folder / "clean.csv").read_text().splitlines() == lines[:-1]  # the first comes with two labels
+    assert (done["dropped"], done["copies_dropped"], done["groups_contradicting"]) == (1, 1, 1)
+    words = ["apply", str(made[0]), "--duplicates", "keep-one", "--out", str(folder / "told.csv")]
+    told = CliRunner().invoke(app, words).stdout
+    assert "1 group of copies bears different labels and stays" in told
 
 
 def test_what_a_person_decided_stands_and_suspects_go_first():
@@ -71,15 +74,14 @@ def test_what_a_person_decided_stands_and_suspects_go_first():
 
     def kept(*decisions):
         change = plan(recorded, list(decisions), "keep")
-        return [
-            n
-            for n, keep in zip(names, one_of_each(recorded, list(decisions), change).keep, strict=True)
-            if keep
-        ]
+        change, contradicting = one_of_each(recorded, list(decisions), change)
+        return [name for name, keep in zip(names, change.keep, strict=True) if keep], contradicting
 
-    assert kept() == ["b", "e"]  # of the label of most; not suspected
-    assert kept(Decision("a", "keep")) == ["a", "e"]
-    assert kept(Decision("b", "drop"), Decision("d", "keep"), Decision("f", "keep")) == ["a", "d", "f"]
+    assert kept() == (["a", "b", "c", "e"], 1)  # not suspected
+    assert kept(Decision("a", "keep")) == (["a", "b", "c", "e"], 1)
+    assert kept(Decision("a", "drop")) == (["b", "e"], 0)
+    assert kept(Decision("a", "relabel", "y")) == (["a", "e"], 0)
+    assert kept(Decision("a", "drop"), Decision("d", "keep"), Decision("f", "keep")) == (["b", "d", "f"], 0)
     with pytest.raises(SettingsError, match="did not look for copies"):
         one_of_each(Recorded(names, labels, None, {}, set(), set()), [], plan(recorded, [], "keep"))
 

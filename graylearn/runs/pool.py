@@ -1,10 +1,14 @@
-"""Features that were computed before, sample by sample: of changed data only what is new is embedded."""
+"""Features that were computed before, sample by sample: of changed data only what is new is embedded.
+
+What was embedded when a run was stopped is kept as well.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
+from graylearn.data.embeddings.embed import OnBatch
 from graylearn.data.samples import Samples
 
-FORMAT = 1
-Embed = Callable[[Samples], NDArray[np.float32]]
+FORMAT, SECONDS = 1, 20.0
+"""Of the file; after how long it is written while samples are embedded, should the run be killed."""
+Embed = Callable[[Samples, OnBatch], NDArray[np.float32]]
+Known = dict[bytes, NDArray[np.float32]]
 
 
 def pooled(samples: Samples, model: str, folder: Path, embed: Embed) -> NDArray[np.float32]:
@@ -25,17 +32,43 @@ def pooled(samples: Samples, model: str, folder: Path, embed: Embed) -> NDArray[
     file = folder / f"features-{name}.npz"
     known = _read(file)
     digests = [_digest(each) for each in samples.x]
-    missing = [index for index, digest in enumerate(digests) if digest not in known]
+    missing: dict[bytes, int] = {}
+    for index, digest in enumerate(digests):
+        if digest not in known:
+            missing.setdefault(digest, index)
     if missing:
-        made = embed(samples.take(missing) if len(missing) < len(digests) else samples)
-        known |= {digests[index]: row for index, row in zip(missing, made, strict=True)}
+        known |= _embedded(samples, missing, known, file, embed)
     features = np.stack([known[digest] for digest in digests]).astype(np.float32, copy=False)
     if missing:
-        folder.mkdir(parents=True, exist_ok=True)
-        codes = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), -1)
-        with replacing(file) as partial, partial.open("wb") as opened:
-            np.savez(opened, digests=codes, features=features)
+        _write(file, dict(zip(digests, features, strict=True)))
     return features
+
+
+def _embedded(samples: Samples, missing: dict[bytes, int], known: Known, file: Path, embed: Embed) -> Known:
+    """The features of the missing samples; those that are there when it is stopped are in the file."""
+    codes, found, written = list(missing), known.copy(), time.monotonic()
+
+    def keep(rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        nonlocal written
+        found.update((codes[row], vector) for row, vector in zip(rows, vectors, strict=True))
+        if time.monotonic() - written > SECONDS:
+            _write(file, found)
+            written = time.monotonic()
+
+    try:
+        some = samples.take(list(missing.values())) if len(missing) < len(samples) else samples
+        return dict(zip(codes, embed(some, keep), strict=True))
+    except BaseException:  # also Ctrl-C
+        if len(found) > len(known):
+            _write(file, found)
+        raise
+
+
+def _write(file: Path, known: Known) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    codes = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), -1)
+    with replacing(file) as partial, partial.open("wb") as opened:
+        np.savez(opened, digests=codes, features=np.stack(list(known.values())))
 
 
 def _digest(sample: Any) -> bytes:
@@ -45,7 +78,7 @@ def _digest(sample: Any) -> bytes:
     return hashlib.sha256(content).digest()[:16]
 
 
-def _read(file: Path) -> dict[bytes, NDArray[np.float32]]:
+def _read(file: Path) -> Known:
     """The features by what they are of; none where there is no file, or it is damaged."""
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as saved:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
+from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
@@ -197,8 +197,9 @@ def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: 
         is_text = encoding.way == "text-embedding"
         model = encoding.model or (TEXT_MODEL if is_text else IMAGE_MODEL)
 
-        def embed(some: Samples) -> np.ndarray:
-            return (embed_text if is_text else embed_images)(some, model=model, device=settings.device)
+        def embed(some: Samples, on_batch: OnBatch | None = None) -> np.ndarray:
+            made = embed_text if is_text else embed_images
+            return made(some, model=model, device=settings.device, on_batch=on_batch)
 
         return _as_rows(samples, embed(samples) if cache is None else pooled(samples, model, cache, embed))
     if encoding.way == "numbers":

@@ -130,7 +130,14 @@ def test_real_classes_are_told_apart():
 def test_batches_do_not_change_the_features(photos):
     small = np.ascontiguousarray(photos[:, ::7, ::7])
     whole = embed_images(np.concatenate([small, small[::-1]]), size=64)
-    split = embed_images(np.concatenate([small, small[::-1]]), size=64, batch_size=3)
+    seen = {}
+    split = embed_images(
+        np.concatenate([small, small[::-1]]),
+        size=64,
+        batch_size=3,
+        on_batch=lambda rows, part: seen.update(zip(rows, part, strict=True)),
+    )
+    np.testing.assert_array_equal(split, [seen[row] for row in range(len(split))])
     np.testing.assert_allclose(whole, split, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(whole[0], whole[3], rtol=1e-4, atol=1e-4)
 
@@ -216,7 +223,15 @@ def test_sentence_transformers_models_by_name(monkeypatch):
     peer = types.ModuleType("sentence_transformers")
     peer.SentenceTransformer = Model
     monkeypatch.setitem(sys.modules, "sentence_transformers", peer)
-    vectors = embed_text(["ccc", "a", "bb"], model="bigger", device="cpu", batch_size=2)
+    seen = []
+    vectors = embed_text(
+        ["ccc", "a", "bb"],
+        model="bigger",
+        device="cpu",
+        batch_size=2,
+        on_batch=lambda rows, part: seen.append((list(rows), part.tolist())),
+    )
+    assert seen == [([1, 2], [[1, 2], [2, 2]]), ([0], [[3, 1]])]
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [[3, 1], [1, 2], [2, 2]], "in the order given"
 

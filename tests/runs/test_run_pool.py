@@ -17,7 +17,7 @@ def asked():
     """What was embedded, and an embedding that keeps it."""
     seen = []
 
-    def embed(samples):
+    def embed(samples, on_batch):
         seen.append(list(samples.x))
         return np.array([[len(line), ord(line[0])] for line in samples.x], dtype=np.float32)
 
@@ -43,3 +43,33 @@ def test_a_damaged_file_is_made_anew(tmp_path, asked):
         file.write_bytes(damage)
         assert pooled(texts("one"), "m", tmp_path, embed).tolist() == [[3, ord("o")]]
     assert len(seen) == 3
+
+
+def test_what_was_embedded_is_kept_when_it_is_stopped(tmp_path, asked):
+    seen, embed = asked
+
+    def stopped(samples, on_batch):
+        on_batch([2, 0], embed(samples.take([2, 0]), on_batch))
+        raise KeyboardInterrupt
+
+    lines = texts("one", "two", "one", "three", "four")  # a copy is embedded once
+    with pytest.raises(KeyboardInterrupt):
+        pooled(lines, "m", tmp_path / "cache", stopped)
+    found = pooled(lines, "m", tmp_path / "cache", embed)
+    assert seen == [["three", "one"], ["two", "four"]]
+    assert found[:, 0].tolist() == [3, 3, 3, 5, 4]
+
+
+def test_what_was_embedded_is_kept_now_and_then(tmp_path, asked, monkeypatch):
+    monkeypatch.setattr("graylearn.runs.pool.SECONDS", -1.0)
+    _, embed = asked
+
+    def watched(samples, on_batch):
+        made = embed(samples, on_batch)
+        on_batch([1], made[1:])
+        (file,) = tmp_path.glob("features-*.npz")
+        with np.load(file) as saved:
+            assert saved["features"].tolist() == [[5, ord("t")]]
+        return made
+
+    assert len(pooled(texts("one", "three"), "m", tmp_path, watched)) == 2

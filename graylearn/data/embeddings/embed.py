@@ -33,6 +33,9 @@ IMAGE_MODEL = "efficientnet-lite0"
 TEXT_MODEL = "all-minilm-l6-v2"
 """The sentence model that installs with graylearn[text]."""
 
+OnBatch = Callable[[Sequence[int], np.ndarray], None]
+"""Called with each batch as soon as it is embedded: which rows (n,) it holds, and their vectors (n, D)."""
+
 _TEXT_TOKENS = 256  # the longest text, in tokens, that the sentence model was trained for
 _CACHE_FORMAT = 2  # part of every cache key: raise it when the same call would give other numbers
 
@@ -45,6 +48,7 @@ def embed_images(
     device: str | torch.device | None = None,
     batch_size: int = 64,
     cache: str | Path | None = None,
+    on_batch: OnBatch | None = None,
 ) -> np.ndarray:
     """Features (N, D) float32 of uint8 images (N, H, W), (N, H, W, 1) or (N, H, W, 3).
 
@@ -66,6 +70,8 @@ def embed_images(
                 batch = _as_nchw(pixels[start : start + batch_size]).to(network.device)
                 with pace.batch(len(batch)):
                     parts.append(network(_resized(batch, side)).float().cpu().numpy())
+                if on_batch is not None:
+                    on_batch(range(start, start + len(batch)), parts[-1])
                 advance(len(batch))
         return np.concatenate(parts)
 
@@ -80,6 +86,7 @@ def embed_text(
     device: str | torch.device | None = None,
     batch_size: int = 64,
     cache: str | Path | None = None,
+    on_batch: OnBatch | None = None,
 ) -> np.ndarray:
     """Sentence vectors (N, D) float32 of N texts; those of the default model have length one (D = 384).
 
@@ -100,6 +107,8 @@ def embed_text(
                 indices = order[start : start + batch_size]
                 with pace.batch(len(indices)):
                     parts.append(encode([lines[index] for index in indices]))
+                if on_batch is not None:
+                    on_batch(indices, parts[-1])
                 advance(len(indices))
         return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
 

@@ -39,7 +39,7 @@ precision tells nothing."""
 NEAREST, BLOCK = 6, 1 << 24
 DOUBTED = 0.5
 """Of the limit, from which on the part of a picture is looked for that the other one shows."""
-EDGES = 0.8
+EDGES = 0.83
 """The least correlation of the edges of copies: the thumbnails of two photos of bridges may be alike too."""
 
 

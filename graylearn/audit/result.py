@@ -20,7 +20,7 @@ from graylearn.audit.history import history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
-from graylearn.audit.shares import counted, share_in_words, shares_of
+from graylearn.audit.shares import counted, part_in_words, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.samples import Label, Samples
@@ -222,6 +222,8 @@ class Audit:
     def summary(self, top: int = 5) -> str:
         """A few lines for a person: how much is wrong, of which kind, and the strongest suspects."""
         share, ends = self.contamination, self.ranges.get("total")
+        kinds = ("ood", "mislabelled")
+        parts = ", ".join(f"{name} {part_in_words(share[name], self.ranges.get(name))}" for name in kinds)
         flagged = int(self.suspected.sum())
         lines = [
             f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
@@ -229,7 +231,7 @@ class Audit:
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
             f"{int((self.level == SURE).sum())} sure, the others for review",
             f"estimated contamination: {share_in_words(share['total'], ends, bool(self.found_by))}"
-            + (f" (ood {share['ood']:.1%}, mislabelled {share['mislabelled']:.1%})" if self.found_by else ""),
+            + (f" ({parts})" if self.found_by else ""),
             *self._told_confusions(),
             *self.notes,
         ]

@@ -58,6 +58,13 @@ def share_in_words(share: float, ends: tuple[float, float] | None, found: bool) 
     return f"{share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}" if high > 0 else f"{share:.1%}"
 
 
+def part_in_words(share: float, ends: tuple[float, float] | None) -> str:
+    """The share of one kind in a few words; ends: its range, None where none can be told."""
+    if share > 0 or (ends is not None and not ends[1]):
+        return f"{share:.1%}"
+    return "not told" if ends is None else f"at most {ends[1]:.1%}"
+
+
 def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[float, float]]:
     """The 90 % range of each share, "ood", "mislabelled" and "total".
 

@@ -43,12 +43,13 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         details |= each.details
     if findings and not evidence.found():
         told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
-        if told or len(evidence.classes) <= FEW:
+        learned = range_unfound(evidence.contradicted)[1] <= MOST_TOLD
+        if not learned or told or len(evidence.classes) <= FEW:
             why = "nothing tells wrong labels from hard samples"
         else:
             why = "the labels are explained without any of them being random"
         notes += [f"nothing flagged: {why}", *told]
-        if (told or len(evidence.classes) <= FEW) and evidence.contradicted.any():
+        if (not learned or told or len(evidence.classes) <= FEW) and evidence.contradicted.any():
             notes.append(_most_wrong(evidence))
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
@@ -98,10 +99,17 @@ def _ranges(
         most = range_unfound(evidence.contradicted)
         return dict.fromkeys(("ood", "mislabelled", "total"), most) if most[1] <= MOST_TOLD else {}
     share = shares_of(counted(chances.ood, chances.wrong, kind))
-    return {
+    ranges = {
         name: (min(low, share[name]), max(high, share[name]))
         for name, (low, high) in ranges_of(findings, chances).items()
     }
+    if not share["ood"]:  # that none was found does not say that none is there
+        foreign = range_unfound(evidence.contradicted & (kind == OK))[1]
+        del ranges["ood"]
+        if foreign <= MOST_TOLD:
+            low, high = ranges["total"]
+            ranges |= {"ood": (0.0, foreign), "total": (low, max(high, min(1.0, share["total"] + foreign)))}
+    return ranges
 
 
 def _most_wrong(evidence: Evidence) -> str:
@@ -110,8 +118,8 @@ def _most_wrong(evidence: Evidence) -> str:
     if most <= MOST_TOLD:
         return f"at most {most:.1%} of the labels are wrong: for so many, another class seems likelier"
     return (
-        f"how many labels are wrong cannot be told: another class seems likelier for "
-        f"{evidence.contradicted.mean():.0%}, and the networks that say so err too often here themselves"
+        "how many labels are wrong cannot be told: another class seems likelier for "
+        f"{evidence.contradicted.mean():.0%}, so samples do not tell their class, or many labels are wrong"
     )
 
 

@@ -44,16 +44,15 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
 
 def _estimated(summary: dict[str, Any], kind: str) -> str:
     """The estimated share of a kind; the most that may be where nothing was found."""
+    from graylearn.audit.shares import part_in_words  # torch comes with it, which other commands need not
+
     share = summary["contamination"].get(kind)
     if share is None:
         return ""
     ends = summary["ranges"].get(kind)
-    if share == 0 and not summary["suspected"]:
-        if ends is None:
-            return "not told"
-        if ends[1] > 0:  # one bound for both kinds, said once
-            return "included above" if kind == "ood" else f"at most {ends[1]:.1%}"
-    return f"{share:.1%}"
+    if kind == "ood" and not share and not summary["suspected"] and ends is not None and ends[1] > 0:
+        return "included above"  # one bound for both kinds, said once
+    return part_in_words(share, ends)
 
 
 def _range(summary: dict[str, Any]) -> str | None:

@@ -224,6 +224,11 @@ def test_labels_that_go_wrong_the_same_way_are_flagged_where_they_lie_apart():
     assert not found.suspected[~bad].any()
     assert (found.kind[found.suspected] == 1).all()  # mislabelled, and as which
     np.testing.assert_array_equal(found.suggested[found.suspected], true[found.suspected])
+    left = (found.probabilities.argmax(1) != label) & ~found.suspected
+    low, high = found.ranges["ood"]  # what contradicts its label and was not flagged may be foreign
+    assert low == 0
+    assert left.mean() <= high <= left.mean() + 0.01
+    assert found.ranges["total"][1] >= found.contamination["total"] + high
     assert any(note.startswith("labels are mistaken for one another (") for note in found.notes)
 
 
@@ -260,6 +265,9 @@ def test_where_views_err_too_often_no_share_is_told():
     assert silent.ranges == {}
     assert "estimated contamination: cannot be told" in silent.summary()
     assert any(note.startswith("how many labels are wrong cannot be told: ") for note in silent.notes)
+    many = judged(softmax(0.2 * random.normal(size=(600, 6)), axis=1), random.integers(6, size=600))
+    assert many.ranges == {}  # labels that nothing explains
+    assert "nothing flagged: nothing tells wrong labels from hard samples" in many.notes
     few = judged(np.full((20, 2), 0.5), np.arange(20) % 2)  # too few to judge
     assert few.ranges == {}
 

@@ -20,7 +20,7 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
     ]
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
     assert _estimated(nothing | {"ranges": {}}, "ood") == "not told"
-    assert _estimated(summary(5, 0.0, 0.05, 0.1), "ood") == "0.0%"
+    assert _estimated(summary(5, 0.0, 0.05, 0.1), "ood") == "at most 10.0%"
 
 
 def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):

@@ -21,12 +21,17 @@ function drawTiles() {
     const unfound = !numSuspects && !share.total;
     const untold = unfound && !report.ranges.total;
     const most = unfound && high > 0;
+    const part = (kind) => {
+      const ends = report.ranges[kind];
+      if (share[kind] || (ends && !ends[1])) return percent(share[kind]);
+      return ends ? `at most ${percent(ends[1])}` : "not told";
+    };
     const range = high ? `probably ${percent(low)} to ${percent(high)}; ` : "";
     const parts = untold
       ? "what is known of it is among the notes"
       : most
         ? "for so many, another class seems likelier: wrong labels or hard samples, nothing tells which"
-        : `${range}ood ${percent(share.ood)}, mislabelled ${percent(share.mislabelled)}`;
+        : `${range}ood ${part("ood")}, mislabelled ${part("mislabelled")}`;
     tiles.push(
       el(
         "div",

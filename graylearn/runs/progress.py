@@ -61,7 +61,7 @@ class RunProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
-        self._noted: dict[str, None] = {}
+        self._noted: dict[str, str] = {}
         self._busy = False
 
     @property
@@ -73,7 +73,7 @@ class RunProgress:
     @property
     def notes(self) -> list[str]:
         """All that was noted so far."""
-        return list(self._noted)
+        return list(self._noted.values())
 
     def also_to(self, path: Path) -> None:
         """Keep all that follows in this file too."""
@@ -89,10 +89,10 @@ class RunProgress:
             with self._log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 
-    def note(self, text: str) -> None:
-        """Something that the user should know, once."""
-        if text not in self._noted:
-            self._noted[text] = None
+    def note(self, text: str, about: str | None = None) -> None:
+        """Something that the user should know, once; once `about` it, whatever the numbers are."""
+        if (about or text) not in self._noted:
+            self._noted[about or text] = text
             self.say(f"note: {text}")
 
     @contextmanager
@@ -101,7 +101,8 @@ class RunProgress:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)  # each is told once, whoever read before
             warnings.showwarning = lambda message, *_, **__: self.note(
-                message.worded(in_flags) if isinstance(message, Worded) else str(message)
+                message.worded(in_flags) if isinstance(message, Worded) else str(message),
+                getattr(message, "about", None),
             )
             yield
 

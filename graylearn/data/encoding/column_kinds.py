@@ -41,6 +41,9 @@ _ID_ROWS = 20  # fewer rows may be distinct by chance
 class DataWarning(Worded, UserWarning):
     """The data was read, but something in it deserves a look."""
 
+    about: str | None = None
+    """What it is of, where the same may be told again with other numbers."""
+
 
 class IdLikeColumnWarning(DataWarning):
     """A column seems to name the rows, which a model can only learn by heart."""

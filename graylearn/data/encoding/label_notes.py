@@ -61,13 +61,13 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
     """Warn of labels that may not be the classes (K,) they are taken for; counts (K,): of each."""
     for label, count in zip(classes, counts, strict=True):
         if count and isinstance(label, str) and label.strip() in _NO_LABEL:
-            warnings.warn(
+            told = DataWarning(
                 f"the label {str(label)!r}, given {counted(int(count), 'time')}, counts as a class; if it "
                 "means that no label is known, leave those samples out: in a table empty these cells and "
-                "skip missing labels (on the command line with --missing-labels skip)",
-                DataWarning,
-                stacklevel=2,
+                "skip missing labels (on the command line with --missing-labels skip)"
             )
+            told.about = f"the label {str(label)!r}"
+            warnings.warn(told, stacklevel=2)
     _note_measured(classes, int(np.sum(counts)))
 
 

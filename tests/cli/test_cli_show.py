@@ -49,11 +49,13 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     found = {
         "found": {"ok": 81, "mislabelled": 19, "ood": 0},
         "suspected": 19,
+        "sure": 4,
         "contamination": {"ood": 0.0, "mislabelled": 0.193, "total": 0.193},
         "ranges": {"total": (0.116, 0.229)},
         "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "score": 0.9}],
     }
     show_run(nothing | found)
     told = capsys.readouterr().out
+    assert "19 suspects: 4 sure, the others for review" in told
     assert "estimated in all: 19.3%, 90 % range 11.6% to 22.9%" in told
     assert "next    open the report and decide, then graylearn apply run" in told

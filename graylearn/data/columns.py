@@ -6,6 +6,7 @@ A column is guessed only where its name leaves no doubt; otherwise the error lis
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,12 @@ def find_columns(table: RawTable, options: ReadOptions) -> Columns:
         label = None  # new data need not have the column that a model learned to predict
     if options.labels is None and options.labelled:
         _check_separator(table)
+    if isinstance(label, str) and len(several := _parted(table, label)) > 1:
+        given = " ".join(f"--annotators {shlex.quote(str(name))}" for name in several)
+        raise DataError(
+            f"{table.name} has no column {label!r} to take the label from, but one of each of these names: "
+            f"labels of several people are to be brought together (on the command line with {given})"
+        )
     label = _find(table, label, "to take the label from")
     text = _find(table, options.text, "to take the texts from")
     path = _find(table, options.path, "to take the image paths from")

@@ -34,7 +34,8 @@ class Reading:
     no_id: bool = False
     """Name the samples by their lines, whatever columns there are."""
     without: tuple[str, ...] = ()
-    """A column to leave out: one that new samples would not have, or that names them; may be repeated."""
+    """A column to leave out: one that new samples would not have, or that names them; may be repeated, or
+    hold several with commas between."""
     missing_labels: Literal["stop", "skip"] = "stop"
     """Whether a row of a table without a label stops the run or is left out."""
     text: str | None = None

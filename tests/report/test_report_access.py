@@ -157,6 +157,8 @@ def test_no_word_is_broken_on_a_phone(open_report, width):
     page.wait_for_function(f"document.documentElement.scrollWidth === {width}")
     assert page.evaluate(BROKEN_WORDS) == []
     assert page.locator("#mistaken td").first.inner_text() == "Barbera"
+    shade = page.locator("#mistaken").evaluate("(part) => getComputedStyle(part).backgroundAttachment")
+    assert shade == "local, scroll"  # of what is cut off at the right
     page.set_viewport_size({"width": 1280, "height": 800})
     left = "(name) => document.querySelector(name).getBoundingClientRect().left"
     assert page.evaluate(left, "#classes table") == page.evaluate(left, "#classes-card h3")

@@ -69,7 +69,8 @@ function markPairs() {
 
 function drawMistaken(limit = PAIRS_AT_FIRST) {
   // Less than half a sample is no row of its own.
-  const all = (report.mistaken ?? []).filter(([, , samples, , suspects]) => Math.round(samples) || suspects);
+  const all = (report.mistaken ?? []).filter(([, , samples, , suspects]) => Math.round(samples) || suspects)
+    .sort((one, other) => Math.round(other[2]) - Math.round(one[2]) || other[3] - one[3]);
   byId("mistaken-card").hidden = all.length === 0;
   const heads = ["what is labelled", "is", "of the label", "samples", "suspects"];
   const table = el(

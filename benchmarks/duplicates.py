@@ -14,7 +14,8 @@ looked at.
 Precision and recall are of pairs. CIFAR-10 has near duplicates of its own, which count as wrong here.
 
 `strangers`: 250 photos of five classes, no copies among them; how many pairs graylearn finds, and how many
-where edges need not agree (`no edges`). The least correlation of edges was chosen on CIFAR-10, seed 100.
+where edges need not agree (`no edges`). The least correlation of edges was chosen on CIFAR-10, seed 100,
+and raised from .80 to .83 after a look at Tiny-ImageNet.
 """
 
 from __future__ import annotations

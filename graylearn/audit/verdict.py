@@ -44,13 +44,12 @@ def judge(evidence: Evidence) -> dict[str, Any]:
     if findings and not evidence.found():
         told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
         learned = range_unfound(evidence.contradicted)[1] <= MOST_TOLD
-        if not learned or told or len(evidence.classes) <= FEW:
-            why = "nothing tells wrong labels from hard samples"
+        if learned and not told and len(evidence.classes) > FEW:
+            notes.append("nothing flagged: the labels are explained without any of them being random")
         else:
-            why = "the labels are explained without any of them being random"
-        notes += [f"nothing flagged: {why}", *told]
-        if (not learned or told or len(evidence.classes) <= FEW) and evidence.contradicted.any():
-            notes.append(_most_wrong(evidence))
+            notes += ["nothing flagged: nothing tells wrong labels from hard samples", *told]
+            if evidence.contradicted.any():
+                notes.append(_most_wrong(evidence))
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at

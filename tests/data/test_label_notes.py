@@ -128,7 +128,7 @@ def test_words_that_say_that_there_is_no_label_are_told(word):
 
 
 def test_numbers_and_names_that_only_begin_like_such_words_are_not():
-    note_labels((0.5, 1.5), [3, 4])
+    note_labels((0.5, 1.5), [3, 4])  # a warning would be an error
     note_labels(("Na", "nonesuch", "true"), [3, 4, 5])
 
 

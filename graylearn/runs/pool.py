@@ -19,8 +19,9 @@ from graylearn.data.atomic import replacing
 from graylearn.data.embeddings.embed import OnBatch
 from graylearn.data.samples import Samples
 
-FORMAT, SECONDS = 1, 20.0
-"""Of the file; after how long it is written while samples are embedded, should the run be killed."""
+FORMAT, SECONDS, TIMES = 1, 20.0, 20.0
+"""Of the file; after how long it is written while samples are embedded, should the run be killed: the first
+number, or so many times what writing it took, since it grows."""
 Embed = Callable[[Samples, OnBatch], NDArray[np.float32]]
 Known = dict[bytes, NDArray[np.float32]]
 
@@ -46,14 +47,15 @@ def pooled(samples: Samples, model: str, folder: Path, embed: Embed) -> NDArray[
 
 def _embedded(samples: Samples, missing: dict[bytes, int], known: Known, file: Path, embed: Embed) -> Known:
     """The features of the missing samples; those that are there when it is stopped are in the file."""
-    codes, found, written = list(missing), known.copy(), time.monotonic()
+    codes, found, due = list(missing), known.copy(), time.monotonic() + SECONDS
 
     def keep(rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        nonlocal written
+        nonlocal due
         found.update((codes[row], vector) for row, vector in zip(rows, vectors, strict=True))
-        if time.monotonic() - written > SECONDS:
+        if (begun := time.monotonic()) >= due:
             _write(file, found)
-            written = time.monotonic()
+            ended = time.monotonic()
+            due = ended + max(SECONDS, TIMES * (ended - begun))
 
     try:
         some = samples.take(list(missing.values())) if len(missing) < len(samples) else samples

@@ -137,7 +137,7 @@ def judged(case: sets.Case, found: Found) -> dict[str, Any]:
         if sure.any():
             row["sure_precision"] = float(bad[sure].mean())
     if "kind" in found:
-        row |= {"estimated": float(found["estimated"]), "by": found["by"]}
+        row |= {"estimated": found["estimated"], "by": found["by"]}
         if "interval" in found:
             row["interval"] = [round(float(end), 5) for end in found["interval"]]
         caught = flagged & bad

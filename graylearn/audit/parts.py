@@ -196,7 +196,8 @@ class Whole:
     """The strongest suspects and some others, in the order of their rows, which are the ids."""
     features: NDArray[np.float32]
     """(n, D) of these."""
-    contamination: dict[str, float]
+    contamination: dict[str, float | None]
+    """As of `Audit`, in the mean; parts in which nothing was found count as 0 where it was in others."""
     ranges: dict[str, tuple[float, float]]
 
 
@@ -219,15 +220,17 @@ def whole_of(files: PartFiles) -> Whole:
     def mean(values: Sequence[float]) -> float:
         return float(np.dot(share, values))
 
+    shares = {name: [fact["contamination"][name] for fact in facts] for name in facts[0]["contamination"]}
     contamination = {
-        name: mean([fact["contamination"][name] for fact in facts]) for name in facts[0]["contamination"]
+        name: None if not any(values) and None in values else mean([value or 0.0 for value in values])
+        for name, values in shares.items()
     }
     ranges = {
         name: (
             mean([fact["ranges"][name][0] for fact in facts]),
             mean([fact["ranges"][name][1] for fact in facts]),
         )
-        for name in facts[0]["contamination"]
+        for name in shares
         if all(name in fact["ranges"] for fact in facts)  # else of a part it cannot be told
     }
     joint = _joined(audits)

@@ -20,7 +20,7 @@ from graylearn.audit.history import history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
-from graylearn.audit.shares import counted, part_in_words, share_in_words, shares_of
+from graylearn.audit.shares import counted, part_in_words, share_in_words, shares_of, told
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.samples import Label, Samples
@@ -158,9 +158,14 @@ class Audit:
         return counted(self.ood_posterior, self.wrong, self.kind)
 
     @property
-    def contamination(self) -> dict[str, float]:
-        """Estimated shares: "ood", "mislabelled" and their sum "total"; none is below what is flagged."""
-        return shares_of(self._counted)
+    def contamination(self) -> dict[str, float | None]:
+        """Estimated shares: "ood", "mislabelled" and their sum "total"; none is below what is flagged.
+
+        None where nothing of it was found, which does not say that nothing is there: `ranges` has how much
+        there may be, or nothing where that cannot be told. 0.0 where every label is what its sample looks
+        like.
+        """
+        return told(shares_of(self._counted), self.ranges)
 
     @property
     def look_first(self) -> int:
@@ -230,7 +235,7 @@ class Audit:
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
             f"{int((self.level == SURE).sum())} sure, the others for review",
-            f"estimated contamination: {share_in_words(share['total'], ends, bool(self.found_by))}"
+            f"estimated contamination: {share_in_words(share['total'], ends)}"
             + (f" ({parts})" if self.found_by else ""),
             *self._told_confusions(),
             *self.notes,

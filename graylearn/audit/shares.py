@@ -48,20 +48,29 @@ def shares_of(chances: dict[str, Floats]) -> dict[str, float]:
     return {**shares, "total": sum(shares.values())}
 
 
-def share_in_words(share: float, ends: tuple[float, float] | None, found: bool) -> str:
-    """An estimated share in words; ends: its range, None where none can be told."""
+def told(shares: dict[str, float], ranges: dict[str, tuple[float, float]]) -> dict[str, float | None]:
+    """The shares, None where nothing was found: that does not say that nothing is there, unless the range
+    ends at 0 too."""
+    return {
+        name: share if share > 0 or (name in ranges and not ranges[name][1]) else None
+        for name, share in shares.items()
+    }
+
+
+def share_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
+    """An estimated share in words, as `told`; ends: its range, None where none can be told."""
     if ends is None:
         return "cannot be told"
     low, high = ends
-    if not found and high > 0:
+    if share is None:
         return f"at most {high:.1%}, which of them cannot be told"
     return f"{share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}" if high > 0 else f"{share:.1%}"
 
 
-def part_in_words(share: float, ends: tuple[float, float] | None) -> str:
+def part_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
     """The share of one kind in a few words; ends: its range, None where none can be told."""
-    if share > 0 or (ends is not None and not ends[1]):
-        return f"{share:.1%}"
+    if share or (ends is not None and not ends[1]):
+        return f"{share or 0.0:.1%}"
     return "not told" if ends is None else f"at most {ends[1]:.1%}"
 
 

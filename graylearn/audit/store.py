@@ -43,7 +43,11 @@ def as_unicode(value: Any) -> Any:
 
 
 def write_audit(
-    folder: Path, fields: Mapping[str, Any], table: pd.DataFrame, contamination: dict[str, float], format: str
+    folder: Path,
+    fields: Mapping[str, Any],
+    table: pd.DataFrame,
+    contamination: Mapping[str, float | None],
+    format: str,
 ) -> None:
     """Write the fields of an audit into `folder`; audit.json comes last, so a folder that has it is whole."""
     if format not in ("csv", "parquet"):

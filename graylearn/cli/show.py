@@ -46,10 +46,9 @@ def _estimated(summary: dict[str, Any], kind: str) -> str:
     """The estimated share of a kind; the most that may be where nothing was found."""
     from graylearn.audit.shares import part_in_words  # torch comes with it, which other commands need not
 
-    share = summary["contamination"].get(kind)
-    if share is None:
+    if kind not in summary["contamination"]:
         return ""
-    ends = summary["ranges"].get(kind)
+    share, ends = summary["contamination"][kind], summary["ranges"].get(kind)
     if kind == "ood" and not share and not summary["suspected"] and ends is not None and ends[1] > 0:
         return "included above"  # one bound for both kinds, said once
     return part_in_words(share, ends)

@@ -58,8 +58,9 @@ class ReportData:
     """Score from which samples are flagged; None where no one score is the border."""
     notes: Sequence[str] = ()
     """What the reader should know, in plain sentences."""
-    contamination: Mapping[str, float] | None = None
-    """Estimated shares "ood", "mislabelled" and "total", as `Audit.contamination` gives them."""
+    contamination: Mapping[str, float | None] | None = None
+    """Estimated shares "ood", "mislabelled" and "total", as `Audit.contamination` gives them: None where
+    nothing was found."""
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The 90 % range of each of these shares, as `Audit.ranges` has them."""
     look_first: int = 0

@@ -241,7 +241,7 @@ def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
     p = np.where(np.eye(2)[true] > 0, chance[:, None], 1 - chance[:, None])
     silent = judged(p, label, overlap="possible")
     assert not silent.suspected.any()
-    assert silent.contamination["total"] == 0
+    assert silent.contamination == {"ood": None, "mislabelled": None, "total": None}  # not told is not 0
     low, high = silent.ranges["total"]
     assert low == 0
     assert wrong.mean() < high < wrong.mean() + 0.05
@@ -255,6 +255,9 @@ def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
     p = np.eye(2)[true] * 0.98 + 0.01
     assert judged(p, true, overlap="possible").look_first == 0
     assert judged(p, true, overlap="possible").ranges["total"] == (0, 0)
+    assert (
+        judged(p, true, overlap="possible").contamination["total"] == 0
+    )  # every label is what it looks like
 
 
 def test_where_views_err_too_often_no_share_is_told():
@@ -263,6 +266,7 @@ def test_where_views_err_too_often_no_share_is_told():
     silent = judged(softmax(0.2 * random.normal(size=(600, 2)), axis=1), label, overlap="possible")
     assert not silent.suspected.any()
     assert silent.ranges == {}
+    assert silent.contamination["total"] is None
     assert "estimated contamination: cannot be told" in silent.summary()
     assert any(note.startswith("how many labels are wrong cannot be told: ") for note in silent.notes)
     many = judged(softmax(0.2 * random.normal(size=(600, 6)), axis=1), random.integers(6, size=600))
@@ -279,8 +283,8 @@ def test_no_estimate_is_below_what_is_flagged(wrong):
     assert found.suspected.any()
     for name, flagged in shares.items():
         low, high = found.ranges[name]
-        assert low <= found.contamination[name] <= high + 1e-9
-        assert found.contamination[name] >= flagged.mean() - 1e-9
+        assert low <= (found.contamination[name] or 0) <= high + 1e-9
+        assert (found.contamination[name] or 0) >= flagged.mean() - 1e-9
 
 
 @pytest.mark.parametrize("wrong", [0.1, 0.6])

@@ -12,7 +12,7 @@ def summary(suspected, ood, mislabelled, most):
 
 
 def test_where_nothing_is_flagged_the_range_is_said_once():
-    nothing = summary(0, 0.0, 0.0, 0.123)
+    nothing = summary(0, None, None, 0.123)
     assert [_estimated(nothing, kind) for kind in ("ok", "mislabelled", "ood")] == [
         "",
         "at most 12.3%",
@@ -20,7 +20,7 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
     ]
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
     assert _estimated(nothing | {"ranges": {}}, "ood") == "not told"
-    assert _estimated(summary(5, 0.0, 0.05, 0.1), "ood") == "at most 10.0%"
+    assert _estimated(summary(5, None, 0.05, 0.1), "ood") == "at most 10.0%"
 
 
 def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
@@ -30,7 +30,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "classes": 2,
         "found": {"ok": 100, "mislabelled": 0, "ood": 0},
         "suspected": 0,
-        "contamination": {"ood": 0.0, "mislabelled": 0.0, "total": 0.0},
+        "contamination": {"ood": None, "mislabelled": None, "total": None},
         "ranges": {},
         "notes": [],
         "worst": [],
@@ -50,7 +50,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "found": {"ok": 81, "mislabelled": 19, "ood": 0},
         "suspected": 19,
         "sure": 4,
-        "contamination": {"ood": 0.0, "mislabelled": 0.193, "total": 0.193},
+        "contamination": {"ood": None, "mislabelled": 0.193, "total": 0.193},
         "ranges": {"total": (0.116, 0.229)},
         "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "score": 0.9}],
     }

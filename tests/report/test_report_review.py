@@ -199,7 +199,7 @@ def test_what_lies_in_the_storage_may_be_rubbish(context, small, tmp_path):
 
 
 def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
-    shares = {"ood": 0.0, "mislabelled": 0.0, "total": 0.0}
+    shares = dict.fromkeys(("ood", "mislabelled", "total"))
     data = ReportData(
         title="Pets",
         table=make_table(suspects=0),

@@ -15,6 +15,7 @@ network.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 import traceback
@@ -34,6 +35,7 @@ from human_noise_methods import METHODS, Found, Given
 from joblib import Parallel, delayed, parallel_config
 from sklearn.metrics import roc_auc_score
 
+from graylearn.audit.kinds import MISLABELLED, OOD
 from graylearn.errors import DataError
 
 Task = tuple[str, str, str, int, Callable[[], sets.Case]]
@@ -92,6 +94,11 @@ def tasks(groups: list[str], seeds: list[int], folders: sets.Folders) -> Iterato
                 for setting in ("ood10", "ood20", "mix"):
                     made = partial(sets.foreign, cell, setting, seed, folders)
                     yield "foreign", cell, setting, seed, made
+        if "mixed" in groups:
+            for (source, noise), shares in sets.MIXED.items():
+                for share, labels in itertools.product(shares, ("random", "specific")):
+                    made = partial(sets.mixed, source, noise, share, labels, seed, folders)
+                    yield "mixed", source, f"{noise} + {share} {labels}", seed, made
     for group, made_by in (
         ("clean", clean.clean_sets),
         ("kinds", clean.two_kinds),
@@ -112,6 +119,7 @@ GROUPS = (
     "uniform",
     "specific",
     "foreign",
+    "mixed",
     "clean",
     "kinds",
     "rare",
@@ -140,9 +148,12 @@ def judged(case: sets.Case, found: Found) -> dict[str, Any]:
         row |= {"estimated": found["estimated"], "by": found["by"]}
         if "interval" in found:
             row["interval"] = [round(float(end), 5) for end in found["interval"]]
-        caught = flagged & bad
-        if caught.any():
-            row["kind_right"] = float((found["kind"][caught] == np.where(foreign, 2, 1)[caught]).mean())
+        right = found["kind"] == np.where(foreign, OOD, MISLABELLED)
+        for name, part in (("", bad), ("_wrong", bad & ~foreign), ("_foreign", foreign)):
+            if (flagged & part).any():
+                row[f"kind_right{name}"] = float(right[flagged & part].mean())
+            if name and part.any():
+                row[f"recall{name}"] = float(flagged[part].mean())
         named = flagged & bad & ~foreign
         if named.any():
             row["suggestion"] = float((found["suggested"] == case.true_y)[named].mean())

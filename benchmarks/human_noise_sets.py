@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import audit_cells
@@ -16,6 +16,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits
 
 from graylearn.audit.history import history_probabilities
+from graylearn.errors import DataError
 from graylearn.training.history import History
 
 ROWS = 2400
@@ -208,23 +209,60 @@ _ALSO_IN_CIFAR = (
 """Words in names of Tiny-ImageNet's classes that are classes of CIFAR-10 too, or nearly."""
 
 
+def _other_photos(folders: Folders, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Features and classes of Tiny-ImageNet's photos that show nothing of CIFAR-10's classes, shuffled."""
+    x, y, _ = embedded("tiny-imagenet", folders)
+    with np.load(folders.features / "tiny-imagenet.npz") as file:
+        names = [str(name).lower() for name in file["class_names"]]
+    allowed = [k for k in np.unique(y) if not any(word in names[k] for word in _ALSO_IN_CIFAR)]
+    rows = random.permutation(np.flatnonzero(np.isin(y, allowed)))
+    return x[rows], y[rows]
+
+
+def _with_foreign(
+    inside: Case, x: np.ndarray, group: np.ndarray, share: float, labels: str, random: np.random.Generator
+) -> Case:
+    """The case with foreign samples, such a share of all: random labels, or each group on one label."""
+    count = round(len(inside.y) * share / (1 - share))
+    if count > len(x):
+        raise DataError(f"{len(x)} foreign samples, {count} are needed")
+    label_of = random.integers(0, inside.num_classes, int(group.max()) + 1)
+    drawn = random.integers(0, inside.num_classes, count)
+    given = label_of[group[:count]] if labels == "specific" else drawn
+    return replace(
+        inside,
+        x=np.concatenate([np.asarray(inside.x), x[:count]]),
+        y=np.concatenate([inside.y, given]).astype(np.int64),
+        true_y=np.concatenate([inside.true_y, np.full(count, -1)]).astype(np.int64),
+    )
+
+
 def foreign_photos(labels: str, seed: int, folders: Folders, share: float = 0.2) -> Case:
     """CIFAR-10 with photos of Tiny-ImageNet's other classes: random labels, or each class on one label."""
     x, y, _ = embedded("cifar10", folders)
-    other_x, other_y, _ = embedded("tiny-imagenet", folders)
-    with np.load(folders.features / "tiny-imagenet.npz") as file:
-        names = [str(name).lower() for name in file["class_names"]]
-    allowed = [k for k in np.unique(other_y) if not any(word in names[k] for word in _ALSO_IN_CIFAR)]
     random = np.random.default_rng([seed, 77])
     inside = random.permutation(len(y))[:ROWS]
-    outside = random.permutation(np.flatnonzero(np.isin(other_y, allowed)))
-    outside = outside[: round(ROWS * share / (1 - share))]
-    label_of = random.integers(0, 10, int(other_y.max()) + 1)
-    given = label_of[other_y[outside]] if labels == "specific" else random.integers(0, 10, len(outside))
-    return Case(
-        np.concatenate([x[inside], other_x[outside]]),
-        np.concatenate([y[inside], given]).astype(np.int64),
-        np.concatenate([y[inside], np.full(len(outside), -1)]).astype(np.int64),
-        10,
-        True,
+    own = Case(x[inside], y[inside], y[inside], 10, True)
+    return _with_foreign(own, *_other_photos(folders, random), share, labels, random)
+
+
+MIXED = {
+    **{("cifar10", labels): (0.1, 0.2) for labels in PEOPLE},
+    **{("banking77", noise): (0.2,) for noise in ("pairs", "by-feature")},
+}
+"""By source and labels that people got wrong, or a tenth made wrong so: shares of foreign samples."""
+
+
+def mixed(source: str, noise: str, share: float, labels: str, seed: int, folders: Folders) -> Case:
+    """Samples whose labels people got wrong, and foreign ones labelled as `_with_foreign` says."""
+    random = np.random.default_rng([seed, 78, round(100 * share)])
+    if source == "cifar10":
+        return _with_foreign(
+            people(noise, seed, folders), *_other_photos(folders, random), share, labels, random
+        )
+    x, y, _ = embedded(source, folders)
+    classes = np.random.default_rng(5).permutation(np.unique(y))[:40]  # those of `noisy`
+    others = random.permutation(np.flatnonzero(~np.isin(y, classes)))
+    return _with_foreign(
+        noisy(source, noise, 0.1, seed, folders), x[others], renumbered(y[others]), share, labels, random
     )

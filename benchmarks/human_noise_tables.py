@@ -19,6 +19,7 @@ TITLES = {
     "uniform": "Labels flipped to any class: F1",
     "foreign": "Foreign samples with random labels, and flips: F1",
     "specific": "Foreign samples, each kind on one label: F1",
+    "mixed": "Labels that people got wrong, foreign samples among them",
 }
 CLEAN = {
     "clean": "Sets on which no label is wrong",
@@ -94,6 +95,21 @@ def verdicts(rows: list[Row]) -> str:
     return markdown([*head, "AUROC", "sure: precision", "interval covers"], body)
 
 
+def mixtures(rows: list[Row]) -> str:
+    """Means over seeds where wrong labels and foreign samples come together: what is found, and as what."""
+    body = []
+    columns = {
+        "wrong": "wrong", "F1": "f1", "found: wrong": "recall_wrong", "found: foreign": "recall_foreign",
+        "kinds right": "kind_right", "of wrong": "kind_right_wrong", "of foreign": "kind_right_foreign",
+        "estimated": "estimated", "sure: precision": "sure_precision",
+    }  # fmt: skip
+    for method, name, setting in dict.fromkeys((r["method"], r["name"], r["setting"]) for r in rows):
+        own = [r for r in rows if (r["method"], r["name"], r["setting"]) == (method, name, setting)]
+        line = [number(average(own, column)) for column in columns.values()]
+        body.append([f"{method}: {name}, {setting} ({len(own)})", *line])
+    return markdown(["set (seeds)", *columns], body)
+
+
 def summary(path: Path) -> str:
     """All tables of a file of results."""
     rows = read(path)
@@ -103,7 +119,7 @@ def summary(path: Path) -> str:
     for group, title in TITLES.items():
         own = [row for row in rows if row["group"] == group]
         if own:
-            parts.append(f"**{title}**\n\n{by_setting(own)}")
+            parts.append(f"**{title}**\n\n{mixtures(own) if group == 'mixed' else by_setting(own)}")
     for group, title in CLEAN.items():
         nothing = [row for row in rows if row["group"] == group]
         if nothing:

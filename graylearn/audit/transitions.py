@@ -5,6 +5,9 @@
 q says what each sample is, T how often a sample of class z bears label y. beta is not fitted by likelihood:
 the labels then pay for a flat q that explains the confusion itself (.05 to .15 of F1 lost). It is set so that
 q errs as often as the model seems to err.
+
+Where some samples may belong to no class, that is one true class more, the last: with o the chance of it,
+(1 - o) q stands for q, and o for q(none); such a sample bears any label alike, T(none, y) = 1 / K.
 """
 
 from __future__ import annotations
@@ -44,71 +47,85 @@ def sharpness_for(probabilities: Floats, error: float) -> float:
     return float(np.sqrt(low * high))
 
 
-def even_rate(q: Floats, label: Ints) -> float:
-    """e of T = (1 - e) I + e / K: how often labels are wrong if they go to any class alike."""
-    num_classes = q.shape[1]
-    own = q[np.arange(len(label)), label]
+def true_classes(probabilities: Floats, beta: float, foreign: Floats | None) -> Floats:
+    """(N, K) q, or with the chance of belonging to no class, `foreign` (N,), (N, K + 1)."""
+    q = sharpened(probabilities, beta)
+    if foreign is None:
+        return q
+    return np.concatenate([(1.0 - foreign)[:, None] * q, foreign[:, None]], axis=1)
+
+
+def even_rate(q: Floats, label: Ints, num_classes: int) -> float:
+    """e of T = (1 - e) I + e / K: how often labels of samples that belong are wrong, if towards any alike."""
+    belongs = q[:, :num_classes].sum(axis=1)
+    own, none = q[np.arange(len(label)), label], (1.0 - belongs) / num_classes
     e = 0.1
     for _ in range(60):
-        e = float((e / num_classes / ((1.0 - e) * own + e / num_classes)).mean())
+        wrong, right = e * belongs / num_classes, (1.0 - e) * own
+        every = np.maximum(wrong + right + none, 1e-300)
+        e = float((wrong / every).sum() / ((wrong + right) / every).sum())
     return e
 
 
-def transition(q: Floats, label: Ints, *, rate: float | None = None, steps: int = STEPS) -> Floats:
-    """(K, K) T[z, y], the chance that a sample of class z bears label y, by EM from the confusion of q.
+def transition(
+    q: Floats, label: Ints, num_classes: int, *, rate: float | None = None, steps: int = STEPS
+) -> Floats:
+    """T[z, y], the chance that a sample of true class z bears label y, by EM from the confusion of q.
 
-    In large sets from a part.
+    (K, K), with a row more of 1 / K where q has a column for samples of no class. In large sets from a part.
     """
     some = drawn(label, q.shape[1])
     if some is not None:
         q, label = q[some], label[some]
-    n, num_classes = q.shape
-    rate = even_rate(q, label) if rate is None else rate
+    n = len(q)
+    rate = even_rate(q, label, num_classes) if rate is None else rate
     prior = PSEUDO_COUNT * ((1.0 - rate) * np.eye(num_classes) + rate / num_classes)
     given = csr_matrix((np.ones(n), (label, np.arange(n))), shape=(num_classes, n))  # N K^2 else
     count = prior.copy()
-    np.add.at(count, (q.argmax(axis=1), label), 1.0)
-    matrix = count / count.sum(axis=1, keepdims=True)
+    np.add.at(count, (q[:, :num_classes].argmax(axis=1), label), q[:, :num_classes].sum(axis=1))
+    matrix = np.full((q.shape[1], num_classes), 1.0 / num_classes)
+    matrix[:num_classes] = count / count.sum(axis=1, keepdims=True)
     for _ in range(steps):
-        matrix = (given @ responsibility(q, matrix, label)).T + prior
-        matrix /= matrix.sum(axis=1, keepdims=True)
-    return np.asarray(matrix)
+        count = (given @ responsibility(q, matrix, label)[:, :num_classes]).T + prior
+        matrix[:num_classes] = count / count.sum(axis=1, keepdims=True)
+    return matrix
 
 
 def responsibility(q: Floats, matrix: Floats, label: Ints) -> Floats:
-    """(N, K) chance of each true class, given the sample and its label."""
+    """(N, K or K + 1) chance of each true class, given the sample and its label."""
     weight = q * matrix[:, label].T
     return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
 
 
-def gain_over_even(probabilities: Floats, label: Ints, beta: float) -> float:
+def gain_over_even(probabilities: Floats, label: Ints, beta: float, foreign: Floats | None = None) -> float:
     """Log-likelihood that a T of its own for each pair gains over even noise, read on the half not fitted.
 
-    With q as sharp as told; in large sets reckoned from a part.
+    With q as sharp as told; `foreign` explains samples of no class. In large sets reckoned from a part.
     """
-    every = len(label)
-    some = drawn(label, probabilities.shape[1])
+    every, num_classes = len(label), probabilities.shape[1]
+    some = drawn(label, num_classes)
     if some is not None:
         probabilities, label = probabilities[some], label[some]
-    q = sharpened(probabilities, beta)
-    n, num_classes = q.shape
-    e = even_rate(q, label)
-    even = float(np.log((1.0 - e) * q[np.arange(n), label] + e / num_classes + 1e-300).sum())
+        foreign = None if foreign is None else foreign[some]
+    q = true_classes(probabilities, beta, foreign)
+    n = len(q)
+    e = even_rate(q, label, num_classes)
+    belongs = q[:, :num_classes].sum(axis=1)
+    at_random = (e * belongs + 1.0 - belongs) / num_classes
+    even = float(np.log((1.0 - e) * q[np.arange(n), label] + at_random + 1e-300).sum())
     # A seed that nobody takes: labels made wrong by the same numbers would all fall in one half.
     half = np.random.default_rng(718_281_828).random(n) < 0.5
     gained = 0.0
     for fitted, read in ((half, ~half), (~half, half)):
-        matrix = transition(q[fitted], label[fitted], rate=e, steps=15)
+        matrix = transition(q[fitted], label[fitted], num_classes, rate=e, steps=15)
         said = np.einsum("nk,kn->n", q[read], matrix[:, label[read]])
         gained += float(np.log(said + 1e-300).sum())
     return float((gained - even) * every / n)
 
 
-def wrong_posterior(probabilities: Floats, label: Ints, beta: float) -> Floats:
-    """(N,) chance that the label is wrong, with q as sharp as told."""
-    q = sharpened(probabilities, beta)
-    believed = responsibility(q, transition(q, label), label)
-    return np.asarray(1.0 - believed[np.arange(len(label)), label])
+def wrong_posterior(probabilities: Floats, label: Ints, beta: float, foreign: Floats | None = None) -> Floats:
+    """(N,) chance that the label is not the sample's class, with q as sharp as told."""
+    return 1.0 - _believed(probabilities, label, beta, foreign)[np.arange(len(label)), label]
 
 
 def wrong_share(probabilities: Floats, label: Ints, beta: float) -> float:
@@ -116,15 +133,30 @@ def wrong_share(probabilities: Floats, label: Ints, beta: float) -> float:
     return float(wrong_posterior(probabilities, label, beta).mean())
 
 
-class Reading:
-    """The transition model fitted to one set of probabilities; a cautious and a bold reading beside it."""
+def _believed(probabilities: Floats, label: Ints, beta: float, foreign: Floats | None) -> Floats:
+    """(N, K or K + 1) chance of each true class, T fitted to the same samples."""
+    q = true_classes(probabilities, beta, foreign)
+    return responsibility(q, transition(q, label, probabilities.shape[1]), label)
 
-    def __init__(self, probabilities: Floats, label: Ints, beta: float, softening: float = SOFTENING) -> None:
+
+class Reading:
+    """The transition model fitted to one set of probabilities; a cautious and a bold reading beside it.
+
+    foreign: (N,) the chance of belonging to no class, where there is any.
+    """
+
+    def __init__(
+        self,
+        probabilities: Floats,
+        label: Ints,
+        beta: float,
+        softening: float = SOFTENING,
+        foreign: Floats | None = None,
+    ) -> None:
         self.beta = beta
-        q = sharpened(probabilities, beta)
-        self.true_class = responsibility(q, transition(q, label), label)
-        """(N, K) chance of each true class."""
+        self.true_class = _believed(probabilities, label, beta, foreign)
+        """(N, K) chance of each true class; with `foreign` (N, K + 1), the last: of none."""
         self.posterior = 1.0 - self.true_class[np.arange(len(label)), label]
-        """(N,) chance that the label is wrong."""
-        self.cautious = wrong_posterior(probabilities, label, beta / softening)
-        self.bold = wrong_posterior(probabilities, label, beta * SOFTENING)
+        """(N,) chance that the label is not the sample's class."""
+        self.cautious = wrong_posterior(probabilities, label, beta / softening, foreign)
+        self.bold = wrong_posterior(probabilities, label, beta * SOFTENING, foreign)

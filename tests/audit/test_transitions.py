@@ -10,6 +10,7 @@ from graylearn.audit.transitions import (
     sharpened,
     sharpness_for,
     transition,
+    true_classes,
 )
 
 
@@ -30,12 +31,12 @@ EVEN = 0.8 * np.eye(4) + 0.05
 
 def test_the_rate_of_each_pair_is_found():
     _, p, label = drawn(PAIRS)
-    np.testing.assert_allclose(transition(p, label), PAIRS, atol=0.03)
+    np.testing.assert_allclose(transition(p, label, len(PAIRS)), PAIRS, atol=0.03)
 
 
 def test_even_noise_is_found_by_its_one_rate():
     _, p, label = drawn(EVEN)
-    assert even_rate(sharpened(p, 3.0), label) == pytest.approx(0.2, abs=0.03)
+    assert even_rate(sharpened(p, 3.0), label, len(EVEN)) == pytest.approx(0.2, abs=0.03)
 
 
 def test_a_rate_for_each_pair_gains_only_where_pairs_differ():
@@ -63,3 +64,21 @@ def test_a_reading_tells_wrong_labels_with_caution_and_boldness_to_each_side():
     assert said.posterior.mean() == pytest.approx(wrong.mean(), abs=0.03)
     assert said.cautious[wrong].mean() < said.posterior[wrong].mean() < said.bold[wrong].mean()
     assert (said.true_class.argmax(axis=1) == true).mean() > 0.98
+
+
+def test_samples_of_no_class_are_one_true_class_more():
+    true, p, label = drawn(PAIRS)
+    random = np.random.default_rng(1)
+    none = random.random(len(true)) < 0.2
+    label = np.where(none, random.integers(4, size=len(true)), label)
+    p[none] = random.dirichlet(np.full(4, 5.0), size=none.sum())
+    foreign = np.where(none, 0.9, 0.02)
+    q = true_classes(p, 1.5, foreign)
+    np.testing.assert_allclose(q.sum(axis=1), 1.0)
+    matrix = transition(q, label, 4)
+    np.testing.assert_allclose(matrix, np.vstack([PAIRS, np.full((1, 4), 0.25)]), atol=0.03)
+    said = Reading(p, label, 1.5, foreign=foreign)
+    wrong = (label != true) & ~none
+    assert (said.true_class[wrong].argmax(axis=1) == true[wrong]).mean() > 0.95
+    assert (said.true_class[none].argmax(axis=1) == 4).mean() > 0.9
+    assert gain_over_even(p, label, 1.5, foreign) > 50

@@ -3,7 +3,8 @@
 Such labels are learnt like any other: held-out networks give each wolf its chance of being called a husky, as
 they do where wolves and huskies overlap, and no label looks drawn at random. Two things tell confusion from
 overlap: where the samples lie (`gaps.py`: inside the other class, with a gap between the two), and the user's
-word that each sample has one true class. The transition model (`transitions.py`) then says which are wrong.
+word that each sample has one true class. The transition model (`transitions.py`) then says which are wrong;
+where some samples belong to no class, as the noise mixture sees, that is one true class more.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from scipy.special import expit, logit
 from scipy.stats import binom
 
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
 from graylearn.audit.gaps import SEPARATED, gaps, inside_rank, pairs_of
-from graylearn.audit.transitions import Reading, gain_over_even, sharpness_for, wrong_share
+from graylearn.audit.transitions import SOFTENING, Reading, gain_over_even, sharpness_for, wrong_share
 from graylearn.data.samples import Label
 
 AFTER = ("random_labels", "foreign_clusters")
@@ -79,8 +81,8 @@ PASSES = 2
 MAX_VALUES = 1 << 26
 """Class probabilities (60,000 samples of 1,000 classes) beyond which the detector is not asked: it holds
 several times as many in memory."""
-TAKEN = 0.85
-"""Chance of another class above which a sample that seemed to belong to none belongs to that one."""
+SURE_COMPANY = 0.98
+"""How sure a sample, and its company, may be of its belonging to no class."""
 
 
 def find(evidence: Evidence) -> Finding:
@@ -100,25 +102,18 @@ def find(evidence: Evidence) -> Finding:
     def blended(name: str) -> Floats:
         return np.asarray(sum(w * getattr(each, name) for w, each in zip(weights, readings, strict=True)))
 
-    wrong, low, high = (np.zeros(n) for _ in range(3))
+    posterior, ood, low, high = (np.zeros(n) for _ in range(4))
     sure, suggested = np.zeros(n, dtype=bool), np.full(n, -1)
-    wrong[rows], low[rows], high[rows] = blended("posterior"), blended("cautious"), blended("bold")
+    posterior[rows], low[rows], high[rows] = blended("posterior"), blended("cautious"), blended("bold")
     every = np.min([each.cautious for each in readings], axis=0)
     if part.details["mean_gap"] <= MEAN_GAP:  # without gaps nothing is sure: .86 to .95 were right
         sure[rows] = (low[rows] > SURE) & (every > SURE_EVERY)
-    another = blended("true_class")
+    true_class = blended("true_class")
+    ood[rows] = true_class[:, evidence.num_classes :].sum(axis=1)
+    another = true_class[:, : evidence.num_classes]
     another[np.arange(len(rows)), part.label] = -1.0
     suggested[rows] = another.argmax(axis=1)
-    posterior, ood = wrong, np.zeros(n)
-    if evidence.form == "full":
-        # Samples of no class stay what they are, unless another class is all but sure of them.
-        random = evidence.findings["random_labels"]
-        is_ood = (random.ood_prior > 0.5 * random.prior) & ~(
-            np.isin(np.arange(n), rows[another.max(axis=1) > TAKEN])
-        )
-        posterior = np.where(is_ood, np.maximum(wrong, random.posterior), wrong)
-        ood = np.where(is_ood, posterior, 0.0)
-        wrong = np.where(is_ood, 0.0, wrong)
+    wrong = posterior - ood
     flagged = np.flatnonzero(wrong > 0.5)
     pairs = told(evidence.label[flagged], suggested[flagged], evidence.classes)
     note = f"labels are mistaken for one another ({pairs}): their samples lie inside another class"
@@ -159,6 +154,9 @@ class _Part:
         self.features = evidence.features[rows] if told and evidence.features is not None else None
         self.asked_again = partial(evidence.asked_again, rows)
         self.details: dict[str, float] = {}
+        self.foreign = None
+        if evidence.form == "full":
+            self.foreign = evidence.findings["random_labels"].ood_prior[rows]
         if self.features is None:
             self.beta = self._sharpness_alone(BETA_SEEN if evidence.mode == "history" else BETA_ALONE)
             return
@@ -178,7 +176,7 @@ class _Part:
         apart = best != label
         if not apart.any():
             return "no sample looks like another class"
-        gain = gain_over_even(self.probabilities, label, self.beta)
+        gain = gain_over_even(self.probabilities, label, self.beta, self.foreign)
         rank = inside_rank(self.probabilities, label, best)
         seen = apart & ~np.isnan(rank)
         all_seen = seen.copy()
@@ -210,10 +208,15 @@ class _Part:
 
     def readings(self) -> tuple[list[Reading], list[float]]:
         """The transition model, read again with what it believes, and how much each reading counts."""
+
+        def first() -> Reading:
+            softening = SOFTENING_ALONE if self.features is None else SOFTENING
+            return Reading(self.probabilities, self.label, self.beta, softening, self.foreign)
+
+        readings = [first()]
         if self.features is None:
-            return [Reading(self.probabilities, self.label, self.beta, SOFTENING_ALONE)], [1.0]
-        readings = [Reading(self.probabilities, self.label, self.beta)]
-        views = self.asked_again()
+            return readings, [1.0]
+        views, k = self.asked_again(), self.num_classes
 
         def read_again(believed: Floats) -> tuple[Floats, float]:
             by_vote, by_kernel = views.by_vote(believed), views.by_kernel(believed)
@@ -225,11 +228,14 @@ class _Part:
         error = MODEL_ERROR + WEAK_ERROR * weak
         if weak > 0:
             self.beta = sharpness_for(self.probabilities, error * self.differ)
-            readings = [Reading(self.probabilities, self.label, self.beta)]
+            readings = [first()]
         for _ in range(PASSES):
-            again, differ = read_again(readings[-1].true_class)
+            believed = readings[-1].true_class
+            again, differ = read_again(believed)
+            foreign = _with_company(self.foreign, again[:, k:], believed[:, k:])
+            again = again[:, :k] / again[:, :k].sum(axis=1, keepdims=True)
             beta = sharpness_for(again, error * float(np.sqrt(self.differ * differ)))
-            readings.append(Reading(again, self.label, beta))
+            readings.append(Reading(again, self.label, beta, foreign=foreign))
         late = _ramp(float(readings[-1].posterior.mean()), LATE_FROM, LATE_TO)
         return readings, [0.5 * (1.0 - late), 0.5 * (1.0 - late), late]
 
@@ -240,6 +246,20 @@ class _Part:
             wrong = wrong_share(self.probabilities, self.label, beta)
             beta = start / (1.0 - 1.5 * min(wrong, 0.5))
         return beta
+
+
+def _with_company(foreign: Floats | None, company: Floats, believed: Floats) -> Floats | None:
+    """(N,) the chance of belonging to no class, in the mean with what the sample's company makes of it.
+
+    A sample whose label is wrong lies among those of its class, one from elsewhere among its like. company:
+    (N, 1) how far neighbours and kernel, without the sample, hold it for one of these. believed: (N, 1) the
+    same of the samples themselves.
+    """
+    if foreign is None:
+        return None
+    bounds = 1.0 - SURE_COMPANY, SURE_COMPANY
+    own, others, usual = (np.clip(each, *bounds) for each in (foreign, company[:, 0], believed.mean()))
+    return np.asarray(0.5 * (foreign + expit(logit(own) + logit(others) - logit(usual))))
 
 
 def _even(rank: Floats, n: int) -> bool:

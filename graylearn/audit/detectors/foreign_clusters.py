@@ -80,8 +80,15 @@ def find(evidence: Evidence) -> Finding:
     if apart.share == 0:
         # Nothing is held against them, yet the order may serve a person where there is no other.
         return nothing(len(evidence), doubt=None if some_random else doubt, details=details)
+    return lie_apart(evidence, rest, apart, doubt, overrules=("random_labels",) if one_source else ())
+
+
+def lie_apart(
+    evidence: Evidence, rows: Ints, apart: Apart, doubt: Floats | None = None, overrules: tuple[str, ...] = ()
+) -> Finding:
+    """The finding that among these samples some lie apart."""
     posterior = np.zeros(len(evidence))
-    posterior[rest] = apart.posterior
+    posterior[rows] = apart.posterior
     note = (
         f"{apart.share:.1%} of the samples that fit their label by probability lie apart from the "
         "others of that label: foreign samples that share one label, or a class of two kinds"
@@ -94,8 +101,8 @@ def find(evidence: Evidence) -> Finding:
         sure=np.zeros(len(evidence), dtype=bool),  # a class of two kinds looks the same
         doubt=doubt,
         notes=(note,),
-        overrules=("random_labels",) if one_source else (),
-        details=details,
+        overrules=overrules,
+        details={"foreign_clusters": apart.share},
     )
 
 

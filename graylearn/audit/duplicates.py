@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from graylearn.array_types import Ints
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, counted
+from graylearn.errors import DataError, counted, first_few
 from graylearn.options import IdLike
 
 
@@ -158,7 +158,7 @@ def _together(one: Any, other: Any) -> Any:
     if isinstance(one, pd.DataFrame):
         missing = [str(name) for name in one.columns if name not in other.columns]
         if missing:
-            raise DataError(f"test lacks the columns {', '.join(missing[:5])}")
+            raise DataError(f"test lacks the columns {first_few(missing, 5)}")
         return pd.concat([one, other[one.columns]], ignore_index=True)
     return np.concatenate([one, other])
 

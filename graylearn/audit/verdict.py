@@ -14,6 +14,7 @@ from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
 from graylearn.audit.shares import MOST_TOLD, counted, range_unfound, ranges_of, shares_of
+from graylearn.errors import first_few
 from graylearn.options import MIN_CLASS
 
 WEAK = 0.3
@@ -198,8 +199,7 @@ def _notes(evidence: Evidence) -> list[str]:
         notes.append("nothing flagged: all samples bear one label")
     tiny = [str(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
     if tiny and n >= MIN_SAMPLES:
-        more = ", ..." if len(tiny) > 5 else ""
-        notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({', '.join(tiny[:5])}{more})")
+        notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({first_few(tiny, 5)})")
     if len(classes) == 2:
         notes.append(
             "two classes: a random label is right half of the time, so much of the noise stays hidden"

@@ -83,26 +83,23 @@ def discrepancy(
             optimizer = torch.optim.AdamW(net.parameters(), lr=learning_rate)
             net.train()
             for _ in range(steps):
-                batch_a = halves_a[0].draw(batch_size, generator)
-                batch_b = halves_b[0].draw(batch_size, generator)
-                # One pass for both, so that batch norm cannot tell the sets apart by their batch.
-                logits = net(torch.cat((batch_a.x, batch_b.x)))
-                losses = _bounded_loss(logits, torch.cat((batch_a.y, batch_b.y)), loss_bound)
-                gap = losses[:batch_size].mean() - losses[batch_size:].mean()
+                drawn = [halves[0].draw(batch_size, generator) for halves in (halves_a, halves_b)]
                 optimizer.zero_grad()
-                (-sign * gap).backward()  # type: ignore[no-untyped-call]
+                (-sign * _batch_gap(net, *drawn, loss_bound)).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
             training, held_out = (
                 _gap(net, of_a, of_b, loss_bound) for of_a, of_b in zip(halves_a, halves_b, strict=True)
             )
             signed.append((sign * held_out[0], held_out[1], sign * training[0]))
     value, error, _ = max(signed)
-    return Discrepancy(
-        value=max(value, 0.0),
-        error=error,
-        gaps=(signed[0][0], signed[1][0]),
-        training_gaps=(signed[0][2], signed[1][2]),
-    )
+    up, down = signed
+    return Discrepancy(max(value, 0.0), error, gaps=(up[0], down[0]), training_gaps=(up[2], down[2]))
+
+
+def _batch_gap(net: nn.Module, a: _Labelled, b: _Labelled, loss_bound: float | None) -> Tensor:
+    """risk_a - risk_b on two batches, in one pass, so that batch norm cannot tell them apart."""
+    losses = _bounded_loss(net(torch.cat((a.x, b.x))), torch.cat((a.y, b.y)), loss_bound)
+    return losses[: len(a.y)].mean() - losses[len(a.y) :].mean()
 
 
 class _Labelled(NamedTuple):

@@ -83,9 +83,10 @@ def discrepancy(
             optimizer = torch.optim.AdamW(net.parameters(), lr=learning_rate)
             net.train()
             for _ in range(steps):
-                drawn = [halves[0].draw(batch_size, generator) for halves in (halves_a, halves_b)]
+                batch_a, batch_b = (each[0].draw(batch_size, generator) for each in (halves_a, halves_b))
+                gap = _batch_gap(net, batch_a, batch_b, loss_bound)
                 optimizer.zero_grad()
-                (-sign * _batch_gap(net, *drawn, loss_bound)).backward()  # type: ignore[no-untyped-call]
+                (-sign * gap).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
             training, held_out = (
                 _gap(net, of_a, of_b, loss_bound) for of_a, of_b in zip(halves_a, halves_b, strict=True)

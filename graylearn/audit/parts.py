@@ -33,8 +33,9 @@ VALUES = 100_000_000
 six for each feature (N, D)."""
 MOST, LEAST_OF_CLASS = 100_000, 100
 """Samples of a part at most, and of a class in a part that has any of it."""
-SHOWN, OTHERS = 5_000, 2_000
-"""Suspects, the strongest, and other samples that are kept whole of all parts together, to be looked at."""
+SHOWN, OTHERS, VALUES_SHOWN = 5_000, 2_000, 7_000_000
+"""Suspects, the strongest, and other samples that are kept whole of all parts together, to be looked at: so
+many at most, and fewer where they have more than a thousand features each."""
 
 COLUMNS = ("row", "label", "confidence", "score", "suspected", "level", "kind", "suggested")
 """Of the scores of a part."""
@@ -207,9 +208,9 @@ def whole_of(files: PartFiles) -> Whole:
     try:
         facts = [json.loads((part / "facts.json").read_text(encoding="utf-8")) for part in done]
         audits = [Audit.load(part / "kept") for part in done]
-        features = np.concatenate(
-            [np.load(part / "kept" / "features.npy", allow_pickle=False) for part in done]
-        )
+        features = [
+            np.load(part / "kept" / "features.npy", mmap_mode="r", allow_pickle=False) for part in done
+        ]
     except (OSError, ValueError) as error:
         raise CheckpointError(
             f"the parts in {files.folder} are damaged ({error}); make the run anew"
@@ -234,12 +235,21 @@ def whole_of(files: PartFiles) -> Whole:
         if all(name in fact["ranges"] for fact in facts)  # else of a part it cannot be told
     }
     joint = _joined(audits)
-    order = np.argsort(joint.ids)
-    strongest = np.argsort(np.where(joint.suspected, -joint.score, 1.0), kind="stable")[:SHOWN]
-    kept = ~joint.suspected
-    kept[strongest] = True
-    order = order[kept[order]]
-    return Whole(joint.take(order), features[order], contamination, ranges)
+    room = min(1.0, VALUES_SHOWN / ((SHOWN + OTHERS) * features[0].shape[1]))
+    suspects, others = np.flatnonzero(joint.suspected), np.flatnonzero(~joint.suspected)
+    strongest = suspects[np.argsort(-joint.score[suspects], kind="stable")[: int(room * SHOWN)]]
+    some = np.random.default_rng(0).permutation(others)[: int(room * OTHERS)]
+    chosen = np.sort(np.concatenate([strongest, some]))  # in the order of the parts
+    starts = np.cumsum([0, *(len(part) for part in features)])
+    ends = np.searchsorted(chosen, starts)
+    shown = np.concatenate(
+        [
+            part[chosen[first:last] - start]
+            for part, start, first, last in zip(features, starts[:-1], ends[:-1], ends[1:], strict=True)
+        ]
+    )
+    by_row = np.argsort(joint.ids[chosen])
+    return Whole(joint.take(chosen[by_row]), shown[by_row], contamination, ranges)
 
 
 def _joined(audits: Sequence[Audit]) -> Audit:

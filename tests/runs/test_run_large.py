@@ -209,6 +209,28 @@ def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time
     assert [each[2].tolist() for each in batches] == [each[2].tolist() for each in first]
 
 
+def test_the_page_gets_no_more_values_however_many_parts_there_are(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    rows = np.arange(600)
+    y = rows % 4
+    x = (random.normal(size=(4, 20)) * 4)[y] + random.normal(size=(600, 20))
+    x[:, 0] = rows / 512  # to tell whose features they are
+    y = np.where(rows % 7 == 0, (y + 1) % 4, y)
+    files = parts.PartFiles(tmp_path / "parts", 3)
+    files.deal(files.dealt(), 600, rows, y, x.astype(np.float32), random.integers(0, 3, 600))
+    for number in range(3):
+        parts.audit_part(files.part(number), "abcd", 3, overlap="none", folds=2, repeats=1, epochs=15)
+    everything = parts.whole_of(files)
+    monkeypatch.setattr(parts, "VALUES_SHOWN", 7_000 * 20 // 100)
+    few = parts.whole_of(files)
+    assert everything.kept.suspected.sum() > 20
+    assert len(few.features) <= 70
+    assert few.kept.suspected.sum() == min(50, everything.kept.suspected.sum())
+    assert few.contamination == everything.contamination
+    for whole in (everything, few):  # each with its own row, in their order
+        assert (whole.features[:, 0] * 512).tolist() == whole.kept.ids.tolist() == sorted(whole.kept.ids)
+
+
 def test_copies_are_found_across_parts(tmp_path):
     random = np.random.default_rng(0)
     rows = np.delete(np.arange(200), 7)

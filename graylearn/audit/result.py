@@ -24,7 +24,7 @@ from graylearn.audit.shares import counted, part_in_words, share_in_words, share
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_few
 from graylearn.notebook import bars, shown
 from graylearn.options import IdLike, OverlapSetting
 from graylearn.training.history import History
@@ -305,6 +305,13 @@ class Audit:
         """
         shape = np.shape(pred_probs)
         names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
+        if classes is None and names is not None:
+            given = as_labels(labels, None)[1]
+            if any(isinstance(each, str) for each in given):
+                raise DataError(
+                    f"labels are text ({first_few(given, 5)}): say in classes= which label each of the "
+                    f"{len(names)} columns of pred_probs is for, in their order"
+                )
         label, known = as_labels(labels, names)
         network = as_probabilities(pred_probs, len(label))
         if network.shape[1] != len(known):

@@ -116,7 +116,9 @@ def _most_wrong(evidence: Evidence) -> str:
     """How many labels may be wrong where nothing was found."""
     most = range_unfound(evidence.contradicted)[1]
     if most <= MOST_TOLD:
-        return f"at most {most:.1%} of the labels are wrong: for so many, another class seems likelier"
+        count = int(evidence.contradicted.sum())
+        likelier = "for none" if not count else f"for {count:,} of {len(evidence):,}"
+        return f"at most {most:.1%} of the labels are wrong: another class seems likelier {likelier}"
     return (
         "how many labels are wrong cannot be told: another class seems likelier for "
         f"{evidence.contradicted.mean():.0%}, so samples do not tell their class, or many labels are wrong"

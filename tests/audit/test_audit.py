@@ -337,6 +337,15 @@ def test_no_samples_make_no_noise(recwarn):
     assert not recwarn.list
 
 
+def test_text_labels_beside_probabilities_want_the_classes():
+    chances = np.full((6, 3), 1 / 3)
+    with pytest.raises(DataError, match=r"labels are text \(0, 1, 2\): say in classes= which .* 3 columns"):
+        Audit.from_predictions(chances, ["0", "1", "2"] * 2)
+    assert Audit.from_predictions(chances, ["0", "1", "2"] * 2, classes=["0", "1", "2"]).classes == tuple(
+        "012"
+    )
+
+
 def test_wrong_inputs_say_what_is_wrong():
     x, y = np.zeros((10, 2)), np.arange(10) % 2
     with pytest.raises(SettingsError, match="mode is 'fast'"):

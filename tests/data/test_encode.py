@@ -204,8 +204,12 @@ def test_unique_measurements_and_sentences_are_no_ids():
             "note": [f"the sample number {n} was fine" for n in range(50)],
         }
     )
-    encoder = TableEncoder().fit(frame)  # a warning would be an error
+    with pytest.warns(DataWarning, match="'note' holds sentences, .* with --without note") as told:
+        encoder = TableEncoder().fit(frame)
+    assert len(told) == 1
     assert list(encoder.kinds_) == ["weight", "grams", "note"]
+    frame["note"] = [f"sample {n} was fine" for n in range(50)]  # a warning would be an error
+    TableEncoder().fit(frame)
 
 
 def test_columns_are_found_by_name():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 import warnings
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -36,6 +38,7 @@ _ID_NAME = re.compile(
     re.IGNORECASE,
 )
 _ID_ROWS = 20  # fewer rows may be distinct by chance
+_SENTENCE = 5  # words that half of the texts of a column of sentences have at least
 
 
 class DataWarning(Worded, UserWarning):
@@ -223,6 +226,17 @@ def _note_lost(lost: pd.Series, name: str, kind: str) -> None:
         _note(
             f"column {name!r} holds {len(lost)} values that are no {kind}, such as "
             f"{str(lost.iloc[0])!r}: taken as missing"
+        )
+
+
+def note_sentences(words: Sequence[str], name: str) -> None:
+    """Warn of a column of sentences: as one column among others their letters tell little, and cost."""
+    if np.median([word.count(" ") for word in words]) >= _SENTENCE - 1:
+        column = shlex.quote(name)
+        _note(
+            f"column {name!r} holds sentences, most of them different, of which only letters are learned: it "
+            f"may cost more than it tells. Leave it out (on the command line with --without {column}), or "
+            f"learn from it as the text that is labelled (--text {column})"
         )
 
 

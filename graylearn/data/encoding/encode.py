@@ -36,6 +36,7 @@ from graylearn.data.encoding.column_kinds import (
     as_words,
     kind_of,
     looks_like_id,
+    note_sentences,
     split_kind,
 )
 from graylearn.data.tables import check_columns, check_unique_names
@@ -326,6 +327,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "missing": 0 < num_missing < len(words),
             "hashed": len(counts) > self.max_categories or is_constant,  # so that new values are told apart
         }
+        if len(counts) > max(self.max_categories, len(words) // 2):
+            note_sentences(list(counts), name)
 
     def _check_fitted(self) -> None:
         """Make sure that what was fitted, or read back, fits together."""

@@ -30,7 +30,7 @@ function drawTiles() {
     const parts = untold
       ? "what is known of it is among the notes"
       : most
-        ? "for so many, another class seems likelier: wrong labels or hard samples, nothing tells which"
+        ? "where another class seems likelier: wrong labels or hard samples, nothing tells which"
         : `${range}ood ${part("ood")}, mislabelled ${part("mislabelled")}`;
     tiles.push(
       el(

@@ -14,10 +14,11 @@ from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.exports import decided as decided_in
+from graylearn.runs.changed import what_changed
 from graylearn.runs.files import same_file
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
-from graylearn.runs.source import LABELS, read_source
+from graylearn.runs.source import read_source
 
 Copies = Literal["keep", "keep-one"]
 """What becomes of samples that are copies of one another."""
@@ -158,7 +159,7 @@ def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> 
 
 
 def _check_unchanged(data: Path, origin: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
-    """Refuse data that are no longer those that were audited; a stream that was saved has no fingerprint."""
+    """Refuse data that are no longer those that were audited."""
     if str(data) == NAMELESS:
         raise DataError(
             "the data were given from Python and are in no file: write them with save_to_disk;",
@@ -168,14 +169,5 @@ def _check_unchanged(data: Path, origin: Origin, recorded: Recorded, fingerprint
         raise DataError(
             f"{data}, which was audited, does not exist any more;", Hint("data", None, "if it was moved")
         )
-    advice = "audit it anew, or bring the old state back"
-    if recorded.hashes is not None:
-        gone = next((name for name in recorded.ids if not (data / name).exists()), None)
-        if gone is not None:
-            raise DataError(f"{data / gone} is gone since it was audited; {advice}")
-    found, hashes = FORMATS[origin.form].fingerprint(data, recorded.ids)
-    for name, before, after in zip(recorded.ids, recorded.hashes or (), hashes or (), strict=False):
-        if before != after:
-            raise DataError(f"{data / name} has changed since it was audited; {advice}")
-    if found != fingerprint and LABELS not in fingerprint:
-        raise DataError(f"{data} has changed since it was audited; {advice}")
+    if (changed := what_changed(data, origin.form, recorded.ids, recorded.hashes, fingerprint)) is not None:
+        raise DataError(f"{changed} since it was audited; audit it anew, or bring the old state back")

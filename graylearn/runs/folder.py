@@ -30,9 +30,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from graylearn.data.atomic import alone
+from graylearn.data.formats import Origin
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
+from graylearn.runs.changed import is_older, new_image, what_changed
 from graylearn.runs.files import write_json, write_text
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
@@ -215,10 +219,36 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
             "name another folder with --out, or replace the run with --overwrite"
         )
     if folder.is_finished:
+        if (changed := _changed(folder, settings)) is not None:
+            raise FolderTakenError(
+                f"{changed} since the run in {folder.path} was made; "
+                "make it anew with --overwrite, or name another folder with --out"
+            )
         raise FolderTakenError(
             f"the run in {folder.path} is finished, with these settings; see {folder.report}, "
             "or make it anew with --overwrite"
         )
+
+
+def _changed(folder: RunFolder, settings: RunSettings) -> str | None:
+    """What of the data is no longer as the run read it; None where nothing is, or it cannot be told."""
+    data = Path(settings.data)
+    if is_older(data, folder.environment):
+        return None
+    try:
+        saved = folder.read_json(folder.data)
+        origin = Origin.from_json(saved["source"])
+        if origin.path != settings.data:  # an address, or labels of several people brought together
+            return None
+        samples = pq.read_table(folder.samples)
+        ids = samples["id"].to_pylist()
+        hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
+        changed = what_changed(data, origin.form, ids, hashes, saved["fingerprint"])
+        if changed is None and origin.form == "folder" and settings.unreadable == "stop":
+            changed = new_image(data, ids)
+    except (AttributeError, KeyError, OSError, TypeError, ValueError):
+        return None  # the run is damaged, or the data are gone: what needs them will say so
+    return changed
 
 
 def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
+from graylearn.runs.changed import LABELS
 from graylearn.runs.crowd import has_annotators
 from graylearn.runs.files import write_csv
 from graylearn.runs.fit import Fitted, FolderStages, make_classifier
@@ -49,7 +50,7 @@ from graylearn.runs.prepare import (
 )
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import LABELS, Encoding, write_source
+from graylearn.runs.source import Encoding, write_source
 from graylearn.runs.summary import Outcome, counts_of, summary_of
 
 Encode = Callable[[Samples], NDArray[np.float32]]

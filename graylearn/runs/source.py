@@ -18,8 +18,6 @@ from graylearn.runs.folder import RunFolder
 
 PIXELS_SIZE, EMBED_SIZE = 64, 128
 """Pixels a side of decoded images, for a network on pixels and for embeddings."""
-LABELS = "labels"
-"""Where the fingerprint of data in no file keeps how often each label occurs."""
 
 Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
 

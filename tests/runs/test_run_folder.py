@@ -1,10 +1,12 @@
 """Who may write into a run folder, and when."""
 
 import json
+import os
 from contextlib import suppress
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from graylearn.data.cells import unguarded
 from graylearn.errors import CheckpointError, DataError, FolderTakenError
@@ -211,3 +213,46 @@ def test_what_is_not_a_finished_run_says_so(tmp_path):
         RunFolder(tmp_path).check_finished()
     with pytest.raises(CheckpointError, match="not finished; go on with it first: graylearn fit"):
         start(tmp_path / "run").check_finished()
+
+
+def again(path, data, **others):
+    with writing(path, RunSettings(data=str(data), **others), overwrite=False):
+        pass
+
+
+def test_a_finished_run_of_data_that_changed_since_is_told(tmp_path, plain_run):
+    data = tmp_path / "a.csv"
+    with pytest.raises(FolderTakenError, match="is finished, with these settings"):
+        again(plain_run, data)
+    data.write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
+    with pytest.raises(FolderTakenError, match=r"a\.csv has changed since the run in .* --overwrite"):
+        again(plain_run, data)
+
+
+def test_data_older_than_the_run_are_not_read_again(tmp_path, plain_run, monkeypatch):
+    environment = RunFolder(plain_run).environment
+    environment.write_text("{}")
+    # as if the data lay there for years when the run began
+    os.utime(environment, (4_102_444_800, 4_102_444_800))
+    monkeypatch.setattr("graylearn.runs.folder.what_changed", lambda *given: pytest.fail("was read"))
+    with pytest.raises(FolderTakenError, match="is finished, with these settings"):
+        again(plain_run, tmp_path / "a.csv")
+
+
+def test_an_image_that_changed_is_new_or_gone_is_told(tmp_path, finished):
+    data = tmp_path / "photos"
+    for name in ("ant/1.png", "ant/2.png", "bee/1.png", "bee/2.png"):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (len(name), 0, 0)).save(data / name)
+    run = finished(data, features="pixels")
+    with pytest.raises(FolderTakenError, match="is finished, with these settings"):
+        again(run, data, features="pixels")
+    (data / "bee" / "2.png").rename(data / "bee" / "3.png")
+    with pytest.raises(FolderTakenError, match=r"bee/2\.png is gone since"):
+        again(run, data, features="pixels")
+    (data / "bee" / "2.png").write_bytes((data / "bee" / "3.png").read_bytes())
+    with pytest.raises(FolderTakenError, match=r"bee/3\.png is new since"):
+        again(run, data, features="pixels")
+    Image.new("RGB", (8, 8), (0, 0, 250)).save(data / "bee" / "2.png")
+    with pytest.raises(FolderTakenError, match=r"bee/2\.png has changed since"):
+        again(run, data, features="pixels")

@@ -49,7 +49,7 @@ def apply(
         Path | None, flags.path_flag("--data", help="Where the audited data lie now, if moved.")
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
+    overwrite: flags.Replace = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before most of a class goes.")] = False,
     as_json: flags.AsJson = False,
 ) -> None:

@@ -27,6 +27,7 @@ def export(
     reject_at: Annotated[
         float, typer.Option("--reject-at", help="The share of new samples that belong and are not rejected.")
     ] = 0.99,
+    overwrite: flags.Replace = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Write the model as an ONNX file or for MLflow: class, probabilities, ood_score and rejection.
@@ -41,5 +42,5 @@ def export(
     from graylearn.cli.errors import plain
     from graylearn.runs.export import export as write
 
-    done = write(model, out, reject_at)
+    done = write(model, out, reject_at, overwrite=overwrite)
     typer.echo(json.dumps(dataclasses.asdict(done), ensure_ascii=False) if as_json else plain(done.words))

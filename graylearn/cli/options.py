@@ -38,6 +38,7 @@ SHORT = {"label": "-l"}
 Overwrite: TypeAlias = Annotated[
     bool, typer.Option("--overwrite", help="Make the run anew where one is in the folder.")
 ]
+Replace: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")]
 

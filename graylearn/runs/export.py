@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from graylearn.errors import FolderTakenError, SettingsError, first_few
 from graylearn.estimator import GrayClassifier
@@ -38,11 +39,13 @@ class Exported:
         )
 
 
-def export(model: str | Path, out: str | Path, reject_at: float = REJECT_AT) -> Exported:
+def export(
+    model: str | Path, out: str | Path, reject_at: float = REJECT_AT, *, overwrite: bool = False
+) -> Exported:
     """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere.
 
-    A name that ends in .onnx is an ONNX file, which takes the place of one there; one without an ending is a
-    new folder for MLflow.
+    A name that ends in .onnx is an ONNX file, one without an ending a folder for MLflow. One that is there
+    already is replaced only with `overwrite`, and a folder only if it is one for MLflow.
     """
     path = Path(out)
     if path.suffix.lower() not in (".onnx", ""):
@@ -53,8 +56,8 @@ def export(model: str | Path, out: str | Path, reject_at: float = REJECT_AT) -> 
     to_onnx = path.suffix != ""
     if path.exists() and path.is_dir() == to_onnx:
         raise FolderTakenError(f"{path} is a {'folder' if to_onnx else 'file'}; name another with --out")
-    if not to_onnx and path.exists() and any(path.iterdir()):
-        raise FolderTakenError(f"{path} is there already and not empty; name another folder with --out")
+    if path.exists() and (to_onnx or any(path.iterdir())):
+        _check_replaceable(path, overwrite)
     classifier, reads = _model_and_inputs(Path(model))
     if to_onnx:
         from graylearn.integrations.onnx import save_model as save_onnx
@@ -63,9 +66,29 @@ def export(model: str | Path, out: str | Path, reject_at: float = REJECT_AT) -> 
     else:
         from graylearn.integrations.mlflow import save_model as save_mlflow
 
-        save_mlflow(classifier, path, reject_at=reject_at)
+        with TemporaryDirectory(prefix=f".{path.name}.", dir=_made(path.absolute().parent)) as beside:
+            written = Path(beside) / path.name
+            save_mlflow(classifier, written, reject_at=reject_at)
+            if path.exists():
+                path.rename(Path(beside) / "replaced")
+            written.rename(path)
     classes = [str(name) for name in classifier.classes_.tolist()]
     return Exported(str(path), "onnx" if to_onnx else "mlflow", reads, classes, reject_at)
+
+
+def _check_replaceable(path: Path, overwrite: bool) -> None:
+    """Refuse to write where something is, unless it may be replaced and is what this writes."""
+    if path.is_dir() and not (path / "MLmodel").exists():
+        raise FolderTakenError(f"{path} is not empty and no model of MLflow; name another folder with --out")
+    if not overwrite:
+        raise FolderTakenError(
+            f"{path} exists already; name another with --out, or replace it with --overwrite"
+        )
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:

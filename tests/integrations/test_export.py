@@ -52,7 +52,12 @@ def test_both_answer_as_predict_does(made, tmp_path):
     table = pd.read_csv(made / "data.csv").drop(columns="label")
     onnx = export(made / "run", tmp_path / "model.onnx", 0.8)
     found = answers_of_onnx(tmp_path / "model.onnx", table)
-    served = export(made / "run", tmp_path / "served", 0.8)
+    (tmp_path / "served").mkdir()
+    (tmp_path / "served" / "MLmodel").write_text("an older one")
+    with pytest.raises(FolderTakenError, match=r"served exists already.*--overwrite"):
+        export(made / "run", tmp_path / "served", 0.8)
+    served = export(made / "run", tmp_path / "served", 0.8, overwrite=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"model.onnx", "served"}
     asked = mlflow.pyfunc.load_model(str(tmp_path / "served")).predict(table)
     for each in (found, asked):
         np.testing.assert_allclose(each["ood_score"], said["ood_score"], atol=1e-5)
@@ -85,7 +90,7 @@ def test_what_cannot_be_is_told_and_leaves_nothing(made, tmp_path):
         (made, "model.onnx", CheckpointError, "not a run folder"),
     ):
         with pytest.raises(kind, match=why):
-            export(model, tmp_path / out)
+            export(model, tmp_path / out, overwrite=True)
     with pytest.raises(SettingsError, match="reject_at is 7"):
         export(made / "run", tmp_path / "model.onnx", 7)
     assert {path.name for path in tmp_path.rglob("*")} == {"full", "mine.txt", "folder.onnx", "file"}
@@ -94,12 +99,14 @@ def test_what_cannot_be_is_told_and_leaves_nothing(made, tmp_path):
 def test_the_command_says_what_it_wrote(made):
     told = several(
         ["export", "run", "--out", "model.onnx"],
-        ["export", "run", "--out", "model.onnx", "--reject-at", "0.9", "--json"],
+        ["export", "run", "--out", "model.onnx", "--reject-at", "0.9", "--json", "--overwrite"],
         ["export", "nowhere", "--out", "model.onnx"],
-        ["export", "run", "--out", "model.onnx", "--reject-at", "7"],
+        ["export", "run", "--out", "model.onnx", "--reject-at", "7", "--overwrite"],
+        ["export", "run", "--out", "model.onnx"],
         folder=made,
     )
-    assert [code for code, _, _ in told] == [0, 0, 1, 2]
+    assert [code for code, _, _ in told] == [0, 0, 1, 2, 3]
     assert told[0][1].startswith("model.onnx: an ONNX file that reads the columns one, two, three, colour")
     assert json.loads(told[1][1])["reject_at"] == 0.9
     assert all(is_one_sentence(each[2]) for each in told[2:])
+    assert "model.onnx exists already; name another with --out, or replace it with --overwrite" in told[4][2]

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -25,6 +25,7 @@ from rich.console import Console
 from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsError
 from graylearn.runs.settings import in_flags
 
+_GOES_ON = "; the same command goes on where it stopped"
 ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 
@@ -37,8 +38,11 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def said() -> Iterator[None]:
-    """Turn whatever goes wrong inside into one sentence on standard error and an exit code."""
+def said(goes_on: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Turn whatever goes wrong inside into one sentence on standard error and an exit code.
+
+    goes_on: whether the command, given again, goes on where it stopped; asked where something went wrong.
+    """
     debug = bool(os.environ.get("GRAYLEARN_DEBUG"))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
@@ -51,10 +55,10 @@ def said() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except KeyboardInterrupt:
-        _say("interrupted; the same command goes on where it stopped", style="yellow")
+        _say(f"interrupted{_GOES_ON * goes_on()}", style="yellow")
         sys.exit(INTERRUPTED)
     except _TerminatedError:
-        _say("terminated; the same command goes on where it stopped", style="yellow")
+        _say(f"terminated{_GOES_ON * goes_on()}", style="yellow")
         sys.exit(TERMINATED)
     except GraylearnError as error:
         if debug:
@@ -71,7 +75,7 @@ def said() -> Iterator[None]:
     except OSError as error:
         if debug:
             raise
-        _say(f"error: {_of_system(error)}")
+        _say(f"error: {_of_system(error, goes_on)}")
         sys.exit(ERROR)
     except Exception as error:
         if debug or hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # the last two are Typer's
@@ -91,15 +95,13 @@ def _code(error: GraylearnError) -> int:
     return USAGE if isinstance(error, SettingsError) else ERROR
 
 
-def _of_system(error: OSError) -> str:
+def _of_system(error: OSError, goes_on: Callable[[], bool]) -> str:
     named = error.filename if isinstance(error.filename, str) else None
     where = f"{named}: " if named else ""
     reason = error.strerror or str(error)
     if error.errno in FULL:
-        return (
-            f"{where or 'a file '}cannot be written ({reason}); make room and give the same command again: "
-            "a run goes on where it stopped"
-        )
+        again = _GOES_ON if goes_on() else " and give the same command again"
+        return f"{where or 'a file '}cannot be written ({reason}); make room{again}"
     return f"{where}{reason}"
 
 

@@ -27,7 +27,7 @@ class _Words(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with said():
+        with said(lambda: ctx.invoked_subcommand in ("fit", "audit")):
             return super().invoke(ctx)
 
 

@@ -5,6 +5,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,10 @@ from filelock import FileLock, Timeout
 
 if sys.platform != "win32":
     import fcntl  # on Windows nobody can be asked whether he still writes, so leftovers stay there
+
+
+_SHORT = re.compile(r"\d+ requested and \d+ written")
+"""What numpy says where there is no room for all of an array."""
 
 
 @contextmanager
@@ -38,6 +43,8 @@ def replacing(path: Path) -> Iterator[Path]:
         flush(partial)  # on the disk before the name points at it, also after a power cut
         partial.replace(path)
     except OSError as error:  # a full disk does not say what did not fit, or names a file that nobody knows
+        if error.errno is None and _SHORT.fullmatch(str(error)):
+            raise OSError(errno.ENOSPC, f"no room for all of it: {error}", str(path)) from error
         if error.errno is not None and error.filename in (None, str(partial)):
             error.filename = str(path)
         raise

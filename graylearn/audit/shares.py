@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.finding import Chances, Finding
-from graylearn.audit.kinds import MISLABELLED, OK, OOD
+from graylearn.audit.kinds import KINDS, MISLABELLED, OK, OOD
 
 NINETY = 1.645
 """Standard errors to each side of an estimate that hold nine cases of ten."""
@@ -72,6 +72,14 @@ def part_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
     if share or (ends is not None and not ends[1]):
         return f"{share or 0.0:.1%}"
     return "not told" if ends is None else f"at most {ends[1]:.1%}"
+
+
+def shown_shares(found: Mapping[str, int]) -> dict[str, float]:
+    """The share of each kind to a tenth of a percent, as it is told; "ok" is the rest: they add up."""
+    total = max(sum(found.values()), 1)
+    shares = {kind: round(100 * count / total, 1) / 100 for kind, count in found.items()}
+    others = sum(share for kind, share in shares.items() if kind != KINDS[OK])
+    return shares | {KINDS[OK]: max(0.0, 1.0 - others) if found[KINDS[OK]] else 0.0}
 
 
 def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[float, float]]:

@@ -65,16 +65,17 @@ def _range(summary: dict[str, Any]) -> str | None:
 
 def show_run(summary: dict[str, Any]) -> None:
     """What a run found, what it measured, and where to look next."""
-    out = console()
-    total = summary["samples"]
-    heading = f"{Path(summary['data']).name}: {total:,} samples, {summary['classes']} classes"
+    from graylearn.audit.shares import shown_shares  # torch comes with it, which other commands need not
+
+    out, shares = console(), shown_shares(summary["found"])
+    heading = f"{Path(summary['data']).name}: {summary['samples']:,} samples, {summary['classes']} classes"
     _say(out, heading, style="bold")
     table = _table(["found"], ["samples", "share", "estimated"])
     for kind, count in summary["found"].items():
         table.add_row(
             MEANING.get(kind, kind),
             f"{count:,}",
-            f"{count / total:.1%}",
+            f"{shares[kind]:.1%}",
             _estimated(summary, kind),
         )
     out.print(table)

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.audit import KINDS, LEVELS
+from graylearn.audit.shares import shown_shares
 from graylearn.errors import DataError
 from graylearn.report.annotators import annotator_part
 from graylearn.report.beside import beside, needed
@@ -76,6 +77,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "suspected": "".join(map(str, suspected[shown].astype(int).tolist())),
         "level": _levels(data, shown),
         "counts": counts(data),
+        "shares": shown_shares(counts(data)),
         "perClass": _per_class(label, kind, len(data.classes)),
         "contamination": dict(data.contamination) if data.contamination else None,
         "ranges": {str(name): [float(end) for end in ends] for name, ends in data.ranges.items()},

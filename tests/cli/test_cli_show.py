@@ -1,5 +1,9 @@
 """What a run's numbers look like on a terminal."""
 
+import pytest
+
+from graylearn.audit import KINDS
+from graylearn.audit.shares import shown_shares
 from graylearn.cli.show import _estimated, show_run
 
 
@@ -21,6 +25,13 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
     assert _estimated(nothing | {"ranges": {}}, "ood") == "not told"
     assert _estimated(summary(5, None, 0.05, 0.1), "ood") == "at most 10.0%"
+
+
+def test_shares_add_up_to_all_of_the_samples():
+    for counts in ((1761, 239, 0), (1829, 171, 0), (1997, 2, 1), (0, 1, 2), (3, 0, 0), (0, 0, 0)):
+        shown = [f"{share:.1%}" for share in shown_shares(dict(zip(KINDS, counts, strict=True))).values()]
+        assert sum(round(10 * float(share[:-1])) for share in shown) == (1000 if any(counts) else 0)
+    assert shown_shares({"ok": 1761, "mislabelled": 239, "ood": 0})["ok"] == pytest.approx(0.881)
 
 
 def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):

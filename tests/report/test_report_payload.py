@@ -44,6 +44,7 @@ def test_rows_are_sorted_by_score_and_say_their_place():
     assert [CLASSES[k] for k in main["label"]] == expected["label"].tolist()
     assert main["score"] == [round(10_000 * value) for value in expected["score"]]
     assert main["counts"] == {"ok": 60, "mislabelled": 40, "ood": 20}
+    assert main["shares"] == pytest.approx({"ok": 0.5, "mislabelled": 0.333, "ood": 0.167})
     assert sum(map(sum, main["perClass"])) == 120
     assert [sum(row) for row in main["histogram"]] == [60, 40, 20]
 

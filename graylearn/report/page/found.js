@@ -4,7 +4,6 @@ const CLASSES_AT_FIRST = 12;
 const CLASSES_AT_MOST = 500;
 
 function drawTiles() {
-  const total = Math.max(report.total, 1);
   const words = ["not flagged", "another class explains them", "no class explains them"];
   const tiles = KINDS.map((kind, at) =>
     el(
@@ -12,7 +11,7 @@ function drawTiles() {
       { class: `tile ${kind}` },
       el("p", { class: "tile-name" }, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[at]),
       el("p", { class: "tile-number" }, number(report.counts[kind])),
-      el("p", { class: "muted" }, `${percent(report.counts[kind] / total)} · ${words[at]}`),
+      el("p", { class: "muted" }, `${percent(report.shares[kind])} · ${words[at]}`),
     ),
   );
   const share = report.contamination;

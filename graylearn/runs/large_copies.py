@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.audit.parts import PartFiles
+from graylearn.errors import counted
 
 _ROWS = 10_000
 """Samples whose features are read at once."""
@@ -43,11 +44,10 @@ class PartedCopies:
         """What the reader should know, of so many samples; None where there is no copy."""
         if not len(self.rows):
             return None
-        told = (
-            f"{len(self.rows):,} of {total:,} samples are in {int(self.group.max()):,} groups of exact copies"
-        )
+        groups = counted(int(self.group.max()), "group")
+        told = f"{len(self.rows):,} of {total:,} samples are in {groups} of exact copies"
         if self.contradicting:
-            told += f", {self.contradicting:,} of them with different labels"
+            told += f", {counted(self.contradicting, 'group')} with different labels"
         few = ": where columns have few values, equal rows are no sign of copying"
         return told + few if 2 * len(self.rows) > total else told
 

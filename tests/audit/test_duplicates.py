@@ -85,7 +85,7 @@ def test_near_rows_and_embeddings():
     found = find_duplicates(samples)
     assert [group.tolist() for group in found.groups] == [[0, 100], [1, 101]]
     assert found.contradicting.tolist() == [False, True]
-    assert "2 groups of copies, 1 of them with different labels" in found.summary()
+    assert "2 groups of copies, 1 group with different labels" in found.summary()
     assert (
         "2 of 3 samples are in 1 group of copies"
         in find_duplicates(np.array([[1.0], [1.0], [5.0]])).summary()

@@ -39,7 +39,7 @@ def test_groups_of_copies_are_decided_at_once(open_report, team, tmp_path):
     page = open_report(team)
     groups = page.locator("[data-copies]")
     expect(page.locator("#copies-words")).to_have_text(
-        "3 groups of samples that are the same or nearly, 1 of them with different labels."
+        "3 groups of samples that are the same or nearly, 1 group with different labels."
     )
     first = groups.nth(0)
     expect(first.locator(".chip")).to_have_text("labels differ")

@@ -54,7 +54,7 @@ function drawCopies(limit = COPIES_AT_FIRST) {
   const differ = copyGroups.length - copyGroups.filter((group) => !group.contradicting).length;
   byId("copies-words").textContent =
     `${plural(copyGroups.length, "group")} of samples that are the same or nearly` +
-    (differ ? `, ${number(differ)} of them with different labels.` : ".");
+    (differ ? `, ${plural(differ, "group")} with different labels.` : ".");
   byId("copies-all").hidden = !agree.length;
   byId("copies-all").onclick = () => keepOne(agree);
   byId("copy-groups").replaceChildren(...copyGroups.slice(0, limit).map(copyLine));

@@ -24,7 +24,9 @@ from graylearn.errors import DataError
 
 Verdict = Literal["keep", "drop", "relabel"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-COLUMNS = ("id", "decision", "label")
+LABEL = "label"
+COLUMNS = ("id", "decision", LABEL)
+"""The last is needed by decisions to relabel alone."""
 CHECKED = ("given", "run")
 """Columns that tell whether decisions are of the run they are applied to; a file need not have them."""
 
@@ -49,7 +51,8 @@ def read_decisions(path: str | Path) -> list[Decision]:
     """Read the decisions that the report's page wrote, or that a spreadsheet saved from them.
 
     Columns are found by name and may be separated by commas, semicolons, tabs, or what a first line sep=
-    names; others are ignored. A row without a decision decides nothing.
+    names; others are ignored. A row without a decision decides nothing; where none relabels, the column label
+    may be missing.
     """
     path = Path(path)
     try:
@@ -62,11 +65,11 @@ def read_decisions(path: str | Path) -> list[Decision]:
     rows = _rows(text, path)
     header = [name.strip().lower() for name in rows[0]]
     missing = [name for name in COLUMNS if name not in header]
-    if missing:
+    if missing and missing != [LABEL]:
         raise DataError(
             f"{path} has no column {missing[0]!r}: expected {', '.join(COLUMNS)} in its first line"
         )
-    where = [header.index(name) for name in COLUMNS]
+    where = [header.index(name) for name in COLUMNS if name not in missing]
     decisions: list[Decision] = []
     seen: set[str] = set()
     for number, row in enumerate(rows[1:], start=2):
@@ -74,7 +77,7 @@ def read_decisions(path: str | Path) -> list[Decision]:
             continue
         if len(row) <= max(where):
             raise DataError(f"{path}, row {number} has {len(row)} fields: expected {len(header)}")
-        fields = [unguarded(row[column]) for column in where]
+        fields = [unguarded(row[column]) for column in where] + [""] * len(missing)
         if not fields[1].strip() and not fields[2].strip():
             continue
         decision = _decision(fields, path, number)
@@ -115,7 +118,7 @@ def _decision(fields: list[str], path: Path, number: int) -> Decision:
         )
     if verdict == "relabel":
         if not label:
-            raise DataError(f"{path}, row {number} relabels {name!r} to nothing: give the new label")
+            raise DataError(f"{path}, row {number} relabels {name!r} to nothing: give the new one as {LABEL}")
         return Decision(name, "relabel", label)
     if label:
         raise DataError(

@@ -84,8 +84,8 @@ function loadCsv(text) {
   const rows = parseCsv(text.replace(/^\ufeff/, ""));
   const header = (rows[0] ?? []).map((name) => name.trim().toLowerCase());
   const where = ["id", "decision", "label"].map((name) => header.indexOf(name));
-  if (where.some((column) => column < 0)) {
-    return { taken: [], message: "Not a file of decisions: its first line must name id, decision and label." };
+  if (where[0] < 0 || where[1] < 0) {
+    return { taken: [], message: "Not a file of decisions: its first line must name id and decision, and label where it relabels." };
   }
   const [given, run] = ["given", "run"].map((name) => header.indexOf(name));
   if (run >= 0 && rows.slice(1).some((fields) => (fields[run] || report.run) !== report.run)) {

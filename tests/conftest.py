@@ -1,6 +1,5 @@
 """What every test shares, so that none depends on the machine, on its load, or on the tests before it."""
 
-import gc
 import os
 import random
 import signal
@@ -19,8 +18,6 @@ from find_browser import ADVICE, NO_BROWSER
 from hypothesis import HealthCheck, settings
 
 torch.set_num_threads(1)
-os.fsync = lambda _: None  # waits for the disk, for the sake of a power cut; none comes here
-gc.disable()  # until all tests are collected: nothing that is imported goes away again
 
 # The same examples everywhere, however slow they come: chance is for `make fuzz`.
 settings.register_profile(
@@ -33,18 +30,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
-    """What was imported, most of a million objects, is not looked through again and again."""
-    gc.freeze()
-    gc.enable()
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """A test that draws without a seed draws the same, whichever ran before it."""
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
-    torch.default_generator.manual_seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,6 +19,7 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.audit.progress import shown
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
+from graylearn.audit.trial import learned_from_a_part
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
@@ -65,7 +66,8 @@ def audit(
     id_like: columns of a frame that seem to name the rows are left out, with a warning; "keep" learns from
         them.
     folds, repeats: unless told 2 and 3, beyond 67 million class probabilities (30,000 samples of 2,200
-        classes) 2 and 1, and of a `model` 5 and 1.
+        classes) 2 and 1, and of a `model` 5 and 1. Large sets that two networks learn from a part are left to
+        these, unless repeats or epochs are told.
     epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
     device: where networks are trained and neighbours and kernels are compared.
     log: how far it is, as a "bar", as "lines" (one each half minute) or "none"; "auto" is a bar on a terminal
@@ -98,7 +100,7 @@ def audit(
         row_ids = as_ids(ids, X, len(label))
         read = ordered_features if model is None else features_if_any
         features, order = read(values, label, id_like)
-        label = label[order]
+        label, learned = label[order], False
         if len(label) < 2 * folds or len(np.unique(label)) < 2:
             network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
         elif model is not None:
@@ -108,10 +110,19 @@ def audit(
         else:
             assert features is not None  # numbers or a refusal
             given = mode, features, label, len(names), folds, repeats, epochs, seed, where
-            network = kept("networks", (len(label), len(names)), lambda: _networks_say(*given))
+            shape = len(label), len(names)
+            part = None
+            if mode == "held-out" and folds == NETWORK_FOLDS and repeats is epochs is None:
+                part = kept(
+                    "networks of a part",
+                    shape,
+                    lambda: learned_from_a_part(features, label, len(names), seed=seed, device=where),
+                )
+            learned = part is not None
+            network = kept("networks", shape, lambda: _networks_say(*given)) if part is None else part
         word = overlap_of(overlap, X)
         found = Audit.from_evidence(
-            gather(network, label, names, features, mode, word, where), row_ids[order]
+            gather(network, label, names, features, mode, word, where, learned=learned), row_ids[order]
         )
         return found.take(np.argsort(order))
 

@@ -15,6 +15,8 @@ DOUBLE = 1 << 25
 """Values of one array up to which it is in double precision: 256 MB. Beyond, what is kept of all samples is
 in single precision: 30,000 samples of 5,000 classes are 600 MB an opinion instead of 1,200."""
 
+LARGE = 200_000
+"""Samples beyond which a part is looked at first, and all of them only where it shows something."""
 ENOUGH, ENOUGH_OF_CLASS = 50_000, 500
 """Samples that a few numbers a class (its centre, a gap, slopes of a kernel) are found from, and of each
 class at least: of larger sets a part drawn at random, by which all are then judged."""

@@ -134,9 +134,14 @@ def gather(
     mode: Mode,
     overlap: Overlap,
     device: torch.device | str = "cpu",
+    *,
+    learned: bool = False,
 ) -> Evidence:
-    """Evidence from a network's class probabilities (N, K) and, where given, scaled features (N, D)."""
-    pooled = pool(network, label, features, held_out=mode != "history", device=device)
+    """Evidence from a network's class probabilities (N, K) and, where given, scaled features (N, D).
+
+    learned: whether the network learned all there is from a part of the samples; see `pool`.
+    """
+    pooled = pool(network, label, features, held_out=mode != "history", learned=learned, device=device)
     return Evidence(
         label=label,
         classes=classes,

@@ -144,7 +144,7 @@ def held_out_probabilities(
                 stand.ordered()
                 for start in range(stand.start, n, batch):
                     rows = shuffled[:, start : start + batch]
-                    logits = learner.forward(_taken(x, rows)).logits
+                    logits = learner.forward(taken(x, rows)).logits
                     loss = gray_loss(logits, y[rows].flatten(), reduction="none")
                     learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
                     tell("asking networks", epoch * n + start, epochs * n)
@@ -155,7 +155,7 @@ def held_out_probabilities(
                     stand.taken += 1
                     for start in range(0, held_rows.shape[1], chunk):
                         rows = held_rows[:, start : start + chunk]
-                        for index, said in enumerate(_probabilities(learner, _taken(x, rows))):
+                        for index, said in enumerate(said_by(learner, taken(x, rows))):
                             asked = rows[index, : len(held[index]) - start]
                             summed[asked] += said[: len(asked)]
                 stand.ended()
@@ -222,15 +222,17 @@ class _Stand:
         self.epoch, self.start, self.began = self.epoch + 1, 0, self.random()
 
 
-def _taken(x: Tensor, rows: Tensor) -> Tensor:
+def taken(x: Tensor, rows: Tensor) -> Tensor:
     """(M, n, D) of x at rows (M, n); x[rows] takes twice as long."""
     return x.index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
 
 
 @torch.no_grad()
-def _probabilities(learner: MLPLearner, x: Tensor) -> Tensor:
-    """Class probabilities (M, N, K) of inputs (M, N, D), without dropout."""
+def said_by(learner: MLPLearner, x: Tensor, model: int | None = None) -> Tensor:
+    """Class probabilities (M, N, K) of inputs (M, N, D), without dropout; of one model (N, K) of (N, D)."""
     for (kernel, bias), _, layer in learner.parts:
+        if model is not None:
+            kernel, bias = kernel[model], bias[model]
         x = add_multiply(bias, x, kernel)
         x = x.relu_() if layer.relu else x
     return x.softmax(dim=-1)

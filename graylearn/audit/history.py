@@ -104,7 +104,7 @@ def train_for_history(
     rate *= 3
     epochs = max(epochs, math.ceil(MIN_STEPS / math.ceil(max(len(label), 1) / batch)))
     with seeding.seeded(seed, devices.choose(device)):  # the caller's random numbers stay as they were
-        seeding.seed_torch(seed)
+        torch.manual_seed(seed)
         model = MLP(num_classes, (features.shape[1],), dropout=DROPOUT)
     result = train(
         model,

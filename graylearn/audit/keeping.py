@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,16 @@ def kept_in(folder: Path) -> Iterator[None]:
         _folder.reset(token)
 
 
-def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats]) -> Floats:
-    """What `make` makes, of this shape; from its file where an audit that was stopped had made it."""
+@overload
+def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats]) -> Floats: ...
+
+
+@overload
+def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats | None]) -> Floats | None: ...
+
+
+def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats | None]) -> Floats | None:
+    """What `make` makes, of this shape or None; from its file where an audit that was stopped had made it."""
     folder = _folder.get()
     if folder is None:
         return make()
@@ -43,6 +52,8 @@ def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats]) -> Float
     except (OSError, ValueError, EOFError):
         pass  # not there, or damaged
     made = make()
+    if made is None:
+        return None
     with replacing(path) as partial, partial.open("wb") as file:
         np.save(file, made)
     return made

@@ -27,7 +27,8 @@ Columns = Callable[[Rows], Tensor]
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SHARPNESS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
-LANDMARKS = 400
+LANDMARKS, FEW_LANDMARKS = 400, 160
+"""Samples that all are compared with; the second in large sets of which a part says all."""
 KEPT = 1 << 25
 """Values of all rows' columns up to which they are made once and kept: 128 MB."""
 
@@ -38,9 +39,11 @@ class Landmarks:
     The kernel's width is the median squared distance between landmarks.
     """
 
-    def __init__(self, features: NDArray[np.float32], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, features: NDArray[np.float32], device: torch.device | str = "cpu", count: int = LANDMARKS
+    ) -> None:
         self.x = x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32))
-        chosen = x[torch.from_numpy(np.random.default_rng(0).permutation(len(x))[:LANDMARKS])]
+        chosen = x[torch.from_numpy(np.random.default_rng(0).permutation(len(x))[:count])]
         between = squared_distance(chosen, chosen).double().numpy()
         off_diagonal = between[np.triu_indices(len(chosen), 1)]
         width = float(np.median(off_diagonal)) if len(off_diagonal) else 1.0
@@ -66,13 +69,17 @@ class Landmarks:
 
 
 def kernel_probabilities(
-    features: NDArray[np.float32], label: Ints, num_classes: int, device: torch.device | str = "cpu"
+    features: NDArray[np.float32],
+    label: Ints,
+    num_classes: int,
+    device: torch.device | str = "cpu",
+    landmarks: int = LANDMARKS,
 ) -> Floats:
     """`leave_one_out` of the landmarks' columns of features (N, D), in blocks, on any device.
 
     Of a large set, the samples that the regression did not see need not be left out of it.
     """
-    columns = Landmarks(features, device=device)
+    columns = Landmarks(features, device, landmarks)
     some = drawn(label, num_classes)
     if some is None:
         return leave_one_out(columns, label, num_classes)[0]

@@ -19,8 +19,8 @@ from scipy.special import logsumexp, softmax
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import ENOUGH, precision_for, row_blocks, sampled_blocks
 from graylearn.audit.centroids import centre_cosine, centre_distance
-from graylearn.audit.kernel import kernel_probabilities
-from graylearn.audit.neighbours import neighbours, smooth_vote, vote
+from graylearn.audit.kernel import FEW_LANDMARKS, LANDMARKS, kernel_probabilities
+from graylearn.audit.neighbours import neighbours, smooth_vote, vote, within_few
 
 MIN_CLASSES_FOR_CENTRES = 4
 """With two or three classes, which are wide, one centre each says little: pooled there it costs .03 of
@@ -107,12 +107,14 @@ def pool(
     features: NDArray[np.float32] | None,
     *,
     held_out: bool = True,
+    learned: bool = False,
     device: torch.device | str = "cpu",
 ) -> Pooled:
     """Pool the network's probabilities (N, K) with what the features (N, D), where given, say themselves.
 
     A network that has seen the labels (`held_out` false) would win every comparison by having learnt them;
-    it gets an even share instead.
+    it gets an even share instead. Where the network `learned` a large set from a part of it, a part is enough
+    for the other views too.
     """
     n, num_classes = network.shape
     scale = np.log(max(num_classes, 2))
@@ -124,14 +126,15 @@ def pool(
     if n >= ROWS_PER_COLUMN * features.shape[1]:
         nearest = centre_distance(features, label, num_classes, device).min(axis=1)
         columns["centre_distance"] = np.log(nearest + 1e-9)
-    index, distance = neighbours(features, device=device)
+    index, distance = neighbours(features, None, device, within_few(num_classes) if learned else None)
     share = vote(index, label, num_classes)
+    landmarks = FEW_LANDMARKS if learned else LANDMARKS
     columns["vote_entropy"] = entropy(share)
     columns["neighbour_distance"] = np.log(distance.mean(axis=1) + 1e-9)
     opinions = {
         "network": network,
         "neighbours": smooth_vote(share),
-        "kernel": kernel_probabilities(features, label, num_classes, device),
+        "kernel": kernel_probabilities(features, label, num_classes, device, landmarks),
     }
     cosine = centre_cosine(features, label, num_classes, device=device)
     if "centre_distance" in columns:

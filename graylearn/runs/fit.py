@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
+from graylearn.audit.blocks import LARGE
 from graylearn.audit.cost import expected_seconds
 from graylearn.audit.keeping import kept_in
 from graylearn.audit.progress import duration, watched
@@ -182,8 +183,9 @@ def how_long(samples: Samples) -> str | None:
     expected, cheaper = expected_seconds(*size), expected_seconds(*size, mode="history")
     if expected < LONG:
         return None
+    most = "at most " if size[0] > LARGE else ""  # what networks learn from a part takes less
     words = (
-        f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take about "
+        f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take {most}about "
         f"{duration(expected)} on one core, less on several or with --device cuda"
     )
     if cheaper < CHEAPER * expected:

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,25 +48,10 @@ def epoch_order(num_samples: int, seed: int, epoch: int) -> Tensor:
     return torch.randperm(num_samples, generator=generator("cpu", seed, "order", epoch))
 
 
-_has_accelerator = cache(torch.accelerator.is_available)
-
-
-def seed_torch(number: int) -> None:
-    """Seed torch's global generators, as torch.manual_seed does.
-
-    Without an accelerator that writes down the whole stack at each call, once for each kind of device: a
-    twentieth of the time of a small fit, and memory that is never let go of.
-    """
-    if _has_accelerator():
-        torch.manual_seed(number)
-    else:
-        torch.default_generator.manual_seed(number)
-
-
 def seed_global(seed: int, *words: str | int) -> None:
     """Seed the global generators of torch (all devices), numpy and random; networks and datasets use them."""
     number = derive(seed, *words)
-    seed_torch(number)
+    torch.manual_seed(number)
     np.random.seed(number % 2**32)  # noqa: NPY002  datasets of others draw from the old global generator
     random.seed(number)
 

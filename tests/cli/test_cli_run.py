@@ -5,26 +5,19 @@ import json
 import os
 import pty
 import signal
+import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
 from blobs import blobs
-from cli_helpers import LABELS, MAIN, environment, held, is_one_sentence, run, several, write_csv
+from cli_helpers import GRAYLEARN, LABELS, MAIN, environment, held, is_one_sentence, run, several, write_csv
 from PIL import Image
 from warm import Process
 
 from graylearn import runs
 from graylearn.runs import RunProgress, RunSettings
 
-INTO_HEAD = """
-import os, subprocess, sys
-head = subprocess.Popen(["head", "-1"], stdin=subprocess.PIPE)
-os.dup2(head.stdin.fileno(), 1)
-head.stdin.close()
-sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-"""
-"""As a shell's `| head -1` does."""
 LONG = ("--epochs", "8", "--mode", "history", "--no-refine")
 
 
@@ -101,10 +94,16 @@ def test_a_reader_that_has_seen_enough(made):
     folder, _ = made
     x, _ = blobs(9000)
     pd.DataFrame(x, columns=["one", "two", "three"]).to_csv(folder / "many.csv", index=False)
-    words = ("predict", "run", "many.csv", "-q")
-    process = Process(INTO_HEAD + MAIN, *words, folder=folder, environment=environment())
-    said = "id,class,probability,class_2,probability_2,ood_score\n"
-    assert process.communicate() == (said, "", 0)
+    command = f"{GRAYLEARN} predict run many.csv -q; echo code $? >&2"
+    shell = subprocess.run(
+        ["bash", "-c", f"({command}) | head -1"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert shell.stdout == "id,class,probability,class_2,probability_2,ood_score\n"
+    assert shell.stderr == "code 0\n"
 
 
 def test_a_locale_that_cannot_say_the_labels(made):

@@ -70,7 +70,7 @@ def test_copies_of_a_sample_are_held_out_together():
 
 def test_the_committee_survives_saving_and_pickle(dirty, digits, tmp_path):
     *_, x_test, _, _ = digits
-    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=3, epochs=2)
+    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=3, epochs=4)
     classifier.fit(dirty.x, dirty.y)
     assert classifier.members_ == 3
     assert classifier.network_.num_features == 3 * 128
@@ -95,7 +95,7 @@ def test_a_network_of_your_own_is_refined_alone(dirty):
 
 
 def test_a_method_of_two_networks_is_refined_by_a_committee(dirty):
-    classifier = GrayClassifier("co-teaching", random_state=0, device="cpu", refine=True, members=2, epochs=2)
+    classifier = GrayClassifier("co-teaching", random_state=0, device="cpu", refine=True, members=2, epochs=4)
     classifier.fit(dirty.x, dirty.y)
     assert classifier.refined_
     assert classifier.members_ == 2

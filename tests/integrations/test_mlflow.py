@@ -1,6 +1,8 @@
 """A classifier as an MLflow model: it answers as it did, in a process that has nothing else, and no net."""
 
 import os
+import subprocess
+import sys
 
 import mlflow
 import numpy as np
@@ -8,7 +10,6 @@ import pandas as pd
 import pytest
 import torch
 from clouds import clouds
-from warm import Process
 
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
@@ -60,8 +61,10 @@ def test_a_fresh_process_without_net_answers_the_same(fitted, rows, tmp_path):
     np.save(tmp_path / "x.npy", asked)
     paths = [str(tmp_path / name) for name in ("model", "x.npy", "answers")]
     environment = os.environ | {"MLFLOW_TRACKING_URI": (tmp_path / "runs").as_uri()}
-    _, said, code = Process(LOAD, *paths, folder=tmp_path, environment=environment).communicate()
-    assert code == 0, said
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, *paths], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
     check(pd.read_pickle(tmp_path / "answers"), fitted, asked, 0.9)
     assert not [path for path in (tmp_path / "model").rglob("*") if path.suffix in (".pkl", ".pickle")]
 

@@ -26,7 +26,7 @@ SAME = ("audit.csv", "log.jsonl", "model/weights.safetensors")
 
 
 def settings_for(data, **changes):
-    return RunSettings(data=str(data), **{"epochs": 6, "test_share": 0.2, **changes})
+    return RunSettings(data=str(data), **{"epochs": 12, "test_share": 0.2, **changes})
 
 
 def quiet(settings, out, **options):
@@ -66,7 +66,7 @@ def test_a_run_folder_holds_what_it_promises(made):
     assert typed["id"].tolist() == audit["id"].tolist()
     assert typed["score"].tolist() == pytest.approx(audit["score"].tolist())
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert [row["epoch"] for row in rows if row["fit"] == "first"] == list(range(6))
+    assert [row["epoch"] for row in rows if row["fit"] == "first"] == list(range(12))
     assert json.loads((folder / "summary.json").read_text()) == summary
     assert "torch" in json.loads((folder / "environment.json").read_text())["packages"]
     assert list(summary["test"])[:2] == ["standard", "gray"]
@@ -132,7 +132,7 @@ def test_a_classifier_in_stages_is_the_classifier(made, tmp_path):
     data, _, _ = made
     frame = pd.read_csv(data)
     quiet(settings_for(data, test_share=None), tmp_path / "run")
-    direct = GrayClassifier(epochs=6, refine=True, random_state=0)
+    direct = GrayClassifier(epochs=12, refine=True, random_state=0)
     direct.fit(frame[["one", "two", "three"]], frame["label"])
     saved = GrayClassifier.load(tmp_path / "run" / "model")
     new = frame[["one", "two", "three"]].head(20)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.beliefs import AskedAgain
-from graylearn.audit.blocks import drawn, precision_for, row_blocks
+from graylearn.audit.blocks import LARGE, drawn, precision_for, row_blocks
 from graylearn.audit.centroids import TRIM, centre_cosine, closest, round_classes
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
@@ -116,6 +116,9 @@ def _of_one_source(evidence: Evidence) -> Apart | None:
     found = len(rows) - len(evidence.unsuspected)
     if found > FEW_RANDOM * len(rows):
         return None
+    some = _parts_of_some(evidence, rows)
+    if some is not None and not some.of_one_source:
+        return None
     apart = apart_among(evidence, rows)
     enough = int((apart.posterior > 0.5).sum()) >= SEVERAL_TIMES * found
     return apart if apart.of_one_source and enough else None
@@ -126,10 +129,13 @@ def apart_among(evidence: Evidence, rows: Ints, *, parts: bool = True) -> Apart:
 
     Where labels are drawn at random, OOD samples are spread over all of them: what is left of a label after
     these falls in parts of its own (imbalanced digits: two ways to write a one), and is not parted. Nor are
-    labels where classes may overlap: in a table, a class of two kinds is the same picture.
+    labels where classes may overlap: in a table, a class of two kinds is the same picture. Labels of a large
+    set are not where some of it show no part that is believed.
     """
     assert evidence.features is not None
     label = evidence.label[rows]
+    if parts and (some := _parts_of_some(evidence, rows)) is not None:
+        parts = len(some.labels) > 0
     return lying_apart(
         evidence.features[rows],
         label,
@@ -233,8 +239,7 @@ def lying_apart(
         return Apart(nothing, 0.0, "too few samples")
     found = None
     if parts:
-        unit = unit_rows(features).numpy().astype(precision_for(features.size))
-        found = foreign_parts(features, unit, label, num_classes)
+        found = _parted(features, label, num_classes)
     if found is not None and found.of_kinds:
         return Apart(nothing, 0.0, KINDS_OF_ONE)
     in_most = found is not None and found.of_one_source and 2 * len(found.labels) >= num_classes
@@ -263,6 +268,20 @@ def lying_apart(
     posterior = _asked_again(features, label, num_classes, posterior, device)
     one_source = found is not None and found.of_one_source
     return Apart(posterior, float(posterior.mean()), "", rank, one_source)
+
+
+def _parted(features: NDArray[np.float32], label: Ints, num_classes: int) -> Parts:
+    unit = unit_rows(features).numpy().astype(precision_for(features.size))
+    return foreign_parts(features, unit, label, num_classes)
+
+
+def _parts_of_some(evidence: Evidence, rows: Ints) -> Parts | None:
+    """The parts of labels as some of many samples show them; None of fewer, of which all are looked at."""
+    some = drawn(evidence.label[rows], evidence.num_classes) if len(rows) > LARGE else None
+    if some is None or evidence.features is None or evidence.overlap != "none":
+        return None
+    part = rows[some]
+    return _parted(evidence.features[part], evidence.label[part], evidence.num_classes)
 
 
 def _by_part(parts: Parts, label: Ints, by_rank: Floats) -> Floats:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, first_few
@@ -57,8 +57,15 @@ def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.n
     labels: Any = table.frame[columns.label]
     rows = np.flatnonzero(~is_missing(labels))
     if not len(rows) and len(everything):
-        raise DataError(f"{table.name}, column {str(columns.label)!r}: every label is missing")
+        raise _none_labelled(table, columns.label)
     return rows
+
+
+def _none_labelled(table: RawTable, column: Column) -> DataError:
+    return DataError(
+        f"{table.name}, column {str(column)!r}: every label is missing; fill them in",
+        Hint("label", None, "to name the column that has them"),
+    )
 
 
 # What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
@@ -154,6 +161,8 @@ def _labels(
         if (nested := _first_nested(raw)) is not None:
             raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
         rows = np.flatnonzero(is_missing(raw))
+        if column is not None and 0 < len(rows) == len(raw):
+            raise _none_labelled(table, column)
         if len(rows):
             raise DataError(
                 f"{called}: {len(rows)} of {len(raw)} labels are missing "

@@ -191,5 +191,6 @@ def test_rows_without_a_label_can_be_skipped(csv):
     assert samples.y.tolist() == [0, 1, 0]
     numbers = csv("a,label\n1,007\n2,\n3,8\n", "numbers.csv")
     assert read(numbers, missing_labels="skip").classes == ("007", "8")
-    with pytest.raises(DataError, match="every label is missing"):
-        read(csv("a,label\n1,\n2,\n"), missing_labels="skip")
+    for way in ("skip", "stop"):  # to skip them all would not help
+        with pytest.raises(DataError, match="every label is missing; fill them in, or pass label= to name"):
+            read(csv("a,label\n1,\n2,\n"), missing_labels=way)

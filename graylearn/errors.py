@@ -16,6 +16,7 @@ An error knows which option it is about and which one would mend it, and each fa
 
 from __future__ import annotations
 
+import difflib
 import errno
 import re
 from collections.abc import Callable, Sequence
@@ -71,6 +72,13 @@ def first_few(names: Sequence[Any] | np.ndarray, most: int = 10, between: str = 
 def counted(count: int, noun: str) -> str:
     """A number of things for a sentence: `1 row`, `1,200 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def nearest(wrong: str, right: Sequence[str], otherwise: str) -> str:
+    """What was meant by a mistyped name, `did you mean gl?`, or all names there are after `otherwise`."""
+    lower = {name.lower(): name for name in right}
+    close = difflib.get_close_matches(str(wrong).lower(), list(lower), n=1)
+    return f"did you mean {lower[close[0]]}?" if close else f"{otherwise} {', '.join(right)}"
 
 
 class Worded(Exception):  # noqa: N818  warnings are worded too

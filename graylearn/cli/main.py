@@ -28,7 +28,19 @@ class _Words(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with said(lambda: ctx.invoked_subcommand in ("fit", "audit")):
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except Exception as error:
+                _say_plainly(error)
+                raise
+
+
+def _say_plainly(error: Exception) -> None:
+    """Leave out of what Typer says of wrong usage whose words they are, and far guesses."""
+    if isinstance(error, typer.BadParameter):
+        error.message = error.message.removeprefix("Value error, ")
+    if guesses := getattr(error, "possibilities", None):
+        error.possibilities = guesses[:1]  # type: ignore[attr-defined]  # the nearest comes first
 
 
 app = typer.Typer(
@@ -37,6 +49,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 an error said in one sentence, 2 wrong usage, 3 the run folder is taken, "
     "4 a check does not pass, 130 Ctrl-C, 143 SIGTERM.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

@@ -107,10 +107,8 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     if isinstance(number, int) and not isinstance(number, bool) and -len(columns) <= number < len(columns):
         return columns[number]
     close = difflib.get_close_matches(str(given), list(map(str, columns)), n=1)
-    meant = f": did you mean {close[0]!r}? Its" if close else "; its"
-    raise DataError(
-        f"{table.name} has no column {given!r} {purpose}{meant} columns are {table.columns_text()}"
-    )
+    known = f": did you mean {close[0]!r}?" if close else f"; its columns are {table.columns_text()}"
+    raise DataError(f"{table.name} has no column {given!r} {purpose}{known}")
 
 
 def _guessed_path(table: RawTable, label: Column) -> Column:

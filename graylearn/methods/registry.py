@@ -5,7 +5,6 @@ A method is one file of this package; nothing here needs to know of it.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import pkgutil
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from graylearn.errors import SettingsError
+from graylearn.errors import SettingsError, nearest
 from graylearn.methods.base import REGISTERED, Method
 
 _ORDER = [
@@ -49,13 +48,11 @@ def make_method(name: str, **options: Any) -> Method:
     ```
     """
     if name not in METHODS:
-        raise SettingsError(
-            f"there is no method {name!r}; {_nearest(name, list(METHODS), 'the methods are')}"
-        )
+        raise SettingsError(f"there is no method {name!r}; {nearest(name, list(METHODS), 'the methods are')}")
     known = list(inspect.signature(METHODS[name]).parameters)
     for option in options:
         if option not in known:
-            hint = _nearest(option, known, "its options are") if known else "it has no options"
+            hint = nearest(option, known, "its options are") if known else "it has no options"
             raise SettingsError(f"the method {name!r} has no option {option!r}; {hint}")
     return METHODS[name](**options)
 
@@ -69,10 +66,3 @@ def as_method(given: str | Method) -> Method:
             f"method is {given!r}: use a name ({', '.join(METHODS)}) or what make_method gives"
         )
     return given
-
-
-def _nearest(wrong: str, right: list[str], otherwise: str) -> str:
-    """The names close to a mistyped one, or all of them where none is."""
-    lower = {name.lower(): name for name in right}
-    close = [lower[name] for name in difflib.get_close_matches(str(wrong).lower(), list(lower))]
-    return f"did you mean {' or '.join(close)}?" if close else f"{otherwise} {', '.join(right)}"

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graylearn.errors import SettingsError
+from graylearn.errors import SettingsError, nearest
 from graylearn.nets.base import Net
 from graylearn.nets.densenet121 import DenseNet121
 from graylearn.nets.mlp import MLP
@@ -33,7 +33,7 @@ NETS: dict[str, Callable[..., Net]] = {
 def check_name(name: str) -> None:
     """Refuse a name that no network has."""
     if name not in NETS:
-        raise SettingsError(f"there is no net {name!r}, expected one of: {', '.join(NETS)}")
+        raise SettingsError(f"there is no net {name!r}; {nearest(name, list(NETS), 'the nets are')}")
 
 
 def make(name: str, num_classes: int, in_shape: Sequence[int], **options: Any) -> Net:

@@ -10,6 +10,8 @@ import pytest
 from cli_helpers import MAIN, environment, is_one_sentence, run, several, write_csv
 from warm import Process
 
+COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks", "datasets")
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -29,6 +31,7 @@ def folder(tmp_path):
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "renamed.csv").write_bytes(b"PK\x03\x04")
     (tmp_path / "cp1252.csv").write_bytes(b"a,label\n\x93b\x94,x\n")
+    (tmp_path / "unlabelled.csv").write_text("a,label\n1,\n2,\n")
     (tmp_path / "some.csv").write_text("a,label\n1,x\n2,\n3,y\n")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
@@ -46,6 +49,7 @@ def test_errors_usage_and_help(folder):
         (["fit", "renamed.csv", *out], 1, "is not text but a spreadsheet"),
         (["fit", "cp1252.csv", *out], 1, "pass --encoding cp1252"),
         (["fit", "some.csv", *out], 1, "pass --missing-labels skip to leave those rows out"),
+        (["fit", "unlabelled.csv", *out], 1, "every label is missing; fill them in, or pass --label to name"),
         (
             ["fit", "sheet.xls", *out],
             1,
@@ -75,6 +79,8 @@ def test_errors_usage_and_help(folder):
         ),
         (["fit", "data.csv", "--method", "nope", *out], 2, "there is no method 'nope'"),
         (["audit", "data.csv", "--network", "nope", *out], 2, "there is no net 'nope'"),
+        (["audit", "data.csv", "--network", "resnet", *out], 2, "'resnet'; did you mean resnet18?\n"),
+        (["audit", "data.csv", "--without", "on", *out], 1, "to leave out: did you mean 'one'?\n"),
         (["fit", "data.csv", "--test-split", "test", *out], 1, "data.csv is one set, without a split 'test'"),
         (["audit", "none.csv", "--label", "b", "--without", "a, b", *out], 1, "no column 'b' to take"),
         (["audit", "none.csv", "--label", "b", "--without", "a,c", *out], 1, "no column 'a,c' to leave out"),
@@ -89,6 +95,7 @@ def test_errors_usage_and_help(folder):
         ["fit", "data.csv", "--out", "run", "--epoch", "3"],
         ["fit", "data.csv"],
         ["fit", "data.csv", "--out", "run", "--mode", "guess"],
+        ["audit", "data.csv", "--out", "run", "--lable", "x"],
     ]
     help_of = ["fit", "audit", "predict", "apply"]
     told = several(
@@ -96,6 +103,8 @@ def test_errors_usage_and_help(folder):
         *usage,
         ["--help"],
         *([word, "--help"] for word in help_of),
+        *([word, "-h"] for word in COMMANDS),
+        ["-h"],
         ["--version"],
         folder=folder,
     )
@@ -110,14 +119,17 @@ def test_errors_usage_and_help(folder):
 
 
 def _check_usage_and_help(told):
-    assert [code for code, _, _ in told] == [2, 2, 2, 0, 0, 0, 0, 0, 0]
+    assert [code for code, _, _ in told] == [2] * 4 + [0] * (7 + len(COMMANDS))
     assert "--epochs" in told[0][2]
     assert "--out" in told[1][2]
-    assert "held-out" in told[2][2]
-    assert "130 Ctrl-C" in told[3][1]
-    assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[4:-1])
+    assert "'--mode': 'guess' is not one of 'auto', 'held-out', 'history'." in told[2][2]
+    assert "--lable (Possible options: --label)" in told[3][2]
+    told = told[4:]
+    assert "130 Ctrl-C" in told[0][1]
+    assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[1:5])
+    assert all("Usage: graylearn" in shown for _, shown, _ in told[5:-1])
     assert "larger than that of this share of the samples that belong, such as 0.99" in " ".join(
-        told[6][1].replace("│", " ").split()
+        told[3][1].replace("│", " ").split()
     )
     assert told[-1][1] == f"graylearn {importlib.metadata.version('graylearn')}\n"
 

@@ -67,6 +67,8 @@ to 600."""
 SURE, SURE_EVERY = 0.75, 0.6
 """Cautious posterior above which a label is surely wrong, in the mean of the readings and in every one. At .7
 and .5 one annotator's labels were so in .91 to .95 of the cases."""
+SURE_AMONG, SURE_EVERY_AMONG = 0.85, 0.7
+"""The same where foreign samples are among them: at .75 and .6 down to .91 of people's labels were so."""
 BETA_ALONE, BETA_SEEN = 4.0, 8.0
 """Sharpness of probabilities without features, of which nothing tells the error; of a network that has seen
 the labels."""
@@ -107,7 +109,8 @@ def find(evidence: Evidence) -> Finding:
     posterior[rows], low[rows], high[rows] = blended("posterior"), blended("cautious"), blended("bold")
     every = np.min([each.cautious for each in readings], axis=0)
     if part.details["mean_gap"] <= MEAN_GAP:  # without gaps nothing is sure: .86 to .95 were right
-        sure[rows] = (low[rows] > SURE) & (every > SURE_EVERY)
+        mean, each = (SURE, SURE_EVERY) if part.foreign is None else (SURE_AMONG, SURE_EVERY_AMONG)
+        sure[rows] = (low[rows] > mean) & (every > each)
     true_class = blended("true_class")
     ood[rows] = true_class[:, evidence.num_classes :].sum(axis=1)
     another = true_class[:, : evidence.num_classes]

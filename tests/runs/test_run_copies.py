@@ -51,7 +51,7 @@ def test_each_sample_has_the_number_of_its_group(made):
     assert pd.read_parquet(run_folder / "audit.parquet")["group"].dropna().tolist() == group.tolist()
     assert summary["copies"] == {"groups": 3, "samples": 6, "contradicting": 1, "leaked": 1}
     (note,) = [note for note in summary["notes"] if "copies" in note]
-    assert "1 of them with different labels" in note
+    assert "1 group with different labels" in note
     assert "1 of 31 test samples stand in the training set, or nearly so, which measures too well" in note
     assert '"contradicting":true' in (run_folder / "report.html").read_text()
 

@@ -254,7 +254,7 @@ def test_an_audit_that_was_stopped_does_not_ask_its_networks_again(made, tmp_pat
         asked.append(1)
         return plain(*given, **options)
 
-    def stop(*given):
+    def stop(*given, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(audit_module, "held_out_probabilities", ask)

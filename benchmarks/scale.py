@@ -6,7 +6,7 @@
     python benchmarks/scale.py heartbeats --rows 30000 --data FOLDER      # beside cleanlab on real rows
     python benchmarks/scale.py classes --rows 30000 --classes 5000
     python benchmarks/scale.py fit audited --rows 100000          # beside scikit-learn; with its audit
-    python benchmarks/scale.py memory --rows 1000000              # a fit without audit
+    python benchmarks/scale.py memory --rows 100000 1000000       # a fit without audit, one epoch
     python benchmarks/scale.py bounded --rows 1400000             # 16 GB of features within 1.5
     python benchmarks/scale.py audit --rows 1000000 --device cuda  # the stages, and what each takes
     python benchmarks/scale.py predict embedding
@@ -271,11 +271,17 @@ def measure_aside(data: Path) -> Iterator[Row]:
 
 
 def measure_memory(n: int) -> Iterator[Row]:
-    x, y, _ = clouds(n, columns=20, classes=5)
+    x, y, _ = clouds(n)
     before = peak_mb()
     model = GrayClassifier(epochs=1, batch_size=4096, audit=None, random_state=0)
     taken, _ = seconds(lambda: model.fit(x, y))
-    yield {"data_mb": x.nbytes / 2**20, "before_mb": before, "peak_mb": peak_mb(), "cpu_seconds": taken}
+    yield {
+        "columns": x.shape[1],
+        "data_mb": x.nbytes / 2**20,
+        "before_mb": before,
+        "peak_mb": peak_mb(),
+        "cpu_seconds": taken,
+    }
 
 
 def measure_predict() -> Iterator[Row]:

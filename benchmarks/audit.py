@@ -167,7 +167,7 @@ def clock(args: argparse.Namespace, deadline: float) -> None:
 def main() -> None:
     parser = record.described(__doc__)
     every = [*cells.SETTINGS, *cells.HARD]
-    default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables")
     parser.add_argument(
         "--features", type=Path, default=default / "features", help="folder of the feature files"

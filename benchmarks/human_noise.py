@@ -217,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables and of cifar-10n")
     parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
     parser.add_argument("--histories", type=Path, default=default / "histories", help="cifar10n-*-gl.npz")

@@ -228,7 +228,7 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
 def main() -> None:
     parser = record.described(__doc__)
     every = [*cells.SETTINGS, *cells.HARD]
-    default = Path(os.environ.get("GRAYLEARN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables")
     parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
     parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))

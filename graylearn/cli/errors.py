@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -26,6 +27,8 @@ from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsErr
 from graylearn.runs.settings import in_flags
 
 _GOES_ON = "; the same command goes on where it stopped"
+NUMBERS = {"int_parsing": "a whole number, such as 5", "float_parsing": "a number, such as 0.5"}
+"""What is expected where a flag cannot be read, by what the validator that Typer asks calls it."""
 ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 
@@ -78,7 +81,10 @@ def said(goes_on: Callable[[], bool] = lambda: True) -> Iterator[None]:
         _say(f"error: {_of_system(error, goes_on)}")
         sys.exit(ERROR)
     except Exception as error:
-        if debug or hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # the last two are Typer's
+        if hasattr(error, "exit_code"):  # Typer's, of wrong usage
+            _say_plainly(error)
+            raise
+        if debug or isinstance(error, typer.Abort):  # Typer's too
             raise
         _say(f"error: unexpected {type(error).__name__} ({error}); --debug shows where, please report it")
         sys.exit(ERROR)
@@ -87,6 +93,17 @@ def said(goes_on: Callable[[], bool] = lambda: True) -> Iterator[None]:
 def plain(text: str) -> str:
     """Text of anybody's as one harmless line for a terminal."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def _say_plainly(error: Exception) -> None:
+    """Word what Typer says of wrong usage as ours is, without far guesses."""
+    if isinstance(error, typer.BadParameter):
+        error.message = error.message.removeprefix("Value error, ")
+        checked: list[Any] = getattr(error.__cause__, "errors", list)()
+        if checked and (expected := NUMBERS.get(checked[0]["type"])):
+            error.message = f"{checked[0]['input']!r} is not {expected}"
+    if guesses := getattr(error, "possibilities", None):
+        error.possibilities = guesses[:1]  # type: ignore[attr-defined]  # the nearest comes first
 
 
 def _code(error: GraylearnError) -> int:

@@ -28,19 +28,7 @@ class _Words(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with said(lambda: ctx.invoked_subcommand in ("fit", "audit")):
-            try:
-                return super().invoke(ctx)
-            except Exception as error:
-                _say_plainly(error)
-                raise
-
-
-def _say_plainly(error: Exception) -> None:
-    """Leave out of what Typer says of wrong usage whose words they are, and far guesses."""
-    if isinstance(error, typer.BadParameter):
-        error.message = error.message.removeprefix("Value error, ")
-    if guesses := getattr(error, "possibilities", None):
-        error.possibilities = guesses[:1]  # type: ignore[attr-defined]  # the nearest comes first
+            return super().invoke(ctx)
 
 
 app = typer.Typer(

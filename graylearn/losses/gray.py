@@ -155,6 +155,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         reduction: str = "mean",
         detach: bool = True,
         impl: str = "auto",
+        label_smoothing: float = 0.0,
     ) -> None:
         super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
         if not isinstance(confidence, str):
@@ -164,6 +165,11 @@ class GrayLoss(nn.CrossEntropyLoss):
                 "confidence)"
             )
         checks.check_rule(confidence)
+        if label_smoothing:
+            raise ValueError(
+                f"label_smoothing is {label_smoothing!r}; expected 0, for the Gray loss takes whole labels: "
+                f"leave it out, or smooth them with gl.train(..., label_smoothing={label_smoothing!r})"
+            )
         self.confidence = confidence
         self.detach = detach
         self.impl = impl

@@ -122,6 +122,12 @@ def test_a_module_refuses_an_unknown_name_at_once():
         GrayLoss("maximum")
 
 
+def test_a_module_says_where_labels_are_smoothed():
+    assert repr(GrayLoss(label_smoothing=0.0)) == repr(GrayLoss())  # as nn.CrossEntropyLoss is called
+    with pytest.raises(ValueError, match=r"label_smoothing is 0\.1; expected 0, .* leave it out, or smooth"):
+        GrayLoss(label_smoothing=0.1)
+
+
 @pytest.mark.parametrize("look", [True, False])
 @pytest.mark.parametrize("reduction", ["none", "mean"])
 @pytest.mark.parametrize("impl", ["auto", "reference", "fused", "triton"])

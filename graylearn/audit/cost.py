@@ -38,7 +38,6 @@ def expected_seconds(
     classes: int,
     *,
     mode: Literal["held-out", "history"] = "held-out",
-    epochs: int | None = None,
 ) -> float:
     """Seconds of one core that `audit` of so many samples (N), columns (D) and classes (K) takes, about.
 
@@ -46,10 +45,10 @@ def expected_seconds(
     """
     weights, weight = HIDDEN * (columns + HIDDEN + classes), WEIGHT
     if mode == "history":
-        visits = samples * (epochs or HISTORY_EPOCHS)
+        visits = samples * HISTORY_EPOCHS
     else:
         seen = samples * (NETWORK_FOLDS - 1) // NETWORK_FOLDS
-        batch, _, passes = schedule_by_size(samples, seen, epochs or epochs_by_size(samples, classes))
+        batch, _, passes = schedule_by_size(samples, seen, epochs_by_size(samples, classes))
         visits = NETWORK_FOLDS * rounds_for(samples * classes) * seen * passes
         weight = WEIGHT if batch < LEAST_BATCH else WEIGHT_LARGE
     if samples <= EXACT:

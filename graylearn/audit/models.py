@@ -66,7 +66,7 @@ def model_probabilities(
     return sum_by_sample(held, said, len(label)) / repeats
 
 
-def features_if_any(x: Any, label: Ints, id_like: IdLike = "drop") -> tuple[NDArray[np.float32] | None, Ints]:
+def features_if_any(x: Any, label: Ints, id_like: IdLike) -> tuple[NDArray[np.float32] | None, Ints]:
     """Scaled features (N, D) of numbers and tables in the canonical order, and that order.
 
     None, and the order as it is, of what only the model can read, such as texts.

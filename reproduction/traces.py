@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graylearn.data import Contaminated
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import replacing, write_text
 from graylearn.training import History, Result
 from reproduction.cells import Cell
 from reproduction.diagnostics import by_group
@@ -78,8 +78,7 @@ class Traces:
             "groups": by_group(result.history, truth["is_ood"], truth["is_flipped"], cell.method),
             **provenance(),
         }
-        with replacing(self.histories / f"{cell.key}.json") as partial:
-            partial.write_text(json.dumps(rounded(told)) + "\n")
+        write_text(self.histories / f"{cell.key}.json", json.dumps(rounded(told)) + "\n")
 
     def kept(self, cell: Cell) -> tuple[History, float] | None:
         """The history that `keep` wrote of the fit of a cell, and how many seconds the fit took."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import replacing, write_array
 
 EVERY = 20.0
 """Seconds of work that a stop may cost: what is on the way is kept as often."""
@@ -54,8 +54,7 @@ def kept(name: str, shape: tuple[int, ...], make: Callable[[], Floats | None]) -
     made = make()
     if made is None:
         return None
-    with replacing(path) as partial, partial.open("wb") as file:
-        np.save(file, made)
+    write_array(path, made)
     return made
 
 

@@ -24,7 +24,7 @@ from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
 from graylearn.audit.keeping import kept_in
 from graylearn.audit.result import Audit
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import replacing, write_array, write_text
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import CheckpointError
 
@@ -141,16 +141,32 @@ class PartFiles:
 
     def remember(self, state: dict[str, Any]) -> None:
         """Keep how far the dealing is."""
-        with replacing(self.state) as partial:
-            partial.write_text(json.dumps(state), encoding="utf-8")
+        write_text(self.state, json.dumps(state))
 
-    def open_parts(self) -> list[int]:
-        """The parts that hold samples and are not audited yet."""
-        return [
-            number
-            for number in range(self.parts)
-            if (self.part(number) / "rows").exists() and not (self.part(number) / "facts.json").exists()
-        ]
+    def having(self, name: str) -> list[Path]:
+        """The folders of the parts that have this file: those with `rows` hold samples."""
+        folders = [self.part(number) for number in range(self.parts)]
+        return [folder for folder in folders if (folder / name).exists()]
+
+    def open_parts(self) -> list[Path]:
+        """The folders of the parts that hold samples and are not audited yet."""
+        return [folder for folder in self.having("rows") if not (folder / "facts.json").exists()]
+
+
+def rows_of(folder: Path) -> Ints:
+    """(n,) the rows of the data that a part's samples are."""
+    return np.fromfile(folder / "rows", np.int64)
+
+
+def labels_of(folder: Path) -> NDArray[np.int32]:
+    """(n,) the labels of a part's samples."""
+    return np.fromfile(folder / "label", np.int32)
+
+
+def features_of(folder: Path) -> NDArray[np.float32]:
+    """(n, D) the features of a part's samples, which stay in their file."""
+    count = (folder / "rows").stat().st_size // 8
+    return np.memmap(folder / "features", np.float32, "r").reshape(count, -1)
 
 
 def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: Any) -> None:
@@ -158,9 +174,7 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
 
     `options` are those of `audit`.
     """
-    rows = np.fromfile(folder / "rows", np.int64)
-    label = np.fromfile(folder / "label", np.int32).astype(np.int64)
-    features = np.memmap(folder / "features", np.float32, "r").reshape(len(rows), -1)
+    rows, label, features = rows_of(folder), labels_of(folder).astype(np.int64), features_of(folder)
     with kept_in(folder):
         found = audit(Samples(features, label, tuple(classes), rows, "array"), log="none", **options)
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
@@ -168,15 +182,13 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
         pq.write_table(pa.table(scores), partial)
     kept = _worth_showing(found, parts)
     found.take(kept).save(folder / "kept")
-    with replacing(folder / "kept" / "features.npy") as partial, partial.open("wb") as file:
-        np.save(file, features[kept])
+    write_array(folder / "kept" / "features.npy", features[kept])
     facts = {
         "samples": len(rows),
         "contamination": found.contamination,
         "ranges": {name: list(ends) for name, ends in found.ranges.items()},
     }
-    with replacing(folder / "facts.json") as partial:  # last: a part that has it is done
-        partial.write_text(json.dumps(facts), encoding="utf-8")
+    write_text(folder / "facts.json", json.dumps(facts))  # last: a part that has it is done
     (folder / "networks.npy").unlink(missing_ok=True)  # kept by the audit, in case that it is stopped
 
 
@@ -204,7 +216,7 @@ class Whole:
 
 def whole_of(files: PartFiles) -> Whole:
     """What the audited parts found together."""
-    done = [files.part(n) for n in range(files.parts) if (files.part(n) / "facts.json").exists()]
+    done = files.having("facts.json")
     try:
         facts = [json.loads((part / "facts.json").read_text(encoding="utf-8")) for part in done]
         audits = [Audit.load(part / "kept") for part in done]

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import replacing, write_text
 from graylearn.data.npz import OWN, read_arrays
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError, DataError, SettingsError
@@ -79,8 +79,7 @@ def write_audit(
         "contamination": contamination,
         "num_samples": len(ids),
     }
-    with replacing(folder / "audit.json") as partial:
-        partial.write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    write_text(folder / "audit.json", json.dumps(meta, indent=1))
 
 
 def _writable(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import graylearn
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import write_text
 from graylearn.errors import first_few
 from graylearn.estimator.rejection import limit_at
 from graylearn.estimator.state import ClassifierState
@@ -34,8 +34,7 @@ def write_card(classifier: ClassifierState, folder: Path) -> None:
             kept = True  # a folder of that name, or a file that may not be read
         if kept:
             return
-    with replacing(path) as partial:
-        partial.write_text(card(classifier), encoding="utf-8")
+    write_text(path, card(classifier))
 
 
 def card(classifier: ClassifierState) -> str:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.data.atomic import alone, checksum, replacing, signature
+from graylearn.data.atomic import alone, checksum, replacing, signature, write_text
 from graylearn.data.batches.augment import PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.samples import classes_from_json, classes_to_json
@@ -103,10 +103,9 @@ def _write(classifier: ClassifierState, folder: Path) -> None:
         classifier.history_.save(partial)
     if classifier.audit_ is not None:
         classifier.audit_.save(folder / _AUDIT)
-    with replacing(folder / _MANIFEST) as partial:
-        content = _content(classifier, folder)
-        manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}
-        partial.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    content = _content(classifier, folder)
+    manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}
+    write_text(folder / _MANIFEST, json.dumps(manifest, indent=1))
 
 
 def _put_in_place(folder: Path) -> None:

@@ -20,7 +20,6 @@ import pandas as pd
 
 from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.formats import file_fingerprint
-from graylearn.data.read import read_file
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, SettingsError, counted
@@ -28,7 +27,8 @@ from graylearn.paths import matching
 from graylearn.runs.copies import copies_of
 from graylearn.runs.files import write_json
 from graylearn.runs.fit import make_classifier
-from graylearn.runs.prepare import Prepared, options_of, prepare
+from graylearn.runs.pool import as_bytes
+from graylearn.runs.prepare import Prepared, prepare, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -248,7 +248,7 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
         suggested = names[other] if other >= 0 else None
         problems.append(problem(index, KINDS[audit.kind[index]], suggested, LEVELS[audit.level[index]]))
     if settings.test is not None:
-        test = read_file(settings.test, options_of(settings, prepared.encoding.size, settings.test_split))[0]
+        test = read_test(settings, prepared.encoding.size, prepared.origin)
         prepared = dataclasses.replace(prepared, shown_test=test)
     copies = copies_of(prepared, progress)
     for number, members in enumerate(() if copies is None else copies.groups):
@@ -272,9 +272,6 @@ def _keys(prepared: Prepared) -> list[str]:
     elif isinstance(shown.x, pd.DataFrame):
         content = [f"{each:016x}" for each in pd.util.hash_pandas_object(shown.x, index=False)]
     else:
-        content = [
-            hashlib.sha256(each.tobytes() if isinstance(each, np.ndarray) else str(each).encode()).hexdigest()
-            for each in shown.x
-        ]
+        content = [hashlib.sha256(as_bytes(each)).hexdigest() for each in shown.x]
     joined = (f"{one}\0{label}" for one, label in zip(content, labels, strict=True))
     return [hashlib.sha256(each.encode(errors="surrogatepass")).hexdigest()[:24] for each in joined]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from graylearn.data.atomic import write_text
 from graylearn.runs.check import WORDS, Checked, Problem
-from graylearn.runs.files import write_text
 
 SHOWN = 50
 """New suspects that the summary lists; the others are counted."""

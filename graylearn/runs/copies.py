@@ -12,11 +12,10 @@ import pandas as pd
 from graylearn.audit.duplicates import Duplicates, find_duplicates
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
 from graylearn.data.read import read_file
-from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
 from graylearn.runs.files import write_csv
-from graylearn.runs.prepare import Prepared, options_of
+from graylearn.runs.prepare import Prepared, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import PIXELS_SIZE
@@ -75,12 +74,9 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
 def _read(settings: RunSettings) -> tuple[Samples, Samples | None]:
     """The samples of the data, and those of the test set where there is one."""
     size = settings.size or PIXELS_SIZE
-    train, origin = read_file(local(settings.data), options_of(settings, size, settings.split))
-    if settings.test is None and settings.test_split is None:
-        return train, None
-    options = options_of(settings, size, settings.test_split)
-    path = local(settings.test or settings.data)
-    return train, read_file(path, replace(options, decimal=origin.decimal))[0]
+    train, origin = read_file(settings.data, options_of(settings, size, settings.split))
+    has_test = settings.test is not None or settings.test_split is not None
+    return train, read_test(settings, size, origin) if has_test else None
 
 
 def group_column(copies: Duplicates) -> pd.Series[int]:

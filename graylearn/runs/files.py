@@ -1,4 +1,4 @@
-"""Files that a run writes: text, JSON and CSV, each whole or not at all."""
+"""Files that a run writes: JSON and CSV, each whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from typing import Any, TextIO
 
 import pandas as pd
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import replacing, write_text
 from graylearn.data.cells import guarded
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text file in UTF-8."""
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: Path, value: Any) -> None:

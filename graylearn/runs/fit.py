@@ -25,7 +25,7 @@ from graylearn.audit.blocks import LARGE
 from graylearn.audit.cost import expected_seconds
 from graylearn.audit.keeping import kept_in
 from graylearn.audit.progress import duration, watched
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import write_array
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
@@ -208,8 +208,7 @@ def _fitted(
         first = copy.copy(classifier)
         first.network_ = cast("nn.Module", stages.first_network)
         said = first.predict_proba(prepared.test)
-    with replacing(said_file) as partial, partial.open("wb") as file:
-        np.save(file, said)
+    write_array(said_file, said)
     write_json(log_file, stages.logs)
     classifier.save(finished)  # last: a folder that has it has the others
     return classifier, said, stages.logs

@@ -32,12 +32,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from graylearn.data.atomic import alone
+from graylearn.data.atomic import alone, write_text
 from graylearn.data.formats import Origin
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
 from graylearn.runs.changed import is_older, new_image, what_changed
-from graylearn.runs.files import write_json, write_text
+from graylearn.runs.files import write_json
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _LOCK = ".lock"

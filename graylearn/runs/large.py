@@ -246,8 +246,7 @@ def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
         "seed": settings.seed,
         "device": settings.device or "cpu",
     }
-    todo = [files.part(number) for number in files.open_parts()]
-
+    todo = files.open_parts()
     classes, parts = opened.classes, files.parts
 
     def one(folder: Path) -> None:
@@ -275,8 +274,7 @@ def _engine(settings: RunSettings) -> Audited:
 
 def gathered(files: PartFiles, path: Path) -> NDArray[Any]:
     """(rows,) verdicts by row of the data, in a mapped file."""
-    tables = [files.part(number) / "scores.parquet" for number in range(files.parts)]
-    tables = [table for table in tables if table.exists()]
+    tables = [folder / "scores.parquet" for folder in files.having("scores.parquet")]
     rows = [pq.read_table(table, columns=["row"])["row"].to_numpy().max() for table in tables]
     scores = np.memmap(path, _SCORES, "w+", shape=(int(max(rows)) + 1,))
     for table in tables:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
-from graylearn.audit.parts import PartFiles
+from graylearn.audit.parts import PartFiles, features_of, labels_of, rows_of
 from graylearn.errors import counted
 
 _ROWS = 10_000
@@ -54,10 +54,9 @@ class PartedCopies:
 
 def copies_in_parts(files: PartFiles) -> PartedCopies:
     """The copies among the samples of all parts, by what the files hold; 20 bytes a sample in memory."""
-    folders = [files.part(number) for number in range(files.parts)]
-    folders = [folder for folder in folders if (folder / "rows").exists()]
-    rows = np.concatenate([np.fromfile(folder / "rows", np.int64) for folder in folders])
-    label = np.concatenate([np.fromfile(folder / "label", np.int32) for folder in folders])
+    folders = files.having("rows")
+    rows = np.concatenate([rows_of(folder) for folder in folders])
+    label = np.concatenate([labels_of(folder) for folder in folders])
     digest = np.concatenate([_digests(folder) for folder in folders])
     order = np.lexsort((rows, digest))
     first = np.flatnonzero(np.diff(digest[order], prepend=digest[order[:1]] + np.uint64(1)))
@@ -75,10 +74,9 @@ def copies_in_parts(files: PartFiles) -> PartedCopies:
 
 def _digests(folder: Path) -> NDArray[np.uint64]:
     """(n,) equal where the features of two samples are, and by chance in one of 3,000 sets of 10^8."""
-    count = (folder / "label").stat().st_size // 4
-    features = np.memmap(folder / "features", np.float32, "r").reshape(count, -1)
+    features = features_of(folder)
     found = bytearray()
-    for start in range(0, count, _ROWS):
+    for start in range(0, len(features), _ROWS):
         for row in features[start : start + _ROWS] + np.float32(0.0):  # -0.0 is 0.0
             found += hashlib.blake2b(row.data, digest_size=8).digest()
     return np.frombuffer(bytes(found), dtype=np.uint64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.array_types import Ints
-from graylearn.audit.parts import PartFiles
+from graylearn.audit.parts import PartFiles, features_of, labels_of, rows_of
 from graylearn.data.samples import Label, Samples
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.calibration import ENOUGH
@@ -78,13 +78,12 @@ class LearnedParts:
     """The samples in the files of audited parts, less a few that are kept to say how new ones score."""
 
     def __init__(self, files: PartFiles) -> None:
-        found = [files.part(number) for number in range(files.parts)]
-        self.folders = [folder for folder in found if (folder / "rows").exists()]
+        self.folders = files.having("rows")
         self.encoder: InputEncoder | None = None
         """What is still to be done to what the files hold."""
-        rows = [_rows(folder) for folder in self.folders]
+        rows = [rows_of(folder) for folder in self.folders]
         total = sum(map(len, rows))
-        label = np.fromfile(self.folders[0] / "label", np.int32)
+        label = labels_of(self.folders[0])
         belong = unsuspected(self.folders[0])
         belong = belong[np.bincount(label)[label[belong]] >= LEAST]
         most = min(ENOUGH, int(AT_MOST * total))
@@ -95,10 +94,8 @@ class LearnedParts:
 
     def read(self, folder: Path, some: Ints | None = None) -> tuple[NDArray[np.float32], Ints]:
         """What the files hold of a part, all or some, and the labels."""
-        label = np.fromfile(folder / "label", np.int32).astype(np.int64)
-        features = np.memmap(folder / "features", np.float32, "r").reshape(len(label), -1)
         taken = slice(None) if some is None else some
-        return np.array(features[taken]), label[taken]
+        return np.array(features_of(folder)[taken]), labels_of(folder)[taken].astype(np.int64)
 
     def encoded(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """As the network reads what the files hold."""
@@ -106,12 +103,12 @@ class LearnedParts:
 
     def numbers(self, folder: Path) -> Ints:
         """The samples of a part that are learned from."""
-        everyone = np.arange((folder / "label").stat().st_size // 4)
+        everyone = np.arange(len(features_of(folder)))
         return np.delete(everyone, self.new) if folder == self.folders[0] else everyone
 
     def index(self, folder: Path) -> Ints:
         """(n,) the number of each sample of a part among those learned from, in the order of the data."""
-        return np.searchsorted(self.order, _rows(folder))
+        return np.searchsorted(self.order, rows_of(folder))
 
 
 class PartBatches:
@@ -126,7 +123,7 @@ class PartBatches:
         """(N,) labels in the order of the data."""
         for folder in parts.folders:
             learned = parts.numbers(folder)
-            self.targets[parts.index(folder)[learned]] = np.fromfile(folder / "label", np.int32)[learned]
+            self.targets[parts.index(folder)[learned]] = labels_of(folder)[learned]
 
     def __len__(self) -> int:
         return sum(self._steps(len(self.parts.numbers(folder))) for folder in self.parts.folders)
@@ -150,7 +147,3 @@ def unsuspected(folder: Path) -> Ints:
     """The samples of an audited part that are not suspected."""
     table = pq.read_table(folder / "scores.parquet", columns=["suspected"])
     return np.flatnonzero(~table["suspected"].to_numpy())
-
-
-def _rows(folder: Path) -> Ints:
-    return np.fromfile(folder / "rows", np.int64)

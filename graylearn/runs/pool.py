@@ -32,7 +32,7 @@ def pooled(samples: Samples, model: str, folder: Path, embed: Embed) -> NDArray[
     name = hashlib.sha256(repr((FORMAT, model, samples.kind, shape)).encode()).hexdigest()[:16]
     file = folder / f"features-{name}.npz"
     known = _read(file)
-    digests = [_digest(each) for each in samples.x]
+    digests = [hashlib.sha256(as_bytes(each)).digest()[:16] for each in samples.x]
     missing: dict[bytes, int] = {}
     for index, digest in enumerate(digests):
         if digest not in known:
@@ -73,11 +73,11 @@ def _write(file: Path, known: Known) -> None:
         np.savez(opened, digests=codes, features=np.stack(list(known.values())))
 
 
-def _digest(sample: Any) -> bytes:
-    content = (
+def as_bytes(sample: Any) -> bytes:
+    """What a text or an image is known again by."""
+    return (
         sample.tobytes() if isinstance(sample, np.ndarray) else str(sample).encode("utf-8", "surrogatepass")
     )
-    return hashlib.sha256(content).digest()[:16]
 
 
 def _read(file: Path) -> Known:

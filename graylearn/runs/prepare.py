@@ -94,7 +94,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
         shown, train = samples.take(~held_out), features.take(~held_out)
         shown_test, test = samples.take(held_out), features.take(held_out)
     elif settings.test is not None or settings.test_split is not None:
-        shown_test = _read_test(settings, size, samples, origin, progress)
+        shown_test = _test_set(settings, size, samples, origin, progress)
         test = encoded(shown_test, encoding, settings, cache)
     return Prepared(
         settings=settings,
@@ -165,14 +165,22 @@ def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
     return held_out
 
 
-def _read_test(
+def read_test(
+    settings: RunSettings, size: int, origin: Origin, classes: Sequence[Label] | None = None
+) -> Samples:
+    """The test set that the settings name, read as the samples to learn from were."""
+    options = options_of(settings, size, settings.test_split)
+    options = replace(options, classes=classes, decimal=origin.decimal)
+    return read_file(settings.test or settings.data, options)[0]
+
+
+def _test_set(
     settings: RunSettings, size: int, samples: Samples, origin: Origin, progress: RunProgress
 ) -> Samples:
-    """A test set of its own, read as the samples to learn from were."""
+    """The test set, once it is of the kind and the columns of the samples to learn from."""
     path = local(settings.test or settings.data)
     with progress.working(f"reading {path.name} to test on", bar=_is_large(path)):
-        options = options_of(settings, size, settings.test_split)
-        read, _ = read_file(path, replace(options, classes=samples.classes, decimal=origin.decimal))
+        read = read_test(settings, size, origin, samples.classes)
     if read.kind != samples.kind:
         raise DataError(f"{path} holds {read.kind} samples but {origin.path} {samples.kind} samples")
     return _with_columns_of(samples, read, path, progress) if samples.kind == "table" else read

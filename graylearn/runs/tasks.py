@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from graylearn.data.atomic import write_text
 from graylearn.data.formats import Origin
 from graylearn.data.read import read_file
 from graylearn.errors import SettingsError
 from graylearn.report import fiftyone, label_studio
-from graylearn.runs.files import write_json, write_text
+from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import options_of
 from graylearn.runs.source import read_source

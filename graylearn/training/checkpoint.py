@@ -31,7 +31,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from graylearn.data.atomic import alone, flush, replacing, signature
+from graylearn.data.atomic import alone, flush, signature, write_text
 from graylearn.data.npz import read_arrays
 from graylearn.errors import FULL, CheckpointError, FolderTakenError, Hint
 
@@ -157,8 +157,7 @@ def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
 
 def write_atomic(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    with replacing(path) as partial:
-        partial.write_text(text)
+    write_text(path, text)
     _flush_folder(path.parent)
 
 

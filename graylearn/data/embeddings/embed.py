@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import write_array
 from graylearn.data.embeddings import efficientnet_lite
 from graylearn.data.embeddings.pace import Pace
 from graylearn.data.progress import progress_bar
@@ -259,9 +259,9 @@ def _resized(batch: Tensor, side: int) -> Tensor:
     return resized.clamp(0, 255)  # bicubic overshoots
 
 
-def _array_chunks(array: np.ndarray, chunk_bytes: int = 1 << 24) -> Iterable[bytes]:
+def _array_chunks(array: np.ndarray) -> Iterable[bytes]:
     """The bytes of an array in row order, some MB at a time, so that a memory map is never read whole."""
-    rows = max(1, chunk_bytes // max(1, array[0].nbytes))
+    rows = max(1, (1 << 24) // max(1, array[0].nbytes))
     for start in range(0, len(array), rows):
         yield np.ascontiguousarray(array[start : start + rows]).tobytes()
 
@@ -283,6 +283,5 @@ def _cached(
         except (ValueError, OSError, EOFError):
             pass  # damaged by something else than us: compute it again and put it right
     vectors = compute()
-    with replacing(path) as partial, partial.open("wb") as file:
-        np.save(file, vectors)
+    write_array(path, vectors)
     return vectors

@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from graylearn.data.atomic import checksum, replacing
+from graylearn.data.atomic import checksum, write_text
 from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
     ColumnKind,
@@ -199,8 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def save(self, path: str | Path) -> None:
         """Write `to_json` to a file, whole or not at all."""
-        with replacing(Path(path)) as partial:
-            partial.write_text(json.dumps(self.to_json()), encoding="utf-8")
+        write_text(Path(path), json.dumps(self.to_json()))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from graylearn.data.atomic import flush, replacing
+from graylearn.data.atomic import flush, write_text
 from graylearn.data.images.decode import CHANNELS, UNREAD
 from graylearn.data.images.workers import CHUNK, decode_all
 from graylearn.errors import DataError, Hint, SettingsError, first_few
@@ -195,8 +195,7 @@ def _remember(home: Path, files: list[Path], size: int, entry: Path, digests: li
     """
     if any(digest.startswith(UNREAD) for digest in digests):
         return
-    with replacing(home / f"seen-{_look_key(files, size)}.json") as partial:
-        partial.write_text(json.dumps({"entry": entry.name}))
+    write_text(home / f"seen-{_look_key(files, size)}.json", json.dumps({"entry": entry.name}))
 
 
 def _close_gaps(pixels: Path, gaps: list[int], count: int, size: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.evidence import gather
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
@@ -109,17 +110,8 @@ def audit(
             )
         else:
             assert features is not None  # numbers or a refusal
-            given = mode, features, label, len(names), folds, repeats, epochs, seed, where
-            shape = len(label), len(names)
-            part = None
-            if mode == "held-out" and folds == NETWORK_FOLDS and repeats is epochs is None:
-                part = kept(
-                    "networks of a part",
-                    shape,
-                    lambda: learned_from_a_part(features, label, len(names), seed=seed, device=where),
-                )
-            learned = part is not None
-            network = kept("networks", shape, lambda: _networks_say(*given)) if part is None else part
+            given = features, label, len(names)
+            network, learned = _networks_say(mode, given, folds, repeats, epochs, seed=seed, device=where)
         word = overlap_of(overlap, X)
         found = Audit.from_evidence(
             gather(network, label, names, features, mode, word, where, learned=learned), row_ids[order]
@@ -141,7 +133,7 @@ def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int |
         )
 
 
-def _given_labels(X: Any, y: Any, classes: Any) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
+def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]]:
     """(y, or where it is left out the labels of Samples, as index in the classes; the classes)."""
     if y is not None:
         return as_labels(y, classes)
@@ -154,27 +146,28 @@ def _given_labels(X: Any, y: Any, classes: Any) -> tuple[NDArray[np.int64], tupl
 
 def _networks_say(
     mode: Literal["held-out", "history"],
-    features: NDArray[np.float32],
-    label: NDArray[np.int64],
-    num_classes: int,
+    given: tuple[NDArray[np.float32], Ints, int],
     folds: int,
     repeats: int | None,
     epochs: int | None,
-    seed: int,
-    device: torch.device,
-) -> NDArray[np.float64]:
-    """(N, K) class probabilities by our own networks."""
-    if mode == "history":
-        chosen = HISTORY_EPOCHS if epochs is None else epochs
-        history = train_for_history(features, label, num_classes, epochs=chosen, seed=seed, device=device)
-        return history_probabilities(history)
-    return held_out_probabilities(
-        features,
-        label,
-        num_classes,
-        folds=folds,
-        repeats=repeats or rounds_for(len(label) * num_classes),
-        epochs=epochs,
-        seed=seed,
-        device=device,
-    )
+    **drawn: Any,
+) -> tuple[Floats, bool]:
+    """(N, K) class probabilities by our own networks, and whether they learned the set from a part of it.
+
+    given: features (N, D), labels (N,) and the number of classes. drawn: seed and device.
+    """
+    _, label, num_classes = given
+    shape = len(label), num_classes
+    if mode == "held-out" and folds == NETWORK_FOLDS and repeats is epochs is None:
+        part = kept("networks of a part", shape, lambda: learned_from_a_part(*given, **drawn))
+        if part is not None:
+            return part, True
+
+    def all_say() -> Floats:
+        if mode == "history":
+            chosen = HISTORY_EPOCHS if epochs is None else epochs
+            return history_probabilities(train_for_history(*given, epochs=chosen, **drawn))
+        rounds = repeats or rounds_for(len(label) * num_classes)
+        return held_out_probabilities(*given, folds=folds, repeats=rounds, epochs=epochs, **drawn)
+
+    return kept("networks", shape, all_say), False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -24,7 +25,7 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.answers import Answers
 from graylearn.estimator.calibration import held_out, kept_aside
 from graylearn.estimator.inputs import read_inputs, read_labels
-from graylearn.estimator.models import is_model, with_model
+from graylearn.estimator.models import ModelPipeline, is_model
 from graylearn.estimator.networks import (
     LastingOptimizer,
     NetworkLike,
@@ -250,7 +251,8 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         seed = self._seed()
         if audit == "held-out" and validation is None and not goes_on:
             samples = samples.without(kept_aside(samples, seed))
-        planned = Pipeline(
+        way = partial(ModelPipeline, model=self.network) if is_model(self.network) else Pipeline
+        return way(
             samples,
             self._new_network,
             self.method_,
@@ -264,7 +266,6 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             patience=self.patience,
             stages=stages or Stages(),
         )
-        return with_model(planned, self.network) if is_model(self.network) else planned
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:

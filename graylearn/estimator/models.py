@@ -8,7 +8,7 @@ logits are the logs of its probabilities, so that all that is asked of a network
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,15 @@ class ModelPipeline(Pipeline):
     model: Any = TREES
     """Not fitted; copies of it are."""
 
+    def __post_init__(self) -> None:
+        if self.samples.features is None:
+            raise SettingsError(
+                "X holds images, which trees and other models of scikit-learn do not read:",
+                Hint("network", "auto", "for a network"),
+            )
+        if not isinstance(self.model, str):
+            check_model(self.model)
+
     def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
         """All stages; there is no network that they could go on from."""
         seeds = (self.settings.seed,)
@@ -148,15 +157,3 @@ class ModelPipeline(Pipeline):
         history.record(0, torch.arange(len(label)), label, network(torch.from_numpy(samples.features)))
         history.end_epoch(0)
         return history
-
-
-def with_model(planned: Pipeline, model: Any) -> ModelPipeline:
-    """The same pipeline, of a model in the place of networks, for rows of numbers."""
-    if planned.samples.features is None:
-        raise SettingsError(
-            "X holds images, which trees and other models of scikit-learn do not read:",
-            Hint("network", "auto", "for a network"),
-        )
-    if not isinstance(model, str):
-        check_model(model)
-    return ModelPipeline(**{each.name: getattr(planned, each.name) for each in fields(planned)}, model=model)

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.audit.overlap import overlap_of
-from graylearn.audit.parts import Dealing, PartFiles, audit_part, part_size, whole_of
+from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, whole_of
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
-from graylearn.data.formats import FORMATS, NAMELESS
+from graylearn.data.formats import FORMATS, NAMELESS, Origin
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator.inputs import InputEncoder
@@ -133,7 +133,6 @@ def audited_in_parts(
             copies = copies_in_parts(files)
     with progress.steps("writing the verdicts", opened.samples) as advance:
         written = write_verdicts(opened, folder, scores, whole.kept.ids, copies, advance)
-    shown = written.shown
     if written.left_out:
         if origin.form == "folder":  # apply compares those that are samples
             fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), written.names)[0]
@@ -141,26 +140,11 @@ def audited_in_parts(
             origin = replace(origin, left_out=written.left_out)
             tell_left_out(origin, progress)
         write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
-    features = replace(shown, x=whole.features, kind="array")
-    nobody = np.zeros(len(shown), dtype=bool)
-    prepared = Prepared(
-        opened.settings, origin, opened.encoding, shown, features, None, shown, nobody, fingerprint, None
-    )
-    classifier = make_classifier(opened.settings, refine=False)
-    classifier.encoder_ = InputEncoder.fitted(whole.features, "keep")
-    fitted = Fitted(classifier, replace(whole.kept, ids=shown.ids), {}, None, {})
-    outcome = Outcome(prepared, fitted)
+    outcome = _shown_of(opened, origin, fingerprint, written.shown, whole)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
-    summary |= counts_of(opened.classes, written.kinds) | {
-        "sure": written.sure,
-        "look_first": 0,  # the page does not hold the largest scores of all parts
-        "contamination": whole.contamination,
-        "ranges": {name: list(ends) for name, ends in whole.ranges.items()},
-    }
-    summary["copies"] = None if copies is None else copies.in_numbers()
+    summary |= _of_all_parts(opened, written, whole, copies)
     told = None if copies is None else copies.note(opened.samples)
-    summary["notes"] = [
-        *summary["notes"],
+    summary["notes"] += [
         *([told] if told else []),
         *([NOT_REFINED] if settings.command == "fit" else []),
         f"audited in {files.parts} parts; the page shows the {int(whole.kept.suspected.sum()):,} strongest "
@@ -169,6 +153,33 @@ def audited_in_parts(
     with progress.working("writing the report"):
         summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
     return summary
+
+
+def _shown_of(
+    opened: Opened, origin: Origin, fingerprint: dict[str, Any], shown: Samples, whole: Whole
+) -> Outcome:
+    """The samples that the page shows, as if the run had been of these."""
+    features = replace(shown, x=whole.features, kind="array")
+    nobody = np.zeros(len(shown), dtype=bool)
+    prepared = Prepared(
+        opened.settings, origin, opened.encoding, shown, features, None, shown, nobody, fingerprint, None
+    )
+    classifier = make_classifier(opened.settings, refine=False)
+    classifier.encoder_ = InputEncoder.fitted(whole.features, "keep")
+    return Outcome(prepared, Fitted(classifier, replace(whole.kept, ids=shown.ids), {}, None, {}))
+
+
+def _of_all_parts(
+    opened: Opened, written: Written, whole: Whole, copies: PartedCopies | None
+) -> dict[str, Any]:
+    """What the summary says of all samples, and not of those alone that the page shows."""
+    return counts_of(opened.classes, written.kinds) | {
+        "sure": written.sure,
+        "look_first": 0,  # the page does not hold the largest scores of all parts
+        "contamination": whole.contamination,
+        "ranges": {name: list(ends) for name, ends in whole.ranges.items()},
+        "copies": None if copies is None else copies.in_numbers(),
+    }
 
 
 def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgress) -> None:

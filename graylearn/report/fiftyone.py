@@ -9,11 +9,12 @@ the audit suggests, and another ground_truth relabels. All others decide nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graylearn.errors import DataError
-from graylearn.report.decisions import Decision
+from graylearn.report.decisions import Decision, exported_decisions
 
 SUSPECT, KEEP, DROP, ACCEPT = "suspect", "keep", "drop", "accept"
 """Tags: those of graylearn, and those that people decide with."""
@@ -51,19 +52,8 @@ def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
     """What people decided, of the samples.json that FiftyOne exports."""
     if not isinstance(exported, dict) or not isinstance(exported.get("samples"), list):
         raise DataError(f"{path} is no samples.json of FiftyOne: expected a list of samples")
-    found = []
-    for number, sample in enumerate(exported["samples"], start=1):
-        if not isinstance(sample, dict) or "graylearn_id" not in sample:
-            raise DataError(f"{path} holds a sample that graylearn did not make: it has no graylearn_id")
-        try:
-            decision = _decision(sample)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"{path}: sample {number} is not as FiftyOne exports it ({error}): export it again"
-            ) from error
-        if decision is not None:
-            found.append(decision)
-    return found
+    told = [(sample, partial(_decision, sample)) for sample in exported["samples"]]
+    return exported_decisions(told, path, "sample", "FiftyOne")
 
 
 def _decision(sample: Mapping[str, Any]) -> Decision | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graylearn.errors import DataError
-from graylearn.report.decisions import Decision
+from graylearn.report.decisions import Decision, exported_decisions
 
 FROM, TO = "label", "sample"
 """The names of the control and of the object in the labelling interface."""
@@ -47,26 +48,14 @@ def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
     """
     if not isinstance(exported, list) or not all(isinstance(task, dict) for task in exported):
         raise DataError(f"{path} is no JSON export of Label Studio: expected a list of tasks")
-    found = []
-    for number, task in enumerate(exported, 1):
-        data = task.get("data")
-        if not isinstance(data, dict) or "graylearn_id" not in data:
-            raise DataError(f"{path} holds a task that graylearn did not make: it has no graylearn_id")
-        try:
-            decision = _decision(data, task.get("annotations") or [])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(
-                f"{path} is damaged: task {number} is not as Label Studio exports it ({error}); "
-                "export it again"
-            ) from error
-        if decision is not None:
-            found.append(decision)
-    return found
+    told = [(task.get("data"), partial(_decision, task)) for task in exported]
+    return exported_decisions(told, path, "task", "Label Studio")
 
 
-def _decision(data: dict[str, Any], annotations: list[dict[str, Any]]) -> Decision | None:
+def _decision(task: dict[str, Any]) -> Decision | None:
     """What the last annotation of a task says; None where nobody chose."""
-    answers = [each for each in annotations if not each.get("was_cancelled")]
+    data = task["data"]
+    answers = [each for each in task.get("annotations") or [] if not each.get("was_cancelled")]
     chosen = [
         choice
         for result in (answers[-1].get("result", []) if answers else [])

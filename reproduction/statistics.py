@@ -16,6 +16,8 @@ from statistics import fmean, stdev
 import numpy as np
 from scipy import stats
 
+from graylearn.errors import counted
+
 LEVEL = 0.05
 """What counts as significant."""
 WILCOXON_FROM = 6
@@ -162,8 +164,3 @@ def blocked_p(runs: Mapping[str, Mapping[int, float]]) -> float:
 def p_text(p: float) -> str:
     """`p = .031`, or `p < .001`."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 seed`, `3 seeds`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

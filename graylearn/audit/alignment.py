@@ -51,7 +51,7 @@ def _best(sources: Tensor, wholes: Tensor) -> Tensor:
     """
     ways, count = sources.shape[:2]
     source, whole = sources.flatten(0, 1), wholes.flatten(0, 1)
-    target = _unit(_window(whole, WHOLE.expand(len(whole), 3)))
+    target = unit(_window(whole, WHOLE.expand(len(whole), 3)))
     starts = torch.tensor(
         [(scale, (1 - scale) * x, (1 - scale) * y) for scale in SCALES for x in SHIFTS for y in SHIFTS]
     )
@@ -65,7 +65,7 @@ def _best(sources: Tensor, wholes: Tensor) -> Tensor:
         scale = tried[..., :1].clamp(0.5, 1.0)
         tried = torch.cat([scale, tried[..., 1:].maximum(scale - 1).minimum(1 - scale)], dim=-1)
         chosen, best = _of(source, target, tried)
-    edges = (_unit(_edges(_window(source, chosen, SIDE))) * _unit(_edges(whole))).sum(dim=1)
+    edges = (unit(_edges(_window(source, chosen, SIDE))) * unit(_edges(whole))).sum(dim=1)
     return torch.stack([best, edges])
 
 
@@ -86,7 +86,7 @@ def _blurred(pictures: Tensor, width: float) -> Tensor:
 def _of(source: Tensor, target: Tensor, windows: Tensor) -> tuple[Tensor, Tensor]:
     """(P, 3) the best of the windows (P, W, 3): share of a side, and where its middle lies; (P,) how good."""
     said = torch.stack(
-        [(_unit(_window(source, windows[:, w])) * target).sum(dim=1) for w in range(windows.shape[1])], dim=1
+        [(unit(_window(source, windows[:, w])) * target).sum(dim=1) for w in range(windows.shape[1])], dim=1
     )
     best, which = said.max(dim=1)
     return windows[torch.arange(len(which)), which], best
@@ -100,7 +100,8 @@ def _window(source: Tensor, windows: Tensor, side: int = COMPARED) -> Tensor:
     return torch.nn.functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
 
 
-def _unit(part: Tensor) -> Tensor:
+def unit(part: Tensor) -> Tensor:
+    """(N, values) of pictures (N, 1, height, width): without their mean, and of length one."""
     centred = (part - part.mean(dim=(2, 3), keepdim=True)).flatten(1)
     length: Tensor = centred.norm(dim=1, keepdim=True)
     return centred / length.clamp_min(1e-6)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.alignment import aligned
+from graylearn.audit.alignment import aligned, unit
 from graylearn.audit.inputs import as_features
 from graylearn.options import IdLike
 
@@ -109,13 +109,8 @@ def thumbnails(images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
     for top, bottom, left, right in windows:
         part = pixels[:, :, top:bottom, left:right]
         small = torch.nn.functional.interpolate(part, (SIDE, SIDE), mode="bilinear", antialias=True)
-        views += [_unit(small), _unit(small.flip(3))]
+        views += [unit(small).numpy(), unit(small.flip(3)).numpy()]
     return views
-
-
-def _unit(small: torch.Tensor) -> NDArray[np.float32]:
-    centred = (small - small.mean(dim=(2, 3), keepdim=True)).flatten(1)
-    return np.asarray((centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-6)).numpy())
 
 
 def _nearest(views: list[Any], base: Any, *, squares: bool = False) -> tuple[Ints, Floats]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 import types
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from graylearn.errors import SettingsError
+from graylearn.errors import SettingsError, nearest
 from graylearn.options import Learning, check
 from graylearn.paths import address_of, as_path
 
@@ -167,7 +166,8 @@ def settings_from(values: Mapping[str, Any], source: str) -> RunSettings:
     checked: dict[str, Any] = {}
     for name, value in values.items():
         if name not in FIELDS:
-            raise SettingsError(f"{source} has the unknown setting {name!r}; {_nearest(str(name))}")
+            meant = nearest(str(name).replace("-", "_"), list(FIELDS), "known are")
+            raise SettingsError(f"{source} has the unknown setting {name!r}; {meant}")
         checked[name] = _checked(name, value, source)
     return RunSettings(**checked)
 
@@ -281,11 +281,6 @@ def _checked(name: str, value: Any, source: str) -> Any:
         return value
     words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     raise SettingsError(f"{source}: {name} is {value!r}; expected {words[kind]}")
-
-
-def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), list(FIELDS), n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(FIELDS)}"
 
 
 def _one_line(error: BaseException) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from graylearn.errors import counted
 from reproduction import names
 from reproduction.figures.scale import Drawn, show_bulk
 from reproduction.figures.style import bar_style, figure, legend_below, look, point_style
 from reproduction.paper import ARCHITECTURES
 from reproduction.records import Group
-from reproduction.statistics import counted, spread
+from reproduction.statistics import spread
 
 COMPARED = ("standard", "gl", "gl-label", "gl-relative", "gl+refine", "oracle")
 """Methods that figures show, where measured."""
@@ -128,10 +129,10 @@ def _shared(group: Group, method: str) -> dict[int, float]:
     return {seed: value for seed, value in group.values(method).items() if seed in common or not common}
 
 
-def _gain(group: Group, method: str) -> float | None:
-    """Mean difference to standard over the seeds both have."""
-    mine, standard = group.values(method), group.values("standard")
-    shared = [mine[seed] - standard[seed] for seed in mine if seed in standard]
+def _gain(group: Group, method: str, over: str = "standard") -> float | None:
+    """Mean difference to another method over the seeds both have."""
+    mine, other = group.values(method), group.values(over)
+    shared = [mine[seed] - other[seed] for seed in mine if seed in other]
     return sum(shared) / len(shared) if shared else None
 
 
@@ -244,13 +245,15 @@ def ablation_bars(found: Sequence[Group]) -> Any:
 def regime_points(found: Sequence[Group]) -> Any:
     """How far each method is from the oracle, one line a regime: left of zero is what OOD samples cost."""
     members = [group for group in found if group.values("oracle")]
-    members.sort(key=lambda g: _distance(g, "standard") or 0.0, reverse=True)
+    members.sort(key=lambda g: _gain(g, "standard", "oracle") or 0.0, reverse=True)
     drawn = figure(9.0, 0.28 * len(members) + 1.4)
     axis = drawn.subplots()
     for method in methods_of(members):
         if method == "oracle":
             continue
-        points = [(d, place) for place, g in enumerate(members) if (d := _distance(g, method)) is not None]
+        points = [
+            (d, place) for place, g in enumerate(members) if (d := _gain(g, method, "oracle")) is not None
+        ]
         axis.plot([x for x, _ in points], [y for _, y in points], **point_style(method))
     axis.axvline(0, color=look("oracle").colour, linestyle=":", label=names.method_title("oracle"))
     several = len({group.get("alpha") for group in members}) > 1
@@ -268,9 +271,3 @@ def regime_title(group: Group, with_share: bool = True) -> str:
     if with_share:
         parts.append(f"alpha {group.get('alpha'):g}")
     return ", ".join([*parts, names.length(group.cell)])
-
-
-def _distance(group: Group, method: str) -> float | None:
-    mine, oracle = group.values(method), group.values("oracle")
-    shared = [mine[seed] - oracle[seed] for seed in mine if seed in oracle]
-    return sum(shared) / len(shared) if shared else None

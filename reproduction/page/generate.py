@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from graylearn.errors import counted
 from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
 from reproduction.figures import fingerprint, recorded_fingerprint
@@ -18,7 +19,7 @@ from reproduction.page.rules import RULES
 from reproduction.records import Record, every_record
 from reproduction.render import markdown, markdown_grid
 from reproduction.render.markdown import escape
-from reproduction.statistics import compare, counted
+from reproduction.statistics import compare
 from reproduction.summary import MAKERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def generate(results: str | Path, figures: str | Path | None = None) -> str:
     folder = FIGURES if figures is None else Path(figures)
     evidence = Evidence.read(results)
     judged = {claim.name: RULES[claim.name](evidence) for claim in paper.CLAIMS}
-    claims = [_claim(claim, judged[claim.name], evidence) for claim in paper.CLAIMS]
+    claims = [_claim(claim, judged[claim.name]) for claim in paper.CLAIMS]
     experiments = [_experiment(name, evidence, folder) for name in EXPERIMENTS]
     parts = [
         HEAD,
@@ -135,9 +136,10 @@ def _schedules(judged: dict[str, Judgement]) -> str:
 
 
 def _plural(verdict: str, count: int) -> str:
-    if count == 1 or verdict == "not measured":
-        return verdict if verdict != "not measured" else "not measured yet"
-    return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}[verdict]
+    if verdict == "not measured":
+        return "not measured yet"
+    several = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+    return verdict if count == 1 else several[verdict]
 
 
 def _capital(verdict: str) -> str:
@@ -166,7 +168,7 @@ def _overview(judged: dict[str, Judgement]) -> str:
     return "## Every claim and its verdict\n\n" + markdown_grid(head, body, words=(0, 1, 4, 5))
 
 
-def _claim(claim: paper.Claim, judgement: Judgement, evidence: Evidence) -> str:
+def _claim(claim: paper.Claim, judgement: Judgement) -> str:
     lines = [
         f'<a id="{claim.name}"></a>',
         f"### {claim.text}",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from graylearn.errors import counted
 from reproduction import names
 from reproduction.cells import REVISIONS
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import PAPER_IMAGES
 from reproduction.records import Group, Record
-from reproduction.statistics import Comparison, counted
+from reproduction.statistics import Comparison
 from reproduction.summary import waits
 
 NOT_YET = "*Not measured yet.*"

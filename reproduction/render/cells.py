@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graylearn.errors import counted
 from reproduction.statistics import Spread
 from reproduction.summary import Column, Entry, Table
 
@@ -30,7 +31,7 @@ def head(column: Column) -> str:
     """What stands above a column, under its title."""
     if column.note is not None:
         return column.note
-    return f"{column.seeds} seed{'' if column.seeds == 1 else 's'}"
+    return counted(column.seeds, "seed")
 
 
 def share(found: Spread) -> str:

@@ -60,8 +60,8 @@ def test_paths_in_a_file_are_relative_to_it(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("epoch = 3", "did you mean 'epochs'?"),
-        ("batch-size = 3", "did you mean 'batch_size'?"),
+        ("epoch = 3", "did you mean epochs?"),
+        ("batch-size = 3", "did you mean batch_size?"),
         ('epochs = "three"', "expected a whole number"),
         ("refine = 1", "expected true or false"),
         ('mode = "heldout"', "one of auto, held-out, history"),

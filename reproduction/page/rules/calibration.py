@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
+from graylearn.errors import counted
 from reproduction import names
 from reproduction.page.evidence import Evidence, by_schedule, where
 from reproduction.page.judgement import Judgement, Part, State, group_title, pairwise, part_for
 from reproduction.records import Group
-from reproduction.statistics import compare, counted, spread
+from reproduction.statistics import compare, spread
 
 
 def calibrated(evidence: Evidence) -> tuple[list[Group], list[Group]]:

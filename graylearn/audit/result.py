@@ -94,8 +94,8 @@ class Audit:
     overlap: Overlap = "possible"
     """What was held of the classes: each sample has one true class ("none"), or may lie between two."""
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """The 90 % range of each share in `contamination`: from 0 on where nothing was found, and empty where it
-    cannot be told how many samples are wrong."""
+    """The 90 % range of each share in `contamination`: from 0 to all that may be wrong where nothing was
+    found, and empty where the audit could not be made (too few samples, or one label)."""
     found_by: tuple[str, ...] = ()
     """Names of the detectors that found something, of those in `DETECTORS`."""
     detector: Ints | None = None
@@ -162,8 +162,7 @@ class Audit:
         """Estimated shares: "ood", "mislabelled" and their sum "total"; none is below what is flagged.
 
         None where nothing of it was found, which does not say that nothing is there: `ranges` has how much
-        there may be, or nothing where that cannot be told. 0.0 where every label is what its sample looks
-        like.
+        there may be. 0.0 where every label is what its sample looks like.
         """
         return told(shares_of(self._counted), self.ranges)
 
@@ -213,8 +212,9 @@ class Audit:
         return data[self.keep]
 
     def __repr__(self) -> str:
-        flagged = int(self.suspected.sum())
-        return f"<Audit of {len(self)} samples, {flagged} suspected: see its table and print(summary())>"
+        flagged, first = int(self.suspected.sum()), self.look_first
+        found = f"none flagged, the first {first} by score worth a look" if first else f"{flagged} suspected"
+        return f"<Audit of {len(self)} samples, {found}: see its table and print(summary())>"
 
     def _repr_html_(self) -> str:
         """The summary and a histogram of the scores, for notebooks."""
@@ -234,13 +234,17 @@ class Audit:
             f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
-            f"{int((self.level == SURE).sum())} sure, the others for review",
+            f"{int((self.level == SURE).sum())} sure, the others for review"
+            if flagged
+            else "suspected: none is flagged",
             f"estimated contamination: {share_in_words(share['total'], ends)}"
             + (f" ({parts})" if self.found_by else ""),
             *self._told_confusions(),
             *self.notes,
         ]
-        listed = self.suspected if self.suspected.any() else np.full(len(self), self.look_first > 0)
+        if self.look_first:
+            lines.append(f'by score, all of them: table.nlargest({self.look_first}, "score")')
+        listed = self.suspected if flagged else np.full(len(self), self.look_first > 0)
         for row in self.table[listed].nlargest(min(top, self.look_first or top), "score").itertuples():
             verdict = {
                 "ok": "not flagged",

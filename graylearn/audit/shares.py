@@ -18,8 +18,8 @@ CAUTIOUS, BOLD = 1 / 1.5, 3.0
 31 design sets with labels drawn at random or foreign samples the truth lay within; mostly above the estimate,
 since views that learnt from wrong labels excuse some of them."""
 MOST_TOLD = 0.25
-"""Share of labels that contradict the views above which, where nothing was found, these err too often
-themselves to say how many are wrong."""
+"""Share of labels that contradict the views above which these err too often themselves to say much of how
+many are wrong."""
 
 
 def counted(ood: Floats, wrong: Floats, kind: Ints) -> dict[str, Floats]:

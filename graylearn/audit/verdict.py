@@ -43,14 +43,7 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         notes += each.notes
         details |= each.details
     if findings and not evidence.found():
-        told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
-        learned = range_unfound(evidence.contradicted)[1] <= MOST_TOLD
-        if learned and not told and len(evidence.classes) > FEW:
-            notes.append("nothing flagged: the labels are explained without any of them being random")
-        else:
-            notes += ["nothing flagged: nothing tells wrong labels from hard samples", *told]
-            if evidence.contradicted.any():
-                notes.append(_most_wrong(evidence))
+        notes += _why_silent(evidence, findings)
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
@@ -60,11 +53,8 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         # a random label of few is often right: nothing is wrong then with a sample that belongs
         suspected &= is_foreign | (suggested != evidence.label)
     notes += _doubts(evidence, suspected)
-    if not suspected.any() and (first := worth_a_look(evidence.best, evidence.label)):
-        notes.append(
-            f"the order may tell more: look at the first {first} by score, which look least like their "
-            "labels, and go on where some are wrong"
-        )
+    if not suspected.any():
+        notes += _where_to_look(evidence)
     is_ood = suspected & is_foreign
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
     is_ood |= suspected & (suggested == evidence.label)
@@ -92,12 +82,11 @@ def judge(evidence: Evidence) -> dict[str, Any]:
 def _ranges(
     evidence: Evidence, findings: list[Finding], chances: Chances, kind: Ints
 ) -> dict[str, tuple[float, float]]:
-    """The range of each share; where nothing is found, up to what may be wrong; {} where none can be told."""
+    """The range of each share; where nothing is found, up to what may be wrong; {} where nobody was asked."""
     if not findings:
         return {}
     if not evidence.found():
-        most = range_unfound(evidence.contradicted)
-        return dict.fromkeys(("ood", "mislabelled", "total"), most) if most[1] <= MOST_TOLD else {}
+        return dict.fromkeys(("ood", "mislabelled", "total"), range_unfound(evidence.contradicted))
     share = shares_of(counted(chances.ood, chances.wrong, kind))
     ranges = {
         name: (min(low, share[name]), max(high, share[name]))
@@ -112,17 +101,34 @@ def _ranges(
     return ranges
 
 
-def _most_wrong(evidence: Evidence) -> str:
-    """How many labels may be wrong where nothing was found."""
+def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
+    """Why nothing was found, and how much may be wrong all the same: to find nothing is not to find none."""
+    if not evidence.contradicted.any():
+        return ["nothing flagged: every sample looks like its label"]
+    told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
     most = range_unfound(evidence.contradicted)[1]
-    if most <= MOST_TOLD:
-        count = int(evidence.contradicted.sum())
-        likelier = "for none" if not count else f"for {count:,} of {len(evidence):,}"
-        return f"at most {most:.1%} of the labels are wrong: another class seems likelier {likelier}"
-    return (
-        "how many labels are wrong cannot be told: another class seems likelier for "
-        f"{evidence.contradicted.mean():.0%}, so samples do not tell their class, or many labels are wrong"
-    )
+    why = "wrong labels cannot be told from hard samples"
+    if most <= MOST_TOLD and not told and len(evidence.classes) > FEW:
+        why = "the labels are explained without any of them being random"
+    likelier = f"another class seems likelier for {int(evidence.contradicted.sum()):,} of {len(evidence):,}"
+    if most > MOST_TOLD:
+        likelier += ", so samples do not tell their class, or many labels are wrong"
+    return [
+        f"nothing flagged: nothing stands out enough, for {why}",
+        *told,
+        f"none to {most:.1%} of the labels may be wrong: {likelier}",
+    ]
+
+
+def _where_to_look(evidence: Evidence) -> list[str]:
+    """What is worth a look where nothing is flagged."""
+    first = worth_a_look(evidence.best, evidence.label)
+    if not first:
+        return []
+    return [
+        f"worth a look: the first {first} by score, which look least like their labels; go on where some "
+        "are wrong"
+    ]
 
 
 def worth_a_look(best: Ints, label: Ints) -> int:

@@ -17,7 +17,11 @@ from graylearn.errors import counted
 if TYPE_CHECKING:
     from graylearn.runs.predict import Answered
 
-MEANING = {"mislabelled": "mislabelled: looks like another class", "ood": "ood: looks like no class"}
+MEANING = {
+    "ok": "not flagged",
+    "mislabelled": "mislabelled: looks like another class",
+    "ood": "ood: looks like no class",
+}
 """What is found, for somebody who reads the words for the first time."""
 
 
@@ -89,6 +93,7 @@ def show_run(summary: dict[str, Any]) -> None:
     for note in summary["notes"]:
         _say(out, note)
     _show_worst(out, summary["worst"], summary["id_word"])
+    _show_first(out, summary.get("first", []), summary["id_word"])
     if summary["test"]:
         title = f"measured on {counted(summary['test_samples'], 'sample')}"
         table = _table(["way of learning"], ["accuracy %", "calibration error %"], title)
@@ -101,7 +106,8 @@ def show_run(summary: dict[str, Any]) -> None:
     if summary["worst"]:
         lines.append(f"next    open the report and decide, then {summary['next']}")
     elif summary.get("look_first"):
-        lines.append(f"next    open the report and look at the first {summary['look_first']} by score")
+        first = f"the first {summary['look_first']} by score"
+        lines.append(f"next    open the report and look at {first}: it lists them at the top")
     for line in lines:
         _say(out, line)
 
@@ -112,6 +118,16 @@ def _show_worst(out: Console, worst: list[dict[str, Any]], id_word: str) -> None
     table = _table([id_word, "label", "kind", "looks like"], ["score"], "the strongest suspects")
     for row in worst:
         words = (row["id"], row["label"], row["kind"], row["suggested"] or "")
+        table.add_row(*(Text(plain(word)) for word in words), f"{row['score']:.3f}")
+    out.print(table)
+
+
+def _show_first(out: Console, first: list[dict[str, Any]], id_word: str) -> None:
+    if not first:
+        return
+    table = _table([id_word, "label", "likeliest class"], ["score"], "first by score, none of them flagged")
+    for row in first:
+        words = (row["id"], row["label"], row["likeliest"])
         table.add_row(*(Text(plain(word)) for word in words), f"{row['score']:.3f}")
     out.print(table)
 

@@ -175,6 +175,7 @@ def _of_all_parts(
     """What the summary says of all samples, and not of those alone that the page shows."""
     return counts_of(opened.classes, written.kinds) | {
         "sure": written.sure,
+        "first": [],
         "look_first": 0,  # the page does not hold the largest scores of all parts
         "contamination": whole.contamination,
         "ranges": {name: list(ends) for name, ends in whole.ranges.items()},

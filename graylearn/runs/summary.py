@@ -70,6 +70,7 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
         "contamination": audit.contamination,
         "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
         "worst": worst_of(audit),
+        "first": first_of(audit),
         "look_first": audit.look_first,
         "copies": None if outcome.copies is None else copies_in_numbers(outcome.copies),
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
@@ -122,6 +123,20 @@ def worst_of(audit: Audit) -> list[dict[str, Any]]:
             "suggested": None if row["suggested"] is None else str(row["suggested"]),
         }
         for row in rows.to_dict("records")
+    ]
+
+
+def first_of(audit: Audit) -> list[dict[str, Any]]:
+    """The five largest scores where nothing is flagged and some are worth a look."""
+    rows = np.argsort(-audit.score, kind="stable")[: min(5, audit.look_first)]
+    return [
+        {
+            "id": str(audit.ids[row]),
+            "label": str(audit.classes[audit.label[row]]),
+            "score": round(float(audit.score[row]), 4),
+            "likeliest": str(audit.classes[audit.probabilities[row].argmax()]),
+        }
+        for row in rows
     ]
 
 

@@ -109,7 +109,8 @@ def test_labels_of_arrow_and_polars_are_read():
 
 def test_an_audit_is_shown_in_one_line():
     found = audit(np.eye(8), [0, 1] * 4)
-    assert repr(found) == "<Audit of 8 samples, 0 suspected: see its table and print(summary())>"
+    told = "none flagged, the first 3 by score worth a look"
+    assert repr(found) == f"<Audit of 8 samples, {told}: see its table and print(summary())>"
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 4, 4)])

@@ -143,6 +143,9 @@ def test_a_small_table_whose_classes_overlap_says_what_is_not_known():
     found = audit(x, given)
     assert not found.suspected.any()
     assert any("confusion cannot be told from overlap" in note for note in found.notes)
+    told = audit(x, given, overlap="none").notes  # whoever says so is not answered with it
+    assert any("cannot be told from hard samples" in note for note in told)
+    assert not any("overlap" in note for note in told)
 
 
 def test_a_class_between_two_bridges_them_unless_it_is_apart_from_both():

@@ -46,6 +46,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "notes": [],
         "worst": [],
         "look_first": 12,
+        "first": [{"id": "7", "label": "a", "likeliest": "b", "score": 0.9}],
         "id_word": "line",
         "test": {},
         "report": "run/report.html",
@@ -56,6 +57,10 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     show_run(nothing)
     told = capsys.readouterr().out
     assert "next    open the report and look at the first 12 by score" in told
+    assert "not flagged" in told
+    assert " ok " not in told  # which would read as clean
+    assert "first by score, none of them flagged" in told
+    assert "likeliest" in told
     assert "range" not in told
     found = {
         "found": {"ok": 81, "mislabelled": 19, "ood": 0},
@@ -63,6 +68,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "sure": 4,
         "contamination": {"ood": None, "mislabelled": 0.193, "total": 0.193},
         "ranges": {"total": (0.116, 0.229)},
+        "first": [],
         "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "score": 0.9}],
     }
     show_run(nothing | found)

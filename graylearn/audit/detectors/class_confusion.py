@@ -43,6 +43,8 @@ no more than the first of them where classes overlap (clean sets .00 to .13). Th
 which so many below the middle may still be overlap, the third how many there are at least."""
 MANY = 20
 """Samples that look like another class from which on it is said that they lie between the two."""
+HARD = "hard samples"
+"""What wrong labels may be taken for where each sample has one true class, and classes do not overlap."""
 MEAN_GAP, CLEAR_GAP = 0.75, 0.3
 """Largest mean gap (`gaps.py`: large where there is none) over all samples that look like another class; the
 second where classes may overlap."""
@@ -200,10 +202,11 @@ class _Part:
         rate = inside / LOW_RANK / len(label)
         self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}
         if mean_gap > (MEAN_GAP if one_true_class else CLEAR_GAP) and asked > 0:
-            return "no clear gap lies between the classes mixed up: confusion cannot be told from overlap"
+            rival = HARD if one_true_class else "overlap"
+            return f"no clear gap lies between the classes mixed up: confusion cannot be told from {rival}"
         shown = inside >= asked * least and rate >= asked * least_rate
         if not shown and not (self.features is not None and _even(rank[seen], len(label))):
-            return _not_inside(rank[all_seen])
+            return _not_inside(rank[all_seen], one_true_class)
         alone = self.features is None and self.num_classes > 2
         if gain < MIN_GAIN and (explained or alone):
             return "labels go wrong towards any class alike"
@@ -272,13 +275,13 @@ def _even(rank: Floats, n: int) -> bool:
     return enough and float(binom.sf(below - 1, len(rank), HALF_OF_OVERLAP)) < CHANCE
 
 
-def _not_inside(rank: Floats) -> str:
+def _not_inside(rank: Floats, one_true_class: bool) -> str:
     """What is known of samples that look like another class and were not shown to lie inside it."""
     if len(rank) >= MANY and (rank < 0.5).mean() <= HALF_OF_OVERLAP:
-        return "samples that look like another class lie between the two, as they do where classes overlap"
-    return (
-        "too few samples lie inside another class to tell labels that are confused from classes that overlap"
-    )
+        rival = f"{HARD} do" if one_true_class else "they do where classes overlap"
+        return f"samples that look like another class lie between the two, as {rival}"
+    rival = HARD if one_true_class else "classes that overlap"
+    return f"too few samples lie inside another class to tell labels that are confused from {rival}"
 
 
 def _ramp(value: float, start: float, end: float) -> float:
@@ -299,10 +302,11 @@ def _hints(evidence: Evidence) -> tuple[str, ...]:
     another = np.flatnonzero(evidence.checked & is_another)
     if len(another) < max(5, MIN_LOOK * len(label)):
         return ()
+    rival = HARD if evidence.overlap == "none" else "classes that overlap"
     return (
         f"{len(another)} samples look like another class all the same "
         f"({told(label[another], best[another], evidence.classes)}); they come first by score. "
-        "Labels that always go wrong the same way cannot be told from classes that overlap",
+        f"Labels that always go wrong the same way cannot be told from {rival}",
     )
 
 

@@ -5,7 +5,7 @@
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["ok", "mislabelled", "ood"];
-const KIND_NAMES = ["ok", "mislabelled", "out of distribution"];
+const KIND_NAMES = ["not flagged", "mislabelled", "out of distribution"];
 const count = report.id.length;
 
 function digits(text) {

@@ -31,7 +31,7 @@ function drawSteps() {
     if (!report.lookFirst) return;
     const name = `the first ${number(report.lookFirst)} by score`;
     steps.push([listLink(`Look at ${name}`, () => showOnly(Array.from({ length: report.lookFirst }, (_, row) => row), name)),
-      ": nothing is flagged, and they look least like their labels. Where some are wrong, go on; where none is, you are done."]);
+      ": nothing stands out enough to be flagged, and they look least like their labels. Where some are wrong, go on down the list."]);
     byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
     return;
   }

@@ -8,7 +8,7 @@ set is regressed on a part of its samples, and the others are asked as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -93,6 +93,61 @@ def kernel_probabilities(
     return found
 
 
+class _Ridges:
+    """Ridge regressions of the columns on the labels, one for each of `RIDGES`, which share their sums."""
+
+    def __init__(self, columns: Columns, label: Ints, num_classes: int) -> None:
+        example = columns(slice(0, 1))
+        n, d, kind, self.device = len(label), example.shape[1], example.dtype, example.device
+        self.columns, self.num_classes, self.kind = columns, num_classes, kind
+        self.y = torch.as_tensor(label).to(self.device)
+        self.width = max(d, num_classes)
+        """Numbers of a row that are held at once."""
+        gram = torch.zeros(d, d, dtype=torch.float64)
+        moment = torch.zeros(d, num_classes, dtype=kind, device=self.device)
+        self.kept: Tensor | None = None
+        if n * d <= KEPT:
+            self.kept = torch.empty(n, d, dtype=kind, device=self.device)
+        for rows in row_blocks(n, self.width):
+            tell("fitting a kernel regression", rows.start, n)
+            read = columns(rows)
+            gram += (read.T @ read).double().cpu()
+            moment += read.T @ self.target(rows)
+            if self.kept is not None:
+                self.kept[rows] = read
+        value, vector = eigh(gram.numpy())
+        self.turn = torch.from_numpy(vector).to(self.device, kind)
+        self.moment = self.turn.T @ moment
+        if self.kept is not None:
+            for rows in row_blocks(n, self.width):
+                self.kept[rows] = self.kept[rows] @ self.turn
+        self.shrunk = [
+            torch.from_numpy(1.0 / (np.maximum(value, 0.0) + ridge)).to(self.device, kind) for ridge in RIDGES
+        ]
+
+    def target(self, rows: slice) -> Tensor:
+        """(n, K) what is regressed: 1 for the label of each row, less the mean of all classes."""
+        own = self.y[rows]
+        shape = (len(own), self.num_classes)
+        found = torch.full(shape, -1.0 / self.num_classes, dtype=self.kind, device=self.device)
+        found[torch.arange(len(own), device=self.device), own] += 1.0
+        return found
+
+    def outside(self, rows: slice, which: Sequence[int]) -> list[Tensor]:
+        """What is predicted of these rows without them, (n, K) for each of some ridges."""
+        rotated = self.columns(rows) @ self.turn if self.kept is None else self.kept[rows]
+        wanted, square, found = self.target(rows), rotated**2, []
+        for index in which:
+            leverage = (square @ self.shrunk[index]).clamp_max(0.999)[:, None]
+            inside = rotated @ (self.moment * self.shrunk[index][:, None])
+            found.append((inside - leverage * wanted) / (1.0 - leverage))
+        return found
+
+    def slopes(self, which: int) -> Tensor:
+        """(columns, K) of one ridge."""
+        return self.turn @ (self.moment * self.shrunk[which][:, None])
+
+
 def leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floats, Tensor, float]:
     """(N, K) class probabilities of each sample, from a ridge regression of the columns on all the others;
     the regression's slopes (columns, K); and the sharpness of the softmax.
@@ -100,64 +155,24 @@ def leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floa
     The ridge is the one with the least squared error on the samples left out, and the sharpness the one under
     which their labels are most likely; large sets choose them on a part of the samples.
     """
-    n = len(label)
-    example = columns(slice(0, 1))
-    d, kind, device = example.shape[1], example.dtype, example.device
-    y = torch.as_tensor(label).to(device)
-
-    def target(rows: slice) -> Tensor:
-        own = y[rows]
-        found = torch.full((len(own), num_classes), -1.0 / num_classes, dtype=kind, device=device)
-        found[torch.arange(len(own), device=device), own] += 1.0
-        return found
-
-    gram = torch.zeros(d, d, dtype=torch.float64)
-    moment = torch.zeros(d, num_classes, dtype=kind, device=device)
-    kept: Tensor | None = torch.empty(n, d, dtype=kind, device=device) if n * d <= KEPT else None
-    for rows in row_blocks(n, max(d, num_classes)):
-        tell("fitting a kernel regression", rows.start, n)
-        read = columns(rows)
-        gram += (read.T @ read).double().cpu()
-        moment += read.T @ target(rows)
-        if kept is not None:
-            kept[rows] = read
-    value, vector = eigh(gram.numpy())
-    turn = torch.from_numpy(vector).to(device, kind)
-    moment = turn.T @ moment
-    if kept is not None:
-        for rows in row_blocks(n, max(d, num_classes)):
-            kept[rows] = kept[rows] @ turn
-    slopes = [torch.from_numpy(1.0 / (np.maximum(value, 0.0) + r)).to(device, kind) for r in RIDGES]
-
-    def outside(rows: slice, which: list[int]) -> list[Tensor]:
-        """What is predicted of these rows without them, (n, K) for each of some ridges."""
-        rotated, wanted = columns(rows) @ turn if kept is None else kept[rows], target(rows)
-        square, found = rotated**2, []
-        for index in which:
-            leverage = (square @ slopes[index]).clamp_max(0.999)[:, None]
-            inside = rotated @ (moment * slopes[index][:, None])
-            found.append((inside - leverage * wanted) / (1.0 - leverage))
-        return found
-
-    blocks = list(sampled_blocks(n, max(d, num_classes)))
+    n, ridges = len(label), _Ridges(columns, label, num_classes)
+    blocks = list(sampled_blocks(n, ridges.width))
     error = np.zeros(len(RIDGES))
     for rows in blocks:
-        wanted = target(rows)
-        every = outside(rows, list(range(len(RIDGES))))
+        wanted, every = ridges.target(rows), ridges.outside(rows, range(len(RIDGES)))
         error += [float(((wanted - predicted) ** 2).sum(dtype=torch.float64)) for predicted in every]
-    best = [int(np.argmin(error))]
+    best = int(np.argmin(error))
     likelihood = np.zeros(len(SHARPNESS))
     for rows in blocks:
-        (predicted,) = outside(rows, best)
-        predicted = predicted.double()
-        own = predicted.gather(1, y[rows][:, None])[:, 0]
+        predicted = ridges.outside(rows, [best])[0].double()
+        own = predicted.gather(1, ridges.y[rows][:, None])[:, 0]
         likelihood += [
             float((s * own - (s * predicted).logsumexp(1)).exp().add(1e-12).log().sum()) for s in SHARPNESS
         ]
     sharpness = SHARPNESS[int(np.argmax(likelihood))]
     found = np.empty((n, num_classes), dtype=precision_for(n * num_classes))
-    for rows in row_blocks(n, max(d, num_classes)):
+    for rows in row_blocks(n, ridges.width):
         tell("leaving samples out of a kernel regression", rows.start, n)
-        (predicted,) = outside(rows, best)
-        found[rows] = (sharpness * predicted.double()).softmax(1).cpu().numpy()
-    return found, turn @ (moment * slopes[best[0]][:, None]), sharpness
+        predicted = ridges.outside(rows, [best])[0].double()
+        found[rows] = (sharpness * predicted).softmax(1).cpu().numpy()
+    return found, ridges.slopes(best), sharpness

@@ -127,26 +127,17 @@ def held_out_probabilities(
     chunk = max(1, min(_CHUNK, BLOCK // (len(held) * num_classes)))
     way = OnTheWay("networks on the way", [*x.shape, num_classes, len(held), batch, epochs, seed])
     with seeding.seeded(seed, where):
-        models = [MLP(num_classes, (x.shape[1],), dropout=DROPOUT).to(where) for _ in held]
-        layers = mlp_layers(models[0])
-        assert layers is not None  # an MLP is what the learner is made for
-        own = seeding.own_generator(where)
-        optimizer = OptimizerSettings("adamw", rate, weight_decay=1e-2)
-        learner = MLPLearner(models, layers, optimizer, where, generator=own, by_bytes=True)
-        learner.set_learning_rates([rate] * len(models))
+        learner = networks(len(held), num_classes, x.shape[1], rate, where)
         with devices.threads_for(learner, batch, where):
             stand = _Stand(learner, summed)
             stand.go_on(way.found())
             while stand.epoch < epochs:
                 epoch = stand.epoch
-                order = torch.rand(train_rows.shape, device=where, generator=own).argsort(dim=1)
-                shuffled = train_rows.gather(1, order)
+                drawn = torch.rand(train_rows.shape, device=where, generator=learner.generator)
+                shuffled = train_rows.gather(1, drawn.argsort(dim=1))
                 stand.ordered()
                 for start in range(stand.start, n, batch):
-                    rows = shuffled[:, start : start + batch]
-                    logits = learner.forward(taken(x, rows)).logits
-                    loss = gray_loss(logits, y[rows].flatten(), reduction="none")
-                    learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
+                    learn(learner, x, y, shuffled[:, start : start + batch])
                     tell("asking networks", epoch * n + start, epochs * n)
                     stand.start = start + batch
                     way.keep(stand.arrays)
@@ -220,6 +211,24 @@ class _Stand:
     def ended(self) -> None:
         """The epoch has ended."""
         self.epoch, self.start, self.began = self.epoch + 1, 0, self.random()
+
+
+def networks(count: int, num_classes: int, columns: int, rate: float, device: torch.device) -> MLPLearner:
+    """So many small networks that learn side by side at this rate."""
+    models = [MLP(num_classes, (columns,), dropout=DROPOUT).to(device) for _ in range(count)]
+    layers = mlp_layers(models[0])
+    assert layers is not None  # an MLP is what the learner is made for
+    optimizer = OptimizerSettings("adamw", rate, weight_decay=1e-2)
+    own = seeding.own_generator(device)
+    learner = MLPLearner(models, layers, optimizer, device, generator=own, by_bytes=True)
+    learner.set_learning_rates([rate] * count)
+    return learner
+
+
+def learn(learner: MLPLearner, x: Tensor, y: Tensor, rows: Tensor) -> None:
+    """One step of each of M networks, on the samples at its rows (M, n)."""
+    loss = gray_loss(learner.forward(taken(x, rows)).logits, y[rows].flatten(), reduction="none")
+    learner.update(loss, torch.full_like(loss, 1.0 / rows.shape[1]))
 
 
 def taken(x: Tensor, rows: Tensor) -> Tensor:

@@ -18,13 +18,10 @@ from torch import Tensor
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import BLOCK, precision_for
-from graylearn.audit.heldout import DROPOUT, said_by, stratified_folds, taken
+from graylearn.audit.heldout import learn, networks, said_by, stratified_folds
 from graylearn.audit.progress import tell
-from graylearn.losses import gray_loss
-from graylearn.nets.mlp import MLP
-from graylearn.training import OptimizerSettings, devices, seeding
+from graylearn.training import devices, seeding
 from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
 
 VISITS, VISITS_OF_CLASS = 102_400, 1_000
 """Samples that each network learns from, each once: the first number, and a class the second at least."""
@@ -61,15 +58,12 @@ def learned_from_a_part(
     rows = torch.as_tensor(learned, device=where)
     steps = rows.shape[1] // BATCH
     with seeding.seeded(seed, where):
-        learner = _networks(num_classes, features.shape[1], where)
+        learner = networks(2, num_classes, features.shape[1], 1e-3 * math.sqrt(BATCH / 32), where)
         mean = torch.zeros_like(learner.flat)
         with devices.threads_for(learner, BATCH, where):
             for step in range(steps):
                 tell("asking networks", step, steps)
-                some = rows[:, step * BATCH : (step + 1) * BATCH]
-                logits = learner.forward(taken(x, some)).logits
-                loss = gray_loss(logits, y[some].flatten(), reduction="none")
-                learner.update(loss, torch.full_like(loss, 1.0 / BATCH))
+                learn(learner, x, y, rows[:, step * BATCH : (step + 1) * BATCH])
                 seeding.give_way()
                 if 2 * step >= steps:
                     mean += learner.flat
@@ -96,19 +90,6 @@ def _dealt(label: Ints, num_classes: int, seed: int) -> tuple[Ints, Ints, Ints] 
     if count[:, np.bincount(label, minlength=num_classes) > 0].min() < LEAST_OF_CLASS:
         return None
     return learned, np.concatenate([half[visits : visits + ASKED] for half in halves]), fold
-
-
-def _networks(num_classes: int, columns: int, device: torch.device) -> MLPLearner:
-    """Two networks, as those of `heldout.py`."""
-    models = [MLP(num_classes, (columns,), dropout=DROPOUT).to(device) for _ in range(2)]
-    layers = mlp_layers(models[0])
-    assert layers is not None  # an MLP is what the learner is made for
-    rate = 1e-3 * math.sqrt(BATCH / 32)
-    optimizer = OptimizerSettings("adamw", rate, weight_decay=1e-2)
-    own = seeding.own_generator(device)
-    learner = MLPLearner(models, layers, optimizer, device, generator=own, by_bytes=True)
-    learner.set_learning_rates([rate] * len(models))
-    return learner
 
 
 def _asked(learner: MLPLearner, x: Tensor, rows: Ints) -> Ints:

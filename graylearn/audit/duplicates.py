@@ -47,7 +47,7 @@ class Duplicates:
 
     @property
     def keep(self) -> NDArray[np.bool_]:
-        """(count,) one of each group, the first, and all that are alone."""
+        """(count,) the first of each group, whatever the labels of the others, and all that are alone."""
         kept = np.ones(self.total, dtype=bool)
         for members in self.groups:
             kept[members[1:]] = False

@@ -186,8 +186,7 @@ def _of_all_parts(
 def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgress) -> None:
     """The model of the run, and the log of its training."""
     stages = FolderStages(folder.stages, progress)
-    args = opened.table, opened.example, opened.classes, opened.settings, stages
-    classifier = fit_parts(files, *args)
+    classifier = fit_parts(files, opened.table, opened.example, opened.classes, opened.settings, stages)
     write_log(folder, stages.logs)
     classifier.save(folder.model)  # also where a model is: the run may have been killed while it was saved
 

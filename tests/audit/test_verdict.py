@@ -66,6 +66,26 @@ def test_of_few_classes_a_random_label_that_is_right_is_no_suspect(k, wrong):
     assert (found.kind[found.suspected] == 1).all()
 
 
+def test_of_three_classes_no_label_is_sure_where_there_are_more_than_random_ones():
+    """A star that looks like a galaxy to every view is no wrong label: its like are too many."""
+    random = np.random.default_rng(0)
+    looks = random.integers(3, size=1800)
+    p = softmax(6 * np.eye(3)[looks] + random.normal(size=(1800, 3)), axis=1)
+    flipped = random.random(1800) < 0.08
+    label = np.where(flipped, (looks + random.integers(1, 3, 1800)) % 3, looks)
+    even = judged(p, label, overlap="possible")
+    assert even.form == "constant"
+    assert (even.level == SURE).sum() > 0.7 * flipped.sum()
+    hidden = (looks == 1) & ~flipped & (random.random(1800) < 0.08)  # of class 0, and look like class 1
+    label[hidden] = 0
+    found = judged(p, label, overlap="possible")
+    sure = found.level == SURE
+    assert found.suspected[hidden].mean() > 0.7  # for review: nothing tells them from wrong labels
+    assert not sure[hidden].any()
+    assert sure.sum() > 40
+    assert flipped[sure].all()
+
+
 def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
     assert not any("most of what" in note for note in judged(*planted()).notes)
     p, label = planted(k=6)

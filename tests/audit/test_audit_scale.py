@@ -59,12 +59,9 @@ def test_blocks_give_what_the_whole_gives(monkeypatch):
     x, label, _ = clouds(0, foreign=0.2)
 
     def everything():
-        return [
-            centre_cosine(x, label, 8),
-            centre_distance(x, label, 8),
-            kernel.kernel_probabilities(x, label, 8),
-            pool(kernel.kernel_probabilities(x, label, 8), label, x).probabilities,
-        ]
+        said = kernel.kernel_probabilities(x, label, 8)
+        pooled = pool(said, label, x).probabilities
+        return [centre_cosine(x, label, 8), centre_distance(x, label, 8), said, pooled]
 
     whole = everything()
     monkeypatch.setattr(blocks, "BLOCK", 5000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import softmax
@@ -33,10 +33,30 @@ def dealt(samples: TrainingSet, folds: int, seed: int) -> list[Ints]:
     return held_out_rows(fold, folds)
 
 
+def side_by_side(
+    samples: TrainingSet,
+    networks: Sequence[nn.Module],
+    seeds: Sequence[int],
+    method: str | Method,
+    settings: Settings,
+    weight: Floats | None,
+) -> list[Result]:
+    """Networks trained as one stack on the rows of the samples; weight: (M,), or (networks, M), or even."""
+    results = train_stack(
+        networks,
+        (samples.x, samples.y),
+        methods=method,
+        seeds=seeds,
+        settings=settings,
+        sample_weight=weight,
+    )
+    return [result.raise_if_interrupted() for result in results]
+
+
 def stacked_probabilities(
     samples: TrainingSet,
     new_network: Callable[[int], nn.Module],
-    new_method: Callable[[], str | Method],
+    method: str | Method,
     settings: Settings,
     seed: int,
 ) -> Floats:
@@ -45,15 +65,8 @@ def stacked_probabilities(
     assert features is not None  # networks that can be stacked read rows
     held = dealt(samples, STACKED, seed)
     seeds = [seeding.derive(seed, "fold", index) for index in range(STACKED)]
-    results = train_stack(
-        [new_network(each) for each in seeds],
-        (samples.x, samples.y),
-        methods=[new_method() for _ in seeds],
-        seeds=seeds,
-        settings=settings,
-        sample_weight=np.stack([_weight_without(samples, rows) for rows in held]),
-    )
-    trained = [result.raise_if_interrupted() for result in results]
+    weight = np.stack([_weight_without(samples, rows) for rows in held])
+    trained = side_by_side(samples, [new_network(each) for each in seeds], seeds, method, settings, weight)
     asked = [(rows, result) for rows, result in zip(held, trained, strict=True) if len(rows)]
     said: list[Floats] = [softmax(result.predict_logits(features[rows]), axis=1) for rows, result in asked]
     return sum_by_sample([rows for rows, _ in asked], said, len(features))

@@ -27,13 +27,13 @@ from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.base import Preparation
 from graylearn.estimator.committee import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
-from graylearn.estimator.folds import single_probabilities, stacked_probabilities
+from graylearn.estimator.folds import side_by_side, single_probabilities, stacked_probabilities
 from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.nets import MLP
 from graylearn.options import OverlapSetting
-from graylearn.training import History, Result, Settings, seeding, train, train_stack
+from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
 
@@ -241,15 +241,9 @@ class Pipeline:
 
     def train_committee(self, fit: PlannedFit) -> tuple[MLP, int]:
         """Networks that differ in their first weights and the order of samples, joined; and their epochs."""
-        results = train_stack(
-            list(fit.networks),
-            (self.samples.x, self.samples.y),
-            methods=[copy.deepcopy(fit.method) for _ in fit.seeds],
-            seeds=list(fit.seeds),
-            settings=self.settings,
-            sample_weight=_unless_even(fit.weight),
-        )
-        members = [result.raise_if_interrupted().model for result in results]
+        weight = _unless_even(fit.weight)
+        results = side_by_side(self.samples, fit.networks, fit.seeds, fit.method, self.settings, weight)
+        members = [result.model for result in results]
         return joined([member for member in members if isinstance(member, MLP)]), len(results[0].log)
 
     def train_without(self, fit: PlannedFit, parts: Sequence[Ints]) -> list[nn.Module]:
@@ -260,15 +254,10 @@ class Pipeline:
         seeds = [seeding.derive(self.settings.seed, "without", index) for index in range(len(parts))]
         weights = [_without(fit.weight, rows) for rows in parts]
         if self._is_stack and self.samples.features is not None and can_share_a_stack(fit.method):
-            results = train_stack(
-                [self.new_network(seed) for seed in seeds],
-                (self.samples.x, self.samples.y),
-                methods=[copy.deepcopy(fit.method) for _ in seeds],
-                seeds=seeds,
-                settings=self.settings,
-                sample_weight=np.stack(weights),
-            )
-            return [result.raise_if_interrupted().model for result in results]
+            networks = [self.new_network(seed) for seed in seeds]
+            every = np.stack(weights)
+            results = side_by_side(self.samples, networks, seeds, fit.method, self.settings, every)
+            return [result.model for result in results]
         alone = replace(self, validation=None, stages=Stages())
         fits = [
             PlannedFit(fit.stage, (self.new_network(seed),), (seed,), fit.method, weight)
@@ -299,9 +288,7 @@ class Pipeline:
         order = self.samples.order
         samples = self.samples.renumbered(order)
         method = self.method if can_share_a_stack(self.method) else "gl"
-        said = stacked_probabilities(
-            samples, self.new_network, lambda: copy.deepcopy(method), self.settings, self.settings.seed
-        )
+        said = stacked_probabilities(samples, self.new_network, method, self.settings, self.settings.seed)
         labels, classes = samples.classes[samples.labels], samples.classes.tolist()
         found = Audit.from_predictions(
             said, labels, samples.features, samples.ids, classes=classes, overlap=self.overlap

@@ -43,7 +43,7 @@ def asked(x, y, weight=None):
     def network(seed):
         return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
 
-    return training_set, stacked_probabilities(training_set, network, lambda: "standard", settings, 0)
+    return training_set, stacked_probabilities(training_set, network, "standard", settings, 0)
 
 
 def test_no_network_is_asked_about_what_it_learned():

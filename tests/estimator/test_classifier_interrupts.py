@@ -132,7 +132,7 @@ def test_folds_that_are_interrupted_say_nothing(ctrl_c):
         stacked_probabilities(
             training_set,
             lambda seed: build_network("mlp", None, 2, encoder.shape, seed),
-            lambda: "standard",
+            "standard",
             settings,
             0,
         )

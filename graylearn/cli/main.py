@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+import graylearn
 from graylearn.cli.apply import apply
 from graylearn.cli.check import check
 from graylearn.cli.datasets import datasets
@@ -55,7 +55,7 @@ app.command("datasets")(datasets)
 
 def _tell_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"graylearn {importlib.metadata.version('graylearn')}")
+        typer.echo(f"graylearn {graylearn.__version__}")
         raise typer.Exit
 
 

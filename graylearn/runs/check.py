@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
+import graylearn
 from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.remote import local
@@ -215,7 +215,7 @@ def _accepted(path: str | Path | None) -> set[str]:
 
 def fingerprint(settings: RunSettings) -> str:
     """Of the data and all that decides what is found in them."""
-    parts = [importlib.metadata.version("graylearn"), repr(settings)]
+    parts = [graylearn.__version__, repr(settings)]
     for name in (settings.data, settings.test):
         if name:
             path = local(name)

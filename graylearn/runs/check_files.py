@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import time
 from collections.abc import Iterable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import graylearn
 from graylearn.data.atomic import write_text
 from graylearn.runs.check import WORDS, Checked, Problem
 
@@ -63,7 +63,7 @@ def junit(checked: Checked) -> str:
 def sarif(checked: Checked) -> str:
     """A SARIF log of version 2.1.0, which code hosts show beside the lines of the file."""
     rules = [{"id": kind, "shortDescription": {"text": f"A sample {words}"}} for kind, words in WORDS.items()]
-    driver = {"name": "graylearn", "version": importlib.metadata.version("graylearn"), "rules": rules}
+    driver = {"name": "graylearn", "version": graylearn.__version__, "rules": rules}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

@@ -21,7 +21,6 @@ Every file is written whole or not at all.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import shutil
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+import graylearn
 from graylearn.data.atomic import alone, write_text
 from graylearn.data.formats import Origin
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
@@ -90,7 +90,7 @@ class RunFolder:
     def write_settings(self, settings: RunSettings) -> None:
         """Keep the settings, with the command that repeats the run."""
         comment = (
-            f"graylearn {importlib.metadata.version('graylearn')}; this repeats the run:\n"
+            f"graylearn {graylearn.__version__}; this repeats the run:\n"
             f"graylearn {settings.command} --settings settings.toml --out ANOTHER_FOLDER"
         )
         write_text(self.settings_file, to_toml(settings, comment))

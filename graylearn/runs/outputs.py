@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import torch
 
+import graylearn
 from graylearn.audit import Audit
 from graylearn.audit.duplicates import Duplicates
 from graylearn.data.atomic import replacing, write_text
@@ -31,7 +32,7 @@ def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
     """Versions and hardware, as far as they may change numbers."""
     chosen = choose(device)
     environment = {
-        "graylearn": importlib.metadata.version("graylearn"),
+        "graylearn": graylearn.__version__,
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
         "system": platform.platform(),

@@ -112,8 +112,6 @@ def _without_names(samples: Samples) -> Samples:
         return samples
     frame: pd.DataFrame = samples.x
     kept = [
-        name
-        for name in map(str, frame.columns)
-        if not looks_like_id(frame[name], name, kind_of(frame[name], name))
+        name for name in map(str, frame.columns) if not looks_like_id(frame, name, kind_of(frame[name], name))
     ]
     return replace(samples, x=frame[kept]) if kept else samples

@@ -196,6 +196,24 @@ def test_id_like_columns_are_warned_about(name, values):
     assert list(dropped.kinds_) == ["a"]
 
 
+@pytest.mark.parametrize("name", ["Nr", "id"])
+def test_copied_rows_do_not_make_a_measurement_of_an_id(name):
+    frame = pd.DataFrame({name: range(50), "x": np.random.default_rng(0).normal(size=50)})
+    copied = pd.concat([frame, frame.iloc[:5]], ignore_index=True)
+    with pytest.warns(IdLikeColumnWarning, match=f"column '{name}' seems to name the rows"):
+        assert list(TableEncoder().fit(copied).kinds_) == ["x"]
+    measured_twice = copied.assign(x=np.random.default_rng(1).normal(size=55))
+    assert list(TableEncoder().fit(measured_twice).kinds_) == [name, "x"]
+
+
+def test_a_part_of_a_counted_table_is_counted_too():
+    frame = pd.DataFrame({"Nr": range(900), "x": np.random.default_rng(0).normal(size=900)})
+    with pytest.warns(IdLikeColumnWarning, match="column 'Nr' seems to name the rows"):
+        assert list(TableEncoder().fit(frame.sample(frac=0.3, random_state=0)).kinds_) == ["x"]
+    people = pd.DataFrame({"people": np.random.default_rng(0).permutation(10**6)[:900], "x": frame["x"]})
+    assert list(TableEncoder().fit(people).kinds_) == ["people", "x"]
+
+
 def test_unique_measurements_and_sentences_are_no_ids():
     frame = pd.DataFrame(
         {

@@ -209,3 +209,19 @@ def test_decimal_commas_are_numbers_where_they_cannot_be_two():
     numbers = [float(text.replace(",", ".")) for text in texts]
     np.testing.assert_array_equal(*features(texts, numbers))
     assert fitted(["0,125", "1,250", "12,375"]).kinds_ == {"a": "number 1.234,5"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["4,869", "2,125", "k.A.", "7,25"], [4.869, 2.125, np.nan, 7.25]),  # one word made text of all
+        (["4,8", "abc"], [4.8, np.nan]),
+        (["4.8", "4,8"], [4.8, 4.8]),
+        (["4.8", "4,800"], [4.8, np.nan]),  # a thousand, or not
+        (["4.8", "5%"], [4.8, np.nan]),  # 5, or .05
+    ],
+)
+def test_numbers_that_new_rows_write_otherwise_are_read_where_one_way_fits(texts, numbers):
+    encoder = fitted([1.5, 2.0, 9.0, np.nan])
+    told = [encoder.transform(pd.DataFrame({"a": values})) for values in (texts, numbers)]
+    np.testing.assert_array_equal(*told)

@@ -23,6 +23,7 @@ from graylearn.data.encoding.number_formats import (
     number_writing,
     read_number,
     read_numbers,
+    shown_writing,
 )
 from graylearn.errors import DataError, Worded
 
@@ -38,6 +39,8 @@ _ID_NAME = re.compile(
     re.IGNORECASE,
 )
 _ID_ROWS = 20  # fewer rows may be distinct by chance
+_MEETINGS = 10  # pairs of equal numbers that chance would give, from which on none of them is no chance
+_MOSTLY_DIFFERENT = 0.5  # below this share of distinct values rows are not asked whether they are copies
 _SENTENCE = 5  # words that half of the texts of a column of sentences have at least
 
 
@@ -107,7 +110,8 @@ def kind_of(values: pd.Series, name: str) -> ColumnKind:
 def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
     """float64 with NaN where a value is missing or no number; an error where none is a number.
 
-    Text is read as `writing` says, and what is lost of it is told; without one, as Python writes numbers.
+    Text is read as `writing` says, and what is lost of it is told; without one, as Python writes numbers, or
+    else as the text itself shows: one word among numbers with commas makes text of them all.
     """
     if pd.api.types.is_timedelta64_dtype(values.dtype):
         seconds: np.ndarray = values.dt.total_seconds().to_numpy(np.float64)
@@ -121,6 +125,9 @@ def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
     else:
         plain = plain.map(lambda each: each.total_seconds() if isinstance(each, datetime.timedelta) else each)
         numbers = pd.to_numeric(plain.map(_number_or_text), errors="coerce").to_numpy(np.float64)
+        unread = plain[plain.notna().to_numpy() & np.isnan(numbers)]
+        if len(unread) and (shown := shown_writing(unread)):
+            numbers = np.where(np.isnan(numbers), read_numbers(plain, shown), numbers)
     lost = values[values.notna().to_numpy() & np.isnan(numbers)]
     if len(lost) and np.isnan(numbers).all():
         raise DataError(
@@ -183,22 +190,33 @@ def as_words(values: pd.Series) -> np.ndarray:
     return words
 
 
-def looks_like_id(values: pd.Series, name: str, kind: ColumnKind) -> bool:
-    """Whether values seem to name the rows: all different, and counting, single words or called an id."""
-    kind = split_kind(kind)[0]
+def looks_like_id(frame: pd.DataFrame, name: str, kind: ColumnKind) -> bool:
+    """Whether a column seems to name the rows: all different, and counted, single words or called an id.
+
+    Part of a table that was counted counts as well. Of rows that are copies of one another, one counts.
+    """
+    kind, values = split_kind(kind)[0], frame[name]
     if len(values) < _ID_ROWS or kind not in ("number", "category"):
         return False
     is_named = _ID_NAME.search(name) is not None
     counts = pd.api.types.is_integer_dtype(values.dtype)
     if kind == "number" and not (is_named or counts):
         return False  # before the values are looked at, of which a wide table has many
-    if not values.is_unique or values.isna().any():
+    if values.isna().any():
         return False
+    if not values.is_unique:
+        if values.nunique() < _MOSTLY_DIFFERENT * len(values):
+            return False
+        values = values[~frame.duplicated().to_numpy()]
+        if not values.is_unique:
+            return False
     if is_named:
         return True
     if kind == "category":  # sentences are unique by nature, and so are many prices and days
         return bool(values.astype(str).str.contains(r"\s").mean() < 0.5) and not looks_measured(values)
-    return bool(values.max() - values.min() == len(values) - 1)
+    # as many whole numbers drawn from as wide a range would meet so often, and these never do
+    pairs, width = len(values) * (len(values) - 1) / 2, int(values.max()) - int(values.min()) + 1
+    return pairs / width >= _MEETINGS or width == len(values)
 
 
 def _date_kind(present: pd.Series, name: str, writing: str) -> ColumnKind:

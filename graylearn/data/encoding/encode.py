@@ -58,7 +58,7 @@ def learned_columns(
 
     Those are left out where `id_like` is "drop" and there are others.
     """
-    named = {name for name, kind in kinds.items() if looks_like_id(frame[name], name, kind)}
+    named = {name for name, kind in kinds.items() if looks_like_id(frame, name, kind)}
     drops = id_like == "drop" and len(named) < len(kinds)
     for name in kinds:
         if name in named:

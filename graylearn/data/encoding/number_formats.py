@@ -113,6 +113,17 @@ def read_number(value: Any, writing: str) -> float:
     return float(value) if isinstance(value, int | float | Decimal | np.number) else np.nan
 
 
+def shown_writing(values: pd.Series) -> str | None:
+    """How the numbers are written in text of a column that is known to hold numbers, words among them."""
+    if (writing := number_writing(values)) is not None:
+        return writing if len(writing) == len("1.234,5") else None  # in a unit that the others did not have
+    cells = [cell for value in values if isinstance(value, str) and (cell := _cell(value, ","))]
+    if any(cell.mark or cell.unit for cell in cells):
+        return None
+    # 4,8 of a column of numbers is one; 4,800 alone may be a thousand and more
+    return "1.234,5" if any(cell.decimals not in (0, 3) for cell in cells) else None
+
+
 def read_numbers(values: pd.Series, writing: str) -> np.ndarray:
     """`read_number` of each value; missing ones are NaN."""
     codes, found = pd.factorize(values)

@@ -11,6 +11,10 @@ settings and refined ones among them:
     largest logit .57 .90 .81 | entropy .56 .90 .80 | energy .57 .90 .80
     cosine to centres .78 .87 .83 | Mahalanobis .80 .69 .67 | relative Mahalanobis .83 .81 .80
     entropy + cosine .73 .91 .84
+
+Both are blind to how far out a sample lies: a value a thousand times too large points to where a class is,
+and the network is sure of it. So the score rises by what features are longer than those of every training
+sample that belongs.
 """
 
 from __future__ import annotations
@@ -45,6 +49,8 @@ def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.i
         centres = [unit[label == k].mean(axis=0) for k in np.unique(label)]
         reference["centres"] = _unit(np.stack(centres))
         reference["distance"] = _middle_and_spread(_distance(features, reference))
+        length = _length(features, reference)
+        reference["reach"] = np.array([length.max(), _middle_and_spread(length)[1]])
     return reference
 
 
@@ -57,6 +63,8 @@ def check_reference(reference: dict[str, Floats]) -> None:
     if "centres" in reference:
         expected |= {"mean": features, "spread": features, "distance": (2,)}
         expected["centres"] = (len(reference["centres"]), *features)
+        if "reach" in reference:  # not in those of version 0.1.0
+            expected["reach"] = (2,)
     for name, shape in expected.items():
         if reference[name].shape != shape or len(shape) > 2:
             raise ValueError(f"reference {name} has shape {reference[name].shape}, expected {shape}")
@@ -67,6 +75,9 @@ def unfamiliarity(logits: Floats, features: Floats | None, reference: dict[str, 
     score = _in_units(entropy(logits), reference["entropy"])
     if features is not None and "centres" in reference:
         score = score + _in_units(_distance(features, reference), reference["distance"])
+        if "reach" in reference:
+            farthest, spread = reference["reach"]
+            score = score + np.maximum(_length(features, reference) - farthest, 0.0) / spread
     return score
 
 
@@ -104,6 +115,11 @@ def _distance(features: Floats, reference: dict[str, Floats]) -> Floats:
     """Cosine distance to the nearest class centre."""
     unit = _unit((features - reference["mean"]) / reference["spread"])
     return np.asarray(1.0 - (unit @ reference["centres"].T).max(axis=1))
+
+
+def _length(features: Floats, reference: dict[str, Floats]) -> Floats:
+    """How far features lie from their mean, in spreads."""
+    return np.linalg.norm((features - reference["mean"]) / reference["spread"], axis=1)
 
 
 def _unit(rows: Floats) -> Floats:

@@ -101,6 +101,16 @@ def test_features_of_any_network_are_read_and_no_hook_stays(iris):
     assert scipy.stats.spearmanr(rest, -nearest).statistic > 0.999
 
 
+def test_a_value_far_beyond_the_training_samples_is_refused(iris):
+    x, x_test, y, _ = iris
+    classifier = GrayClassifier(random_state=0, device="cpu").fit(x, y)
+    middle, spread = np.median(x, axis=0), np.ptp(x, axis=0)
+    far = middle + spread * np.array([[10.0], [1e3], [1e6], [-10.0], [-1e6]])
+    assert (classifier.predict_proba(far).max(axis=1) > 0.9).any()  # sure of them all the same
+    assert set(classifier.predict(far, reject_at=0.99)) == {None}
+    assert classifier.ood_score(far).min() > classifier.ood_score(x_test).max()
+
+
 def test_scores_compare_with_the_training_samples_that_are_not_suspected(dirty):
     classifier = GrayClassifier(random_state=0, device="cpu", epochs=5).fit(dirty.x, dirty.y)
     keep = classifier.audit_.keep

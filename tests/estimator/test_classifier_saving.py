@@ -259,7 +259,7 @@ def test_arrays_that_promise_more_than_they_hold_are_refused(fitted, tmp_path):
 def test_a_reference_of_another_shape_is_refused(fitted, tmp_path):
     fitted.save(tmp_path)
     tensors = load_file(tmp_path / "weights.safetensors")
-    for name in ("entropy", "mean", "centres", "quantiles"):
+    for name in ("entropy", "mean", "centres", "reach", "quantiles"):
         save_file(tensors | {f"reference.{name}": torch.zeros(3, 3)}, tmp_path / "weights.safetensors")
         resign(tmp_path, "weights.safetensors")
         with pytest.raises(CheckpointError, match="reference"):

@@ -119,7 +119,7 @@ def _distance(features: Floats, reference: dict[str, Floats]) -> Floats:
 
 def _length(features: Floats, reference: dict[str, Floats]) -> Floats:
     """How far features lie from their mean, in spreads."""
-    return np.linalg.norm((features - reference["mean"]) / reference["spread"], axis=1)
+    return np.asarray(np.linalg.norm((features - reference["mean"]) / reference["spread"], axis=1))
 
 
 def _unit(rows: Floats) -> Floats:

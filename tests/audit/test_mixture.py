@@ -1,5 +1,6 @@
 """The noise mixture on labels drawn from the very model it fits."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +12,15 @@ from graylearn.audit.detectors.random_labels import by_company
 from graylearn.audit.mixture import (
     GATE_FULL,
     GATE_FULL_FEW,
-    GATE_FULL_WEAK,
-    GATE_UNEVEN,
     OF_GAIN_FEW,
+    OF_RIVAL,
     NoiseFit,
     _Objective,
     fit_noise,
     uneven_sharpness,
 )
+
+mixture = importlib.import_module("graylearn.audit.mixture")
 
 
 def softmax(z):
@@ -100,8 +102,7 @@ def test_overlap_that_a_weak_model_is_too_sure_of_is_not_taken_for_noise():
     strong = fit_noise(p, label, u, gate_constant=never)
     weak = fit_noise(p, label, u, gate_constant=never, weak=True)
     paid, beyond = gains(strong, uneven_sharpness(np.log(p), label, u))
-    assert GATE_FULL < paid < GATE_FULL_WEAK
-    assert beyond < GATE_UNEVEN
+    assert paid > GATE_FULL > paid + OF_RIVAL * beyond
     assert strong.form == "full"
     assert weak.form == "none"
     assert not weak.posterior.any()
@@ -112,7 +113,7 @@ def test_overlap_of_two_classes_is_not_taken_for_noise_by_a_strong_model_either(
     fit = fit_noise(p, label, u, gate_constant=1e9)  # only the form that says where is asked for
     paid, beyond = gains(fit, fit.log_likelihood["uneven"])
     assert paid > GATE_FULL_FEW
-    assert beyond < min(GATE_UNEVEN, -OF_GAIN_FEW * paid)
+    assert beyond < -OF_GAIN_FEW * paid
     assert fit.form == "none"
 
 
@@ -141,10 +142,29 @@ def test_noise_that_overlap_does_not_explain_is_found_by_a_weak_model_too():
     p, label, u, _, at_random = planted(1, n=200, wrong=0.0, a=-5.0, b=(4.0,), temperature=0.8)
     fit = fit_noise(p, label, u, weak=True)
     paid, beyond = gains(fit, fit.log_likelihood["uneven"])
-    assert GATE_FULL < paid < GATE_FULL_WEAK
-    assert beyond > GATE_UNEVEN
+    assert paid + OF_RIVAL * min(beyond, 0.0) > GATE_FULL
     assert fit.form == "full"
     assert at_random[fit.posterior > 0.5].mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("gain", "ahead", "form"),
+    [
+        (13.5, 0.5, "full"),
+        (14.5, 3.5, "none"),
+        (20.0, 5.0, "full"),
+        (31.0, 60.0, "none"),
+        (39.0, 43.0, "full"),
+    ],
+)
+def test_what_the_rival_explains_is_weighed_against_the_gain_of_a_weak_model(gain, ahead, form, monkeypatch):
+    full = -1000.0 + gain / 2
+    monkeypatch.setattr(mixture, "uneven_sharpness", lambda *_: full + ahead / 2)
+    monkeypatch.setattr(mixture, "gain_by_frequency", lambda _: np.inf)
+    found = {"none": -1000.0, "constant": -1000.0, "full": full}
+    p, label, u = overlapping(0, n=50)
+    objective = _Objective.of(p, label, u, np.full(50, 1 / 8))
+    assert mixture._form(objective, found, 8, gate_constant=4.0, gate_full=GATE_FULL, weak=True) == form
 
 
 def test_uneven_sharpness_is_as_likely_as_a_search_over_its_two_numbers_finds():

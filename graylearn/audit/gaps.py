@@ -16,8 +16,9 @@ from graylearn.audit.centroids import round_classes
 Pair = tuple[int, int]
 
 SPLITS = 3
-SEPARATED = 0.6
-"""Density half-way between two classes, over that at their means, below which they are apart."""
+CLEAR_GAP, SEPARATED, NO_GAP = 0.3, 0.6, 0.9
+"""Density half-way between two classes, over that at their means, up to which a gap counts in full, below
+which they are apart, and from which on there is no gap."""
 _LEAST, _KNOWN = 4, 0.25
 """Samples of a class in each half below which no gap is seen, and share of a label's samples that look like
 it below which none is: views that do not know a class cannot say what is wrong with it."""
@@ -53,27 +54,22 @@ def pairs_of(label: Ints, best: Ints) -> list[Pair]:
 
 def gaps(
     features: NDArray[np.float32], label: Ints, best: Ints, pairs: set[Pair], num_classes: int
-) -> dict[Pair, tuple[float, bool]]:
-    """By pair: density half-way over that at the two means, and whether no third class bridges the two.
+) -> dict[Pair, tuple[float, float]]:
+    """By pair: density half-way over that at the two means, and the same where a class between bridges them.
 
     Read along the direction of linear discriminant analysis, which is fitted on one half of the members and
-    read on the other, in the mean over three such splits. A third class that lies between bridges them unless
-    it is itself apart from both.
+    read on the other, in the mean over three such splits. The second is the largest of the pair's own and of
+    those between either and a third class that lies between the two.
     """
     width, between = _read(features, label, best, pairs, num_classes)
-    asked = {pair: third for pair, third in between.items() if third and width[pair] < SEPARATED}
     sides = {
-        pair: [(min(end, k), max(end, k)) for k in third for end in pair] for pair, third in asked.items()
+        pair: [pair, *((min(end, k), max(end, k)) for k in third for end in pair)]
+        for pair, third in between.items()
     }
-    further = {side for each in sides.values() for side in each} - width.keys()
-    if 0 < len(further) <= _MOST:
-        width |= _read(features, label, best, further, num_classes)[0]
-    bridged = {
-        pair for pair, each in sides.items() if any(width.get(side, 1.0) >= SEPARATED for side in each)
-    }
-    return {
-        pair: (width[pair], not between[pair] or (pair in asked and pair not in bridged)) for pair in pairs
-    }
+    asked = {side for pair, each in sides.items() if width[pair] < NO_GAP for side in each} - width.keys()
+    if 0 < len(asked) <= _MOST:
+        width |= _read(features, label, best, asked, num_classes)[0]
+    return {pair: (width[pair], max(width.get(side, 1.0) for side in sides[pair])) for pair in pairs}
 
 
 def _read(

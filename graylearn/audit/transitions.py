@@ -24,6 +24,8 @@ PSEUDO_COUNT = 10.0
 """Samples a class by which T is drawn to even noise of the same rate."""
 SOFTENING = 1.5
 """What beta is divided and multiplied by for a cautious and a bold reading of the same probabilities."""
+SPLITS = 4
+"""Times that samples are halved to see what T gains: by one split of 4,000 photos it is known to 25 nats."""
 _ROWS = 4000
 
 
@@ -114,12 +116,14 @@ def gain_over_even(probabilities: Floats, label: Ints, beta: float, foreign: Flo
     at_random = (e * belongs + 1.0 - belongs) / num_classes
     even = float(np.log((1.0 - e) * q[np.arange(n), label] + at_random + 1e-300).sum())
     # A seed that nobody takes: labels made wrong by the same numbers would all fall in one half.
-    half = np.random.default_rng(718_281_828).random(n) < 0.5
+    random = np.random.default_rng(718_281_828)
     gained = 0.0
-    for fitted, read in ((half, ~half), (~half, half)):
-        matrix = transition(q[fitted], label[fitted], num_classes, rate=e, steps=15)
-        said = np.einsum("nk,kn->n", q[read], matrix[:, label[read]])
-        gained += float(np.log(said + 1e-300).sum())
+    for _ in range(SPLITS):
+        half = random.random(n) < 0.5
+        for fitted, read in ((half, ~half), (~half, half)):
+            matrix = transition(q[fitted], label[fitted], num_classes, rate=e, steps=15)
+            said = np.einsum("nk,kn->n", q[read], matrix[:, label[read]])
+            gained += float(np.log(said + 1e-300).sum()) / SPLITS
     return float((gained - even) * every / n)
 
 

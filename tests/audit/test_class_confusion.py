@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 
 from graylearn.audit import Audit, audit
 from graylearn.audit.detectors import class_confusion
-from graylearn.audit.gaps import gaps, inside_rank
+from graylearn.audit.gaps import SEPARATED, gaps, inside_rank
 from graylearn.audit.kinds import MISLABELLED, SURE
 
 
@@ -112,7 +112,7 @@ def test_gaps_are_seen_between_clouds_and_not_between_halves_of_one():
     read = gaps(x, cut, cut, {(0, 1), (0, 2)}, 3)
     assert read[0, 1][0] > 0.75
     assert read[0, 2][0] < 0.2
-    assert read[0, 1][1]
+    assert read[0, 1][1] == read[0, 1][0]  # no class lies between
     # a class hardly any of whose samples look like it is not known: its few members tell no gap
     best = np.where((label == 2) & (np.arange(900) % 5 > 0), 0, cut)
     assert gaps(x, cut, best, {(0, 2)}, 3)[0, 2][0] == 1.0
@@ -150,11 +150,45 @@ def test_a_small_table_whose_classes_overlap_says_what_is_not_known():
 
 def test_a_class_between_two_bridges_them_unless_it_is_apart_from_both():
     x, true, _, _ = clouds(600, 7.0, columns=4)
-    assert gaps(x, true, true, {(0, 2)}, 3)[0, 2][1]
+    assert max(gaps(x, true, true, {(0, 2)}, 3)[0, 2]) < SEPARATED
     x[true == 1, 0] = np.random.default_rng(1).uniform(0, 14, size=200)  # from one to the other without a gap
-    width, free = gaps(x, true, true, {(0, 2)}, 3)[0, 2]
-    assert width < 0.6
-    assert not free
+    width, bridged = gaps(x, true, true, {(0, 2)}, 3)[0, 2]
+    assert width < SEPARATED < bridged
+
+
+def test_a_gap_a_little_wider_or_not_tells_a_little_more_or_less(monkeypatch):
+    p, label, _, true = probabilities()
+    x = np.eye(5)[true] + np.random.default_rng(1).normal(size=(len(true), 5)) * 0.1
+    rate = {}
+    for width in (0.2, 0.59, 0.61, 1.0):
+        monkeypatch.setattr(
+            class_confusion, "gaps", lambda *a, width=width: dict.fromkeys(a[3], (width, width))
+        )
+        rate[width] = Audit.from_predictions(p, label, x).details["confusion_rate"]
+    assert rate[0.2] == pytest.approx(0.2, abs=0.05)
+    assert rate[0.59] == pytest.approx(rate[0.61], rel=0.1)
+    assert rate[0.2] > 1.5 * rate[0.61] > 0
+    assert rate[1.0] == 0
+
+
+@pytest.mark.parametrize(("gain", "by"), [(5.0, "class_confusion"), (-5.0, "random_labels")])
+def test_any_gain_of_a_rate_for_each_pair_overrules_even_noise(digits, gain, by, monkeypatch):
+    x, y = (each[:700] for each in digits)
+    random = np.random.default_rng(0)
+    given = np.where(random.random(700) < 0.2, random.integers(10, size=700), y)
+    monkeypatch.setattr(class_confusion, "gain_over_even", lambda *_: gain)
+    assert audit(x, given, overlap="none").found_by == (by,)
+
+
+@pytest.mark.parametrize(("gain", "found"), [(0.0, False), (0.05, True), (-0.05, True)])
+def test_labels_that_surely_go_wrong_somehow_need_fewer_samples_inside_another_class(
+    gain, found, monkeypatch
+):
+    p, label, _, true = probabilities()
+    x = np.eye(5)[true] + np.random.default_rng(1).normal(size=(len(true), 5)) * 0.1
+    monkeypatch.setattr(class_confusion, "gain_over_even", lambda *_: gain * len(label))
+    monkeypatch.setattr(class_confusion, "MIN_RATE", 0.3)  # 20 % are wrong
+    assert Audit.from_predictions(p, label, x, overlap="none").suspected.any() == found
 
 
 def test_labels_that_surely_go_wrong_by_pairs_need_no_gap_where_each_sample_has_one_class(monkeypatch):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graylearn.audit import transitions
 from graylearn.audit.transitions import (
     Reading,
     even_rate,
@@ -45,6 +46,20 @@ def test_a_rate_for_each_pair_gains_only_where_pairs_differ():
         assert gain_over_even(p, label, 1.0) > 50
         _, p, label = drawn(EVEN, n=1000, seed=seed)
         assert gain_over_even(p, label, 1.0) < 5
+
+
+def test_what_is_gained_hangs_little_on_the_order_of_samples(monkeypatch):
+    _, p, label = drawn(
+        0.7 * np.eye(10) + 0.3 * np.random.default_rng(1).dirichlet(np.ones(10), size=10), n=600
+    )
+    orders = [np.random.default_rng(seed).permutation(600) for seed in range(8)]
+
+    def spread():
+        return np.std([gain_over_even(p[order], label[order], 1.0) for order in orders])
+
+    several = spread()
+    monkeypatch.setattr(transitions, "SPLITS", 1)
+    assert several < 0.7 * spread()
 
 
 def test_the_sharpness_gives_the_error_it_is_asked_for():

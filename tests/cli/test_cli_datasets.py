@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from cli_helpers import is_one_sentence, run, several
+from cli_helpers import MAIN, environment, is_one_sentence, several
+from warm import Process
 
 from graylearn.errors import DataError
 
@@ -12,9 +13,10 @@ def test_lists_what_is_here_and_what_is_missing(tmp_path):
     (tmp_path / "abalone.data").write_text(
         "M,0.4,0.3,0.1,0.5,0.2,0.1,0.1,15\nF,0.3,0.2,0.1,0.4,0.2,0.1,0.1,7\n" * 3
     )
-    done = run("datasets", "--json", folder=tmp_path, GRAYLEARN_DATA=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    rows = {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
+    here = environment(GRAYLEARN_DATA=str(tmp_path))
+    said, error, code = Process(MAIN, "datasets", "--json", folder=tmp_path, environment=here).communicate()
+    assert code == 0, error
+    rows = {row["name"]: row for row in map(json.loads, said.splitlines())}
     assert len(rows) == 14
     assert rows["abalone"]["present"]
     assert rows["iris"]["form"] == "scikit-learn"

@@ -47,6 +47,8 @@ class Evidence:
     """Where the network's probabilities came from; in "history" it had seen the labels."""
     overlap: Overlap
     """Whether a sample may lie between two classes; "none": each has one true class."""
+    epochs_differ: float = 0.0
+    """Share of samples that the network called otherwise from one epoch of a history to the next."""
     nearest: Ints | None = None
     """(N, k) the neighbours of each sample; None without features."""
     device: torch.device | str = "cpu"
@@ -136,10 +138,12 @@ def gather(
     device: torch.device | str = "cpu",
     *,
     learned: bool = False,
+    epochs_differ: float = 0.0,
 ) -> Evidence:
     """Evidence from a network's class probabilities (N, K) and, where given, scaled features (N, D).
 
     learned: whether the network learned all there is from a part of the samples; see `pool`.
+    epochs_differ: as in `Evidence`.
     """
     pooled = pool(network, label, features, held_out=mode != "history", learned=learned, device=device)
     return Evidence(
@@ -152,6 +156,7 @@ def gather(
         features=features,
         mode=mode,
         overlap=overlap,
+        epochs_differ=epochs_differ,
         nearest=pooled.nearest,
         device=device,
     )

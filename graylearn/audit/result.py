@@ -16,7 +16,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
-from graylearn.audit.history import history_probabilities
+from graylearn.audit.history import epochs_differ, history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
@@ -365,5 +365,8 @@ class Audit:
             lambda values: values.cpu()[..., index], torch.from_numpy(label[order]), row_ids[order]
         )
         network, word = history_probabilities(ordered), overlap_of(overlap, features)
-        found = cls.from_evidence(gather(network, label[order], names, used, "history", word), row_ids[order])
+        evidence = gather(
+            network, label[order], names, used, "history", word, epochs_differ=epochs_differ(ordered)
+        )
+        found = cls.from_evidence(evidence, row_ids[order])
         return found.take(np.argsort(order))

@@ -36,12 +36,23 @@ confused; the second where a rate for each pair does not explain the labels bett
 MIN_RATE, RATE_OF_DISAGREEMENT = 0.012, 0.07
 """The rate of confusion that they stand for is at least the first, and at least the second of the samples
 that look like another class: where classes overlap, nearly all lie between."""
+OF_CONTRADICTED = 0.6
+"""Without features, by what the share that looks like another class is multiplied to give the part of it that
+the rate must be: a network that contradicts every second label errs, and its errors lie inside other classes
+too. Clean sets and weak networks have .10 to .24 where .27 to .39 are asked, people's labels .19 to .57 where
+.06 to .25 are."""
+MAX_CONTRADICTED = 0.5
+"""Share that looks like another class from which on the network may be as wrong as the labels."""
+MAX_EPOCHS_DIFFER = 0.45
+"""Share of samples that a network calls otherwise from one epoch to the next, above which it is too weak.
+100 classes of photos .79, people's labels .18 to .34."""
 HALF_OF_OVERLAP, CHANCE, MIN_BELOW = 0.15, 0.01, 5
 """Few samples show it by all of their ranks: half of them lie below the middle where labels are confused, and
 no more than the first of them where classes overlap (clean sets .00 to .13). The second is the chance above
 which so many below the middle may still be overlap, the third how many there are at least."""
 MANY = 20
 """Samples that look like another class from which on it is said that they lie between the two."""
+TOO_WEAK = "the model is too weak to contradict labels: only the order is told"
 HARD = "hard samples"
 """What wrong labels may be taken for where each sample has one true class, and classes do not overlap."""
 MEAN_GAP, MEAN_GAP_OVERLAP = 0.75, 0.3
@@ -161,6 +172,7 @@ class _Part:
         told = evidence.features is not None and "neighbours" in evidence.opinions
         self.features = evidence.features[rows] if told and evidence.features is not None else None
         self.asked_again = partial(evidence.asked_again, rows)
+        self.epochs_differ = evidence.epochs_differ
         self.details: dict[str, float] = {}
         self.foreign = None
         if evidence.form == "full":
@@ -196,7 +208,7 @@ class _Part:
             if one_true_class:
                 asked = 1.0 - _ramp(abs(gain) / len(label), SOME_STRUCTURE, STRUCTURED)
             if self.differ > (MAX_DIFFER_STRUCTURED if strong else MAX_DIFFER):
-                return "the model is too weak to contradict labels: only the order is told"
+                return TOO_WEAK
             pairs = pairs_of(label[apart], best[apart])
             read = gaps(self.features, label, best, set(pairs), self.num_classes)
             width, bridged = np.array([read[pair] for pair in pairs]).T
@@ -204,6 +216,11 @@ class _Part:
             counts = np.clip((NO_GAP - bridged) / (NO_GAP - CLEAR_GAP), 0.0, 1.0)
             mean_gap = float(width.mean())
             least_rate = max(MIN_RATE, RATE_OF_DISAGREEMENT * float(apart.mean()))
+        else:
+            contradicted = float(apart.mean())
+            if self.epochs_differ > MAX_EPOCHS_DIFFER or contradicted > MAX_CONTRADICTED:
+                return TOO_WEAK
+            least_rate = max(MIN_RATE, OF_CONTRADICTED * contradicted**2)
         inside = float(np.nansum(counts * np.clip(1.0 - rank[apart] / LOW_RANK, 0.0, 1.0)))
         rate = inside / (0.5 * LOW_RANK) / len(label)
         self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}

@@ -55,10 +55,13 @@ def epochs_before_heart(label: Ints, predicted: NDArray[np.integer]) -> slice:
 
 
 def epochs_differ(history: History) -> float:
-    """Share of samples called otherwise from one epoch to the next, before labels are learned by heart."""
+    """Share of samples called otherwise from one epoch to the next, before labels are learned by heart.
+
+    Of one epoch nothing tells: 1.
+    """
     label = history.targets.cpu().numpy().astype(np.int64)
     said = history.predicted[epochs_before_heart(label, history.predicted)]
-    return float((said[1:] != said[:-1]).mean()) if len(said) > 1 and len(label) else 0.0
+    return float((said[1:] != said[:-1]).mean()) if len(said) > 1 and len(label) else 1.0
 
 
 def history_probabilities(history: History) -> Floats:

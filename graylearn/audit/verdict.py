@@ -205,6 +205,10 @@ def _notes(evidence: Evidence) -> list[str]:
         notes.append(f"nothing flagged: {n} samples are too few to tell (at least {MIN_SAMPLES})")
     elif (count > 0).sum() < 2:
         notes.append("nothing flagged: all samples bear one label")
+    elif evidence.is_unsettled:
+        often = f"called {evidence.epochs_differ:.0%} of the samples otherwise from one epoch to the next"
+        why = often if evidence.epochs_differ < 1 else "was asked in one epoch alone"
+        notes.append(f"nothing flagged: the network {why}, too little to contradict labels: train for longer")
     tiny = [str(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
     if tiny and n >= MIN_SAMPLES:
         notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({first_few(tiny, 5)})")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_features, ordered_features
 from graylearn.data import Samples, contaminate
 from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.training import History
 
 
 def digits(alpha, flip=0.0, seed=0):
@@ -319,6 +321,27 @@ def test_history_of_a_run_is_enough():
     np.testing.assert_array_equal(same.score, alone.score)
     with pytest.raises(DataError, match="does not match"):
         Audit.from_history(history, np.roll(np.array(data.classes)[data.y], 1))
+
+
+@pytest.mark.parametrize(
+    ("epochs", "why"),
+    [
+        (1, "was asked in one epoch alone"),
+        (6, r"called \d+% of the samples otherwise from one epoch to the next"),
+    ],
+)
+def test_a_network_that_has_learned_nothing_yet_contradicts_nothing(epochs, why):
+    random = np.random.default_rng(0)
+    label = torch.from_numpy(random.integers(0, 10, 300))
+    history = History(label, 10, epochs)
+    for epoch in range(epochs):
+        logits = torch.from_numpy(random.normal(size=(300, 10)))
+        history.start_epoch(epoch)
+        history.record(epoch, torch.arange(300), label, logits)
+        history.end_epoch(epoch)
+    found = Audit.from_history(history, overlap="none")
+    assert not found.suspected.any()
+    assert re.search(f"nothing flagged: the network {why}, too little to contradict", found.summary())
 
 
 def test_bfloat16_is_read_though_numpy_has_none():

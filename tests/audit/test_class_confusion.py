@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
 
 from graylearn.audit import Audit, audit
 from graylearn.audit.detectors import class_confusion
@@ -78,6 +80,26 @@ def test_probabilities_alone_need_the_users_word():
     caught = found.suspected & wrong
     np.testing.assert_array_equal(found.suggested[caught], true[caught])
     assert "at most" not in found.summary()
+
+
+def test_probabilities_of_a_weak_model_contradict_nothing():
+    """Sixty clouds that overlap: the model is right on a third, and not one label is wrong."""
+    random = np.random.default_rng(0)
+    centre, label = random.normal(size=(60, 3)), random.integers(0, 60, 2000)
+    x = centre[label] + 0.5 * random.normal(size=(2000, 3))
+    p = cross_val_predict(GaussianNB(), x, label, cv=3, method="predict_proba")
+    found = Audit.from_predictions(p, label, overlap="none")
+    assert not found.suspected.any()
+    assert any("too weak to contradict labels" in note for note in found.notes)
+
+
+def test_many_flags_of_probabilities_alone_are_told_to_hang_on_the_model():
+    def told(rate):
+        p, label, *_ = probabilities(rate=rate)
+        return "where it errs often" in Audit.from_predictions(p, label, overlap="none").summary()
+
+    assert told(0.3)
+    assert not told(0.1)
 
 
 def test_labels_wrong_at_random_stay_with_the_mixture(digits):

@@ -36,7 +36,7 @@ def find(evidence: Evidence) -> Finding:
         evidence.label[checked],
         np.stack(list(evidence.no_class.values()), axis=1)[checked],
         gate_constant=GATE_CONSTANT_SEEN if evidence.mode == "history" else GATE_CONSTANT,
-        weak=evidence.views_differ > WEAK,
+        weak=evidence.views_differ > WEAK or evidence.epochs_disagree,
     )
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior

@@ -137,7 +137,7 @@ def find(evidence: Evidence) -> Finding:
     note = f"labels are mistaken for one another ({pairs}): their samples lie inside another class"
     if part.details["confusion_gain"] < -MIN_GAIN and evidence.num_classes > 2:
         note = f"labels go wrong towards any class ({pairs}): their samples lie inside another, or in none"
-    notes = (note,) if len(flagged) else ()
+    notes: tuple[str, ...] = (note,) if len(flagged) else ()
     if part.features is None and len(flagged) > MANY_FLAGGED * n:
         notes += ("nothing but the network's answers says so: where it errs often, so do these",)
     return Finding(

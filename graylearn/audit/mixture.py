@@ -13,6 +13,7 @@ labels themselves pay for the larger model is anything flagged.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -79,6 +80,16 @@ class NoiseFit:
     """e, the share of wrong labels among samples that belong."""
     log_likelihood: dict[str, float] = field(default_factory=dict)
     """Log-likelihood of the labels under "none", "constant", "full", and "uneven" where it was asked."""
+
+    @property
+    def gain(self) -> float:
+        """2 (LL2 - max(LL0, LL1)): what labels pay for the full model."""
+        return full_gain(self.log_likelihood)
+
+
+def full_gain(log_likelihood: Mapping[str, float]) -> float:
+    """2 (LL2 - max(LL0, LL1))."""
+    return 2 * (log_likelihood["full"] - max(log_likelihood["none"], log_likelihood["constant"]))
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -281,7 +292,7 @@ def _form(
 ) -> Form:
     """The form that the labels pay for; where overlap may explain them too, "uneven" is added to the dict."""
     paid = 2 * (log_likelihood["constant"] - log_likelihood["none"]) > gate_constant
-    gain = 2 * (log_likelihood["full"] - max(log_likelihood["none"], log_likelihood["constant"]))
+    gain = full_gain(log_likelihood)
     noise = gain > gate_full
     if noise and not paid and (k < 4 or weak):
         log_likelihood["uneven"] = uneven_sharpness(objective.log_p, objective.label, objective.evidence)

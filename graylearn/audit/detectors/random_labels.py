@@ -7,12 +7,20 @@ from scipy.special import expit, logit
 
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.beliefs import AskedAgain
+from graylearn.audit.detectors.foreign_clusters import MIN_CLASSES, apart_among
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Finding
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 
 WEAK = 0.2
 """Share of samples on which network and neighbours differ above which the model is weak."""
+GATE_FAR_OUT = 5.0
+"""The gain of the full mixture that is enough where some samples lie far out too: 280 photos pay for no more,
+and each of the two alone is met by clean sets."""
+FAR_OUT, MIN_FAR_OUT = 0.5, 0.01
+"""Rank below which a sample lies as far from its class as those of others do, and the share of such samples
+that there must be. Clean sets of models that are not weak with a gain above 5 have .005; small folders of
+photos with 14 % foreign ones .01 and more."""
 MIN_WRONG = 0.02
 """Share of wrong labels among samples that belong from which on suspects are of two kinds."""
 SURE_KIND = 0.98
@@ -31,13 +39,22 @@ classes, and of the sure labels of all others .84."""
 def find(evidence: Evidence) -> Finding:
     """Fit the noise mixture to the labels that can be checked."""
     checked = evidence.checked
-    fit = fit_noise(
-        evidence.probabilities[checked],
-        evidence.label[checked],
-        np.stack(list(evidence.no_class.values()), axis=1)[checked],
-        gate_constant=GATE_CONSTANT_SEEN if evidence.mode == "history" else GATE_CONSTANT,
-        weak=evidence.views_differ > WEAK or evidence.epochs_disagree,
-    )
+    weak = evidence.views_differ > WEAK or evidence.epochs_disagree
+
+    def fitted(gate: float | None = None) -> NoiseFit:
+        return fit_noise(
+            evidence.probabilities[checked],
+            evidence.label[checked],
+            np.stack(list(evidence.no_class.values()), axis=1)[checked],
+            gate_constant=GATE_CONSTANT_SEEN if evidence.mode == "history" else GATE_CONSTANT,
+            gate_full=gate,
+            weak=weak,
+        )
+
+    fit = fitted()
+    opens = fit.form != "full" and fit.gain > GATE_FAR_OUT and not weak and some_lie_far_out(evidence)
+    if opens:
+        fit = fitted(GATE_FAR_OUT)
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior
     if fit.form == "full" and fit.wrong_rate > MIN_WRONG and evidence.features is not None:
@@ -45,7 +62,7 @@ def find(evidence: Evidence) -> Finding:
     known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
     wrong = posterior * known * (1.0 - evidence.confidence)
-    sure = posterior > SURE_POSTERIOR
+    sure = (posterior > SURE_POSTERIOR) & (not opens)  # of so little evidence .82 to .95 were right
     if evidence.num_classes == COMPARED:
         sure[checked] &= no_more_than_random(evidence.label[checked], evidence.best[checked], fit.prior)
     return Finding(
@@ -58,6 +75,20 @@ def find(evidence: Evidence) -> Finding:
         form=fit.form,
         temperature=fit.temperature,
     )
+
+
+def some_lie_far_out(evidence: Evidence) -> bool:
+    """Whether some samples lie as far from their class as strangers do, with all views against their labels.
+
+    Asked where each sample has one true class, of four or more, and there are features.
+    """
+    if evidence.features is None or evidence.overlap == "possible" or evidence.num_classes < MIN_CLASSES:
+        return False
+    rank = apart_among(evidence, np.flatnonzero(evidence.checked), parts=False).rank
+    if rank is None:
+        return False
+    against = np.all([each.argmax(axis=1) != evidence.label for each in evidence.opinions.values()], axis=0)
+    return bool((against[evidence.checked] & (rank < FAR_OUT)).mean() >= MIN_FAR_OUT)
 
 
 def no_more_than_random(label: Ints, best: Ints, prior: Floats) -> Bools:

@@ -1,0 +1,44 @@
+"""Labels drawn at random in sets so small that the labels alone hardly pay for saying so."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+from graylearn.audit import audit
+from graylearn.audit.detectors import random_labels
+from graylearn.audit.kinds import SURE
+
+
+def folder(share, seed=0):
+    """Five clouds of 56 samples; `share` of all come from elsewhere, with any label. Returns also which."""
+    random = np.random.default_rng(seed)
+    centre = random.normal(size=(25, 64))
+    group = np.repeat(np.arange(5), 56)
+    foreign = random.random(len(group)) < share
+    came = np.where(foreign, random.integers(5, 25, len(group)), group)
+    label = np.where(foreign, random.integers(0, 5, len(group)), group)
+    return centre[came] + 1.6 * random.normal(size=(len(group), 64)), label, foreign
+
+
+@pytest.fixture
+def shut(monkeypatch):
+    """The mixture's own gate is out of reach: samples that lie far out must open it."""
+    mixture = importlib.import_module("graylearn.audit.mixture")  # `graylearn.audit` is a function too
+    monkeypatch.setattr(mixture, "GATE_FULL", 1e9)
+    monkeypatch.setattr(random_labels, "GATE_CONSTANT", 1e9)
+
+
+def test_samples_that_lie_far_out_open_the_gate_and_none_is_sure(shut):
+    x, label, foreign = folder(0.15)
+    found = audit(x, label)
+    assert found.found_by[0] == "random_labels"
+    assert foreign[found.suspected].mean() > 0.7
+    assert found.suspected[foreign].mean() > 0.6
+    assert not (found.level == SURE).any()
+
+
+@pytest.mark.parametrize("said", [{"overlap": "possible"}, {}])
+def test_they_do_not_where_classes_may_overlap_or_no_sample_is_foreign(shut, said):
+    x, label, _ = folder(0.15 if said else 0.0)
+    assert "random_labels" not in audit(x, label, **said).found_by

@@ -94,6 +94,15 @@ def _audited(given: Given, mode: Mode) -> Found:
     return read(Audit.from_evidence(evidence, np.arange(len(case.y))))
 
 
+def _by_probabilities(given: Given) -> Found:
+    """What `Audit.from_predictions` says of our networks' answers: no features, but the user's word."""
+    case = given.case
+    p = case.probabilities if case.probabilities is not None else given.network("held-out")
+    return read(
+        Audit.from_predictions(p, case.y, classes=tuple(range(case.num_classes)), overlap=_word(case))
+    )
+
+
 def _word(case: Case) -> Overlap:
     """What a user says of the classes."""
     return "none" if case.one_true_class else "possible"
@@ -134,6 +143,7 @@ def _margin(least: float) -> Callable[[Given], Found]:
 METHODS: dict[str, Callable[[Given], Found]] = {
     "graylearn": functools.partial(_audited, mode="held-out"),
     "graylearn history": functools.partial(_audited, mode="history"),
+    "graylearn probabilities": _by_probabilities,
     **{f"cleanlab {name}": _cleanlab(name) for name in FILTERS},
     "predicted != given": _margin(0.0),
     f"margin > {MARGIN}": _margin(MARGIN),

@@ -36,11 +36,11 @@ confused; the second where a rate for each pair does not explain the labels bett
 MIN_RATE, RATE_OF_DISAGREEMENT = 0.012, 0.07
 """The rate of confusion that they stand for is at least the first, and at least the second of the samples
 that look like another class: where classes overlap, nearly all lie between."""
-OF_CONTRADICTED = 0.7
+OF_CONTRADICTED = 1.0
 """Without features, by what the share that looks like another class is multiplied to give the part of it that
 the rate must be: a network that contradicts many labels errs itself, and some of its errors lie inside other
-classes too. Clean sets that weak networks were asked about reach .86 of that and less, people's labels 1.8
-times that and more."""
+classes too. Clean sets that weak networks were asked about, of 20 classes or more, reach .77 of that and less
+where many are contradicted; people's labels 1.3 times that and more."""
 MAX_CONTRADICTED = 0.5
 """Share that looks like another class from which on the network may be as wrong as the labels."""
 HALF_OF_OVERLAP, CHANCE, MIN_BELOW = 0.15, 0.01, 5

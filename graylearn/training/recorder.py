@@ -78,8 +78,12 @@ class Recorder:
             name: np.zeros(0, dtype=np.int32 if name == "count" else np.float32) for name in SUMS
         }
 
-    def record(self, ids: Any, logits: Tensor, labels: Tensor) -> None:
-        """Take a batch: N ids, logits (N, K) and labels (N,), class numbers. Nothing waits for the device."""
+    def record(self, ids: Any, logits: Any, labels: Any) -> None:
+        """Take a batch: N ids, logits (N, K) and labels (N,), class numbers; tensors or arrays.
+
+        Nothing waits for the device.
+        """
+        logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
         if logits.ndim != 2 or labels.shape != logits.shape[:1] or len(ids) != len(labels):
             raise DataError(
                 f"logits have shape {tuple(logits.shape)}, labels {tuple(labels.shape)}, and there are "

@@ -47,6 +47,15 @@ def test_every_epoch_is_what_the_network_said(run):
     assert history.finished_epochs == EPOCHS
 
 
+def test_arrays_are_recorded_as_tensors_are(run):
+    logits, labels, expected = run
+    recorder = gl.Recorder()
+    for epoch in logits:
+        recorder.record(np.arange(N), epoch, labels)
+        recorder.end_epoch()
+    np.testing.assert_allclose(recorder.history.label_confidence, expected, atol=2e-3)
+
+
 def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
     names = [f"s{index:02}" for index in range(N)]
     history = recorded(run, names, skip={(0, 3), (0, 4), (2, 3)}).history

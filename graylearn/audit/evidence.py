@@ -115,8 +115,8 @@ class Evidence:
 
     @property
     def epochs_disagree(self) -> bool:
-        """Whether the network of a history kept changing its mind: it is too weak to contradict labels."""
-        return self.epochs_differ > MAX_EPOCHS_DIFFER
+        """Whether all there is are the epochs of a network too weak to contradict labels."""
+        return self.features is None and self.epochs_differ > MAX_EPOCHS_DIFFER
 
     @cached_property
     def unsuspected(self) -> Ints:

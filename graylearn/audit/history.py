@@ -54,20 +54,15 @@ def epochs_before_heart(label: Ints, predicted: NDArray[np.integer]) -> slice:
     return slice(first or 0, epochs)
 
 
-def epochs_differ(history: History) -> float:
-    """Share of samples called otherwise from one epoch to the next, before labels are learned by heart.
-
-    Of one epoch nothing tells: 1.
-    """
-    label = history.targets.cpu().numpy().astype(np.int64)
-    said = history.predicted[epochs_before_heart(label, history.predicted)]
-    return float((said[1:] != said[:-1]).mean()) if len(said) > 1 and len(label) else 1.0
+def epochs_differ(predicted: NDArray[np.integer]) -> float:
+    """Share of samples called otherwise from one epoch (E, N) to the next; 1 where there is one epoch."""
+    return float((predicted[1:] != predicted[:-1]).mean()) if predicted[1:].size else 1.0
 
 
-def history_probabilities(history: History) -> Floats:
+def history_probabilities(history: History, kept: slice | None = None) -> Floats:
     """(N, K) class probabilities averaged over epochs, as far as a history tells them.
 
-    Of a long run, only epochs before it learns labels by heart count (`epochs_before_heart`).
+    Of a long run, only epochs before it learns labels by heart count (`epochs_before_heart`: kept, if known).
     Of each epoch it keeps the probability of the given label, the largest one and whose it was; what is
     left over is shared evenly among the other classes. A sample never seen gets even shares.
     """
@@ -75,7 +70,8 @@ def history_probabilities(history: History) -> Floats:
     n, num_classes = len(label), history.num_classes
     rows = np.arange(n)
     total, seen = np.zeros((n, num_classes)), np.zeros(n)
-    kept = epochs_before_heart(label, history.predicted)
+    if kept is None:
+        kept = epochs_before_heart(label, history.predicted)
     told = (history.label_confidence, history.max_confidence, history.predicted)
     for own, largest, predicted in zip(*(values[kept] for values in told), strict=True):
         known = ~np.isnan(own)

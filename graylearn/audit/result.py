@@ -16,7 +16,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
-from graylearn.audit.history import epochs_differ, history_probabilities
+from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
@@ -364,9 +364,9 @@ class Audit:
         ordered = history.selected(
             lambda values: values.cpu()[..., index], torch.from_numpy(label[order]), row_ids[order]
         )
-        network, word = history_probabilities(ordered), overlap_of(overlap, features)
-        evidence = gather(
-            network, label[order], names, used, "history", word, epochs_differ=epochs_differ(ordered)
-        )
+        kept = epochs_before_heart(label[order], ordered.predicted)
+        network, word = history_probabilities(ordered, kept), overlap_of(overlap, features)
+        differ = epochs_differ(ordered.predicted[kept])
+        evidence = gather(network, label[order], names, used, "history", word, epochs_differ=differ)
         found = cls.from_evidence(evidence, row_ids[order])
         return found.take(np.argsort(order))

@@ -36,13 +36,11 @@ confused; the second where a rate for each pair does not explain the labels bett
 MIN_RATE, RATE_OF_DISAGREEMENT = 0.012, 0.07
 """The rate of confusion that they stand for is at least the first, and at least the second of the samples
 that look like another class: where classes overlap, nearly all lie between."""
-OF_CONTRADICTED = 1.0
-"""Without features, by what the share that looks like another class is multiplied to give the part of it that
-the rate must be: a network that contradicts many labels errs itself, and some of its errors lie inside other
-classes too. Clean sets that weak networks were asked about, of 20 classes or more, reach .77 of that and less
-where many are contradicted; people's labels 1.3 times that and more."""
 MAX_CONTRADICTED = 0.5
-"""Share that looks like another class from which on the network may be as wrong as the labels."""
+"""Without features: share that looks like another class above which the network may be as wrong as the
+labels. Below it, as large a part of these must lie inside the other class: a network that contradicts many
+labels errs itself, and some of its errors lie there too. Clean sets of 20 classes and more that weak networks
+were asked about reach .77 of that and less where many are contradicted, people's labels 1.3 times."""
 HALF_OF_OVERLAP, CHANCE, MIN_BELOW = 0.15, 0.01, 5
 """Few samples show it by all of their ranks: half of them lie below the middle where labels are confused, and
 no more than the first of them where classes overlap (clean sets .00 to .13). The second is the chance above
@@ -222,7 +220,7 @@ class _Part:
             contradicted = float(apart.mean())
             if self.epochs_disagree or contradicted > MAX_CONTRADICTED:
                 return TOO_WEAK
-            least_rate = max(MIN_RATE, OF_CONTRADICTED * contradicted**2)
+            least_rate = max(MIN_RATE, contradicted**2)
         inside = float(np.nansum(counts * np.clip(1.0 - rank[apart] / LOW_RANK, 0.0, 1.0)))
         rate = inside / (0.5 * LOW_RANK) / len(label)
         self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}

@@ -62,7 +62,7 @@ def find(evidence: Evidence) -> Finding:
     known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
     wrong = posterior * known * (1.0 - evidence.confidence)
-    sure = (posterior > SURE_POSTERIOR) & (not opens)  # of so little evidence .82 to .95 were right
+    sure = (posterior > SURE_POSTERIOR) & (not opens)  # 27 of 27 were right: too few to promise that .95 are
     if evidence.num_classes == COMPARED:
         sure[checked] &= no_more_than_random(evidence.label[checked], evidence.best[checked], fit.prior)
     return Finding(

@@ -16,6 +16,7 @@ from graylearn.audit import Audit, audit
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_features, ordered_features
 from graylearn.data import Samples, contaminate
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.training import History
 
@@ -292,7 +293,8 @@ def test_constant_and_broken_columns_are_survived():
     x, y = load_wine(return_X_y=True)
     x = np.hstack([x, np.ones((len(x), 1)), np.full((len(x), 1), np.nan), np.full((len(x), 1), 1e308)])
     x[0, 0], x[1, 1] = np.inf, np.nan
-    found = audit(x, y, repeats=1, epochs=4)
+    with pytest.warns(DataWarning, match="^1 infinite value in column 0: taken as missing"):
+        found = audit(x, y, repeats=1, epochs=4)
     assert np.isfinite(found.score).all()
 
 

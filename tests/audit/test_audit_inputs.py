@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from graylearn.audit import audit
 from graylearn.audit.inputs import as_features, as_labels
 from graylearn.data import Samples, TableEncoder
-from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
+from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
 from graylearn.errors import DataError, SettingsError
 
 
@@ -116,3 +116,17 @@ def test_an_audit_is_shown_in_one_line():
 @pytest.mark.parametrize("shape", [(0, 3), (0, 4, 4)])
 def test_no_samples_are_an_audit_of_nothing(shape):
     assert len(audit(np.zeros(shape), [])) == 0
+
+
+def test_infinite_values_are_counted_by_column():
+    values = np.random.default_rng(0).normal(size=(40, 7))
+    values[:2, 0], values[3, 1:], values[4, 2] = [np.inf, -np.inf], np.inf, np.nan
+    frame = pd.DataFrame(values, columns=list("abcdefg"))
+    told = r"^8 infinite values in columns {} and 2 more: taken as missing"
+    with pytest.warns(DataWarning, match=told.format("0, 1, 2, 3, 4")):
+        as_features(values.reshape(40, 7, 1), 40)
+    with pytest.warns(DataWarning, match=told.format("'a', 'b', 'c', 'd', 'e'")):
+        as_features(frame, 40)
+    words = np.array(["red", "blue"] * 20, dtype=object)
+    with pytest.warns(DataWarning, match="^8 infinite values .* taken as far beyond all others"):
+        as_features(frame.assign(words=words), 40)

@@ -12,6 +12,9 @@ import graylearn as gl
 from graylearn.errors import SettingsError
 from graylearn.integrations.onnx import save_model
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*infinite value:graylearn.data.encoding.column_kinds.DataWarning"
+)
 FIT = {"epochs": 3, "audit": None, "random_state": 0}
 
 

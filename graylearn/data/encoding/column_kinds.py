@@ -25,7 +25,7 @@ from graylearn.data.encoding.number_formats import (
     read_numbers,
     shown_writing,
 )
-from graylearn.errors import DataError, Worded
+from graylearn.errors import DataError, Worded, counted, first_few
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -256,6 +256,16 @@ def note_sentences(words: Sequence[str], name: str) -> None:
             f"may cost more than it tells. Leave it out (on the command line with --without {column}), or "
             f"learn from it as the text that is labelled (--text {column})"
         )
+
+
+def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> None:
+    """Warn of infinite values in numbers (N, M), whose columns have names; taken: as what, and what else."""
+    low, high = (each.reduce(values, axis=0, initial=0.0) for each in (np.fmin, np.fmax))
+    columns = np.flatnonzero(np.isinf(low) | np.isinf(high))
+    if len(columns):
+        count = int(np.isinf(values[:, columns]).sum())
+        where = first_few([repr(names[column]) for column in columns.tolist()], 5)
+        _note(f"{counted(count, 'infinite value')} in column{'s' * (len(columns) > 1)} {where}: {taken}")
 
 
 def _note(text: str) -> None:

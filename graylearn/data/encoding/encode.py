@@ -36,6 +36,7 @@ from graylearn.data.encoding.column_kinds import (
     as_words,
     kind_of,
     looks_like_id,
+    note_infinite,
     note_sentences,
     split_kind,
 )
@@ -44,6 +45,7 @@ from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
+_FAR = "taken as far beyond all others; where they stand for missing values, leave these empty (NaN)"
 _BLOCK = 1 << 19  # numbers worked on at once: 4 MB
 _HASHED = 32  # features that the letters of a column with very many values are hashed into
 _RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
@@ -128,7 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise NotFittedError("this TableEncoder is not fitted yet; call fit first")
         frame = _as_frame(X)
         check_columns("the table", frame.columns, self.kinds_, "it was fitted on")
-        parts = [self._scaled(self._matrix(frame))]
+        parts = [self._scaled(_finite(self._matrix(frame)))]
         for name, plan in self.categories_.items():
             parts += _category_features(as_words(frame[name]), plan)
         return np.concatenate(parts, axis=1, dtype=np.float32)
@@ -225,6 +227,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _fit_numbers(self, frame: pd.DataFrame) -> None:
         """Learn where numbers lie and how they spread; columns that never vary are forgotten."""
         matrix = self._matrix(frame)  # (N, M)
+        note_infinite(matrix, self._part_names(), _FAR)
+        matrix = _finite(matrix)
         is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())
         missing = np.isnan(matrix)
         low = np.min(matrix, axis=0, where=~missing, initial=np.inf)
@@ -263,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return np.concatenate([squashed, indicators], axis=1, dtype=np.float32)
 
     def _matrix(self, frame: pd.DataFrame) -> np.ndarray:
-        """(N, M) float64: all columns but categories, dates in their parts, infinities made finite."""
+        """(N, M) float64: all columns but categories, dates in their parts."""
         split = {name: split_kind(kind) for name, kind in self.kinds_.items()}
         plain = [name for name, (kind, _) in split.items() if kind == "number"]
         if plain and all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in frame.dtypes[plain]):
@@ -284,7 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 elif kind == "date":
                     parts.append(as_date_parts(frame[name], name, writing))
             matrix = np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
-        return _finite(matrix)
+        return np.asarray(matrix)
 
     def _widths(self) -> list[int]:
         """How many columns of the matrix each column of the table takes."""

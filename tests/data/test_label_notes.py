@@ -101,9 +101,23 @@ def test_labels_that_look_measured_are_told(values):
         note_labels(tuple(values), np.bincount(np.arange(400) % len(values)))
 
 
+@pytest.mark.parametrize("kind", [float, str])  # a large text file is read with such labels as text
+def test_many_fractions_look_measured_however_many_rows_there_are(kind):
+    values = [kind(number / 8) for number in range(61)]
+    about = set()
+    for n, rows in ((9000, "9,000"), (4500, "4,500")):
+        with pytest.warns(DataWarning, match=f"61 different numbers on {rows} rows, each taken as") as told:
+            note_labels(tuple(values), np.bincount(np.arange(n) % 61))
+        about |= {each.message.about for each in told}
+    assert len(about) == 1  # so that a part of a large set does not say it again
+
+
 @pytest.mark.parametrize(
     ("classes", "n"),
     [
+        (np.arange(2, 11) / 2, 20),  # grades
+        ([1.0, 1.3, 1.7, 2.0, 2.3, 2.7, 3.0, 3.3, 3.7, 4.0, 5.0], 400),
+        (np.arange(61) * 2.0, 9000),
         (range(18, 90), 720),  # ten rows a class
         (range(50, 100), 60),
         (range(150), 600),  # numbers of classes

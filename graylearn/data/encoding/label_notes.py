@@ -23,6 +23,7 @@ _GLANCE = 256  # rows that show of most columns that they tell too little
 _AT_A_GLANCE = 0.9  # what a column must tell of those
 _MOST_COLUMNS = 5  # that are told
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
+_FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
 _NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
 
 
@@ -72,22 +73,33 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
 
 
 def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:
-    """Warn of n labels that are numbers of so many values that they look like a measured quantity.
-
-    Whole numbers from 0 or 1 without a gap are the numbers of classes.
-    """
+    """Warn of n labels that are numbers of so many values that they look like a measured quantity."""
     values = np.asarray(classes)
-    if len(values) <= _CLASSES or n >= _ROWS_A_CLASS * len(values) or values.dtype.kind not in "iuf":
+    if not ((len(values) > _FRACTIONS and _are_fractions(values)) or _are_scattered(values, n)):
         return
-    first = values.min()
-    if first in (0, 1) and np.array_equal(np.sort(values), first + np.arange(len(values))):
-        return
-    warnings.warn(
+    told = DataWarning(
         f"the labels look like a measurement: {len(values):,} different numbers on {n:,} rows, each taken as "
-        "a class of its own; if they measure something, make a few ranges of them the label (pandas.cut)",
-        DataWarning,
-        stacklevel=2,
+        "a class of its own; if they measure something, make a few ranges of them the label (pandas.cut)"
     )
+    told.about = "labels that look measured"
+    warnings.warn(told, stacklevel=3)
+
+
+def _are_fractions(values: np.ndarray) -> bool:
+    """Whether all are numbers, some of them no whole ones; large text files give such labels as text."""
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool((numbers != np.round(numbers)).any())
+
+
+def _are_scattered(values: np.ndarray, n: int) -> bool:
+    """Whether they are many numbers for n rows, and not those of classes: from 0 or 1 without a gap."""
+    if values.dtype.kind not in "iuf" or len(values) <= _CLASSES or n >= _ROWS_A_CLASS * len(values):
+        return False
+    first = values.min()
+    return first not in (0, 1) or not np.array_equal(np.sort(values), first + np.arange(len(values)))
 
 
 def _share_told(values: pd.Series, label: Ints, most: int) -> float:

@@ -1,6 +1,6 @@
 """MLflow: a fitted GrayClassifier as a pyfunc model, kept as the folder that `save` writes, without a pickle.
 
-log_model(classifier, name="model")                        # in a run; or save_model(classifier, "folder")
+log_model(classifier, name="model", input_example=X[:5])   # in a run; or save_model(classifier, "folder")
 mlflow.pyfunc.load_model("folder").predict(X)              # a row a sample, see `Served.predict`
 """
 
@@ -48,29 +48,39 @@ def save_model(
 ) -> None:
     """Write the classifier as an MLflow model to a new folder; options are those of mlflow.pyfunc.save_model.
 
+    The signature is that of the `input_example`, where one is given.
     reject_at: as in `GrayClassifier.predict`; `load_model(path, model_config={"reject_at": ...})` changes it.
     """
-    with _as_pyfunc(classifier, reject_at) as arguments:
-        require("mlflow.pyfunc", "serve").save_model(path, **arguments | options)
+    with _as_pyfunc(classifier, reject_at, options) as arguments:
+        require("mlflow.pyfunc", "serve").save_model(path, **arguments)
 
 
 def log_model(
     classifier: GrayClassifier, name: str = "model", *, reject_at: float = REJECT_AT, **options: Any
 ) -> Any:
-    """Log the classifier as an MLflow model; options and what is returned are mlflow.pyfunc.log_model's."""
-    with _as_pyfunc(classifier, reject_at) as arguments:
-        return require("mlflow.pyfunc", "serve").log_model(name=name, **arguments | options)
+    """Log the classifier as an MLflow model; options and what is returned are mlflow.pyfunc.log_model's.
+
+    The signature and reject_at: as in `save_model`.
+    """
+    with _as_pyfunc(classifier, reject_at, options) as arguments:
+        return require("mlflow.pyfunc", "serve").log_model(name=name, **arguments)
 
 
 @contextmanager
-def _as_pyfunc(classifier: GrayClassifier, reject_at: float) -> Iterator[dict[str, Any]]:
-    """What MLflow is told; the folder that it copies is there as long as this lasts."""
-    Served(classifier, reject_at)  # a share that cannot be is refused before anything is written
+def _as_pyfunc(
+    classifier: GrayClassifier, reject_at: float, options: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """What MLflow is told, with the user's options; the folder that it copies is there while this lasts."""
+    served = Served(classifier, reject_at)  # a share that cannot be is refused before anything is written
     if not isinstance(classifier.network, str):
         raise SettingsError(
             "the classifier has a network of your own, of which the weights alone are saved, so that MLflow "
             "could not load it: use one of graylearn.nets by its name, or write a PythonModel of your own"
         )
+    signature, example = {}, options.get("input_example")
+    if example is not None:  # MLflow finds the signature itself only for a PythonModel
+        infer = require("mlflow.models", "serve").infer_signature
+        signature = {"signature": infer(example, served.predict(example))}
     with tempfile.TemporaryDirectory() as folder:
         classifier.save(Path(folder) / "classifier")
         yield {
@@ -78,6 +88,8 @@ def _as_pyfunc(classifier: GrayClassifier, reject_at: float) -> Iterator[dict[st
             "data_path": str(Path(folder) / "classifier"),
             "model_config": {"reject_at": reject_at},
             "pip_requirements": [f"graylearn=={graylearn.__version__}"],  # MLflow would guess, by loading it
+            **signature,
+            **options,
         }
 
 

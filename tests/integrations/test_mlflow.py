@@ -84,6 +84,19 @@ def test_a_logged_model_is_loaded_and_its_share_can_be_changed(fitted, rows, tmp
     check(answers, fitted, rows[0][:40], 0.5)
 
 
+def test_an_example_tells_what_is_read_and_answered(fitted, rows, tmp_path):
+    ours.save_model(fitted, tmp_path / "model", input_example=rows[0][:3])
+    signature = mlflow.models.get_model_info(str(tmp_path / "model")).signature
+    (read,) = signature.inputs.inputs
+    assert read.shape == (-1, rows[0].shape[1])
+    assert signature.outputs.input_names() == [
+        "class", "rejected", "ood_score", *(f"probability {name}" for name in fitted.classes_)
+    ]  # fmt: skip
+    served = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    check(served.predict(rows[0]), fitted, rows[0], 0.99)
+    np.testing.assert_array_equal(served.input_example, rows[0][:3])
+
+
 def test_what_could_not_be_loaded_is_refused(rows, tmp_path):
     own = GrayClassifier(network=torch.nn.Linear(8, 5), epochs=1, audit=None, device="cpu").fit(*rows)
     with pytest.raises(SettingsError, match="network of your own"):

@@ -17,7 +17,7 @@ from graylearn.data.encoding.encode import TableEncoder, learned_columns
 from graylearn.data.encoding.label_notes import note_telling_columns
 from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.order import canonical_order
-from graylearn.data.samples import Label, encode_labels
+from graylearn.data.samples import Label, check_unique_ids, encode_labels
 from graylearn.errors import DataError
 from graylearn.options import IdLike
 
@@ -121,13 +121,15 @@ def as_labels(y: Any, classes: Sequence[Label] | None) -> tuple[Ints, tuple[Labe
 
 
 def as_ids(ids: Any, x: Any, n: int) -> NDArray[Any]:
-    """One id a sample: those given, else those of Samples or a frame, else row numbers."""
+    """One id a sample, no two equal: those given, else those of Samples or a frame, else row numbers."""
     found = ids_of(x, n) if ids is None else np.asarray(ids)
     if ids is None and len(found) != n:
         raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
     if found.shape != (n,):
         raise DataError(f"ids have shape {found.shape} for {n} samples: give one id a sample")
-    return found if found.dtype.kind in "iu" else found.astype(str).astype(object)
+    names = found if found.dtype.kind in "iu" else found.astype(str).astype(object)
+    check_unique_ids(names)
+    return names
 
 
 def are_probabilities(rows: Floats) -> bool:

@@ -191,17 +191,31 @@ def _checked_y(given: Any, classes: tuple[Label, ...]) -> np.ndarray:
 
 
 def _checked_ids(given: Any) -> np.ndarray:
-    """Ids as a 1-d array without duplicates: an audit must be able to point at one sample."""
+    """Ids as a 1-d array without duplicates."""
     ids: np.ndarray = np.asarray(given)
     if ids.ndim != 1:
         raise DataError(f"ids must be one value a sample, not an array of shape {ids.shape}")
-    twice = np.flatnonzero(pd.Index(ids, dtype=ids.dtype).duplicated())
+    check_unique_ids(ids)
+    return ids
+
+
+def check_unique_ids(ids: np.ndarray) -> None:
+    """Refuse ids that several samples have: an audit must be able to point at one sample."""
+    index = pd.Index(ids, dtype=ids.dtype)
+    twice = np.flatnonzero(index.duplicated())
     if len(twice):
         raise DataError(
-            f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]}); ids must be unique: "
-            "use the row numbers if the data has no others"
+            f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]}){all_repeated(index)}"
+            "; ids must be unique: use the row numbers if the data has no others"
         )
-    return ids
+
+
+def all_repeated(ids: pd.Index[Any]) -> str:
+    """All ids that occur more than once, to go on with after the first was named; "" where it is alone."""
+    repeated = ids[ids.duplicated()].unique().tolist()
+    if len(repeated) < 2:
+        return ""
+    return f", one of {len(repeated):,} such ids ({first_few(repeated, 5)})"
 
 
 def checked_index(index: Any, n: int) -> Any:

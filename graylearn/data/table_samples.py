@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.options import Column, Columns, ReadOptions
-from graylearn.data.samples import Label, Samples, encode_labels
+from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, first_few
 
@@ -28,7 +28,8 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     elif len(twice := np.flatnonzero(pd.Index(table.ids).duplicated())):
         raise DataError(
             f"{table.name}: the index holds {str(table.ids[twice[0]])!r} more than once "
-            f"(again at row {twice[0]}); call reset_index(drop=True), or name an id column"
+            f"(again at row {twice[0]}){all_repeated(pd.Index(table.ids))}; call reset_index(drop=True), "
+            "or name an id column"
         )
     y, known = _labels(table, columns.label, options)
     if columns.text is not None:
@@ -135,7 +136,7 @@ def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
         again = int(np.flatnonzero((values == first).to_numpy())[1])
         raise DataError(
             f"{table.name}: id {str(first)!r} in column {str(column)!r} stands at {table.where(twice[0])} "
-            f"and again at {table.where(again)}; make ids unique",
+            f"and again at {table.where(again)}{all_repeated(pd.Index(values))}; make ids unique",
             Hint("id", False, "to count the rows instead"),
         )
     return plain_ids(values.to_numpy())

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from graylearn.audit import audit
+from graylearn.audit import Audit, audit
 from graylearn.audit.inputs import as_features, as_labels
 from graylearn.data import Samples, TableEncoder
 from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
@@ -130,3 +130,14 @@ def test_infinite_values_are_counted_by_column():
     words = np.array(["red", "blue"] * 20, dtype=object)
     with pytest.warns(DataWarning, match="^8 infinite values .* taken as far beyond all others"):
         as_features(frame.assign(words=words), 40)
+
+
+def test_ids_that_name_several_samples_are_refused():
+    x, y, told = np.eye(4), np.arange(4) % 2, r"id 'a' .*, one of 2 such ids \(a, 1\); ids must be unique"
+    ids = ["a", 1, "a", "1"]
+    with pytest.raises(DataError, match=told):
+        audit(x, y, ids=ids)
+    with pytest.raises(DataError, match=told):
+        Audit.from_predictions(np.full((4, 2), 0.5), y, ids=ids)
+    doubled = pd.DataFrame(x, index=ids)  # as of two tables, one after the other
+    assert audit(doubled.rename(index={1: "a"}), y).ids.tolist() == [0, 1, 2, 3]

@@ -35,7 +35,7 @@ def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = Non
     """An empty table: columns of words, then columns of numbers."""
     table = Table(title=title)
     for name in words:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(plain(name)), overflow="fold")
     for name in numbers:
         table.add_column(name, justify="right")
     return table

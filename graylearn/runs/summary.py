@@ -31,8 +31,8 @@ from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
 
-_ID_WORDS = {"delimited": "line", "parquet": "row", "feather": "row", "npz": "sample", "json": "record"}
-"""What ids that no column gave count, by the format of the data."""
+_ID_WORDS = {"delimited": "line", "npz": "sample", "json": "record"}
+"""What ids that no column gave count, by the format of the data; rows in all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
         "look_first": audit.look_first,
         "copies": None if outcome.copies is None else copies_in_numbers(outcome.copies),
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
-        "id_word": id_word(prepared, audit) or "id",
+        "id_word": id_heading(prepared, audit),
         "notes": notes_of(outcome),
         "refined": fitted.refined,
         "test_samples": 0 if prepared.test is None else len(prepared.test),
@@ -208,4 +208,9 @@ def apply_command(prepared: Prepared, run: Path) -> str:
 def id_word(prepared: Prepared, audit: Audit) -> str:
     """What the ids count where they are numbers that no column gave."""
     counted = audit.ids.dtype.kind in "iu" and prepared.origin.columns.id is None
-    return _ID_WORDS.get(prepared.origin.form, "") if counted else ""
+    return _ID_WORDS.get(prepared.origin.form, "row") if counted else ""
+
+
+def id_heading(prepared: Prepared, audit: Audit) -> str:
+    """What heads a column of ids: the name of the user's own column, or what they count."""
+    return id_word(prepared, audit) or str(prepared.origin.columns.id or "id")

@@ -1,6 +1,7 @@
 """Which column means what: as told, or as the names leave no doubt; and labels that leave some."""
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from graylearn.runs.new_samples import read_new
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.summary import id_heading
 
 
 def columns_of(frame, **settings):
@@ -136,3 +138,21 @@ def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, 
     assert "note: --embedding is for images and texts: passed over" in told
     with pytest.raises(DataError, match=r"1 of 10 labels are missing \(id 90\)"):
         prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "heading"),
+    [
+        ("a.csv", {"id": "order"}, "order"),
+        ("a.csv", {"without": ("order",)}, "line"),
+        ("a.xlsx", {"id": "order"}, "order"),
+        ("a.xlsx", {"without": ("order",)}, "row"),
+        ("a.parquet", {"without": ("order",)}, "row"),
+    ],
+)
+def test_ids_are_headed_by_the_users_own_word_or_by_what_they_count(tmp_path, name, columns, heading):
+    rows = pd.DataFrame({"order": range(100, 130), "a": [1.5, 2.5, 3.5] * 10, "label": ["x", "y"] * 15})
+    write = {".csv": rows.to_csv, ".xlsx": rows.to_excel, ".parquet": rows.to_parquet}
+    write[(tmp_path / name).suffix](tmp_path / name, index=False)
+    prepared = prepare(RunSettings(data=str(tmp_path / name), **columns), tmp_path, RunProgress(quiet=True))
+    assert id_heading(prepared, SimpleNamespace(ids=prepared.shown.ids)) == heading

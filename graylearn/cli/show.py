@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graylearn.cli.errors import plain
-from graylearn.errors import counted
+from graylearn.errors import counted, first_few
 
 if TYPE_CHECKING:
     from graylearn.runs.predict import Answered
@@ -181,4 +181,7 @@ def show_applied(summary: dict[str, Any]) -> None:
     if count := summary["left_out"]:
         rows = counted(count, "row")
         _say(printed, f"{rows} without a label, or with an image that cannot be read: not audited, not in it")
+    if images := summary["images_left_out"]:
+        told = f"{counted(len(images), 'image')} that could not be read, or came since"
+        _say(printed, f"{told}: not audited, not in it ({first_few(images, 5)})")
     _say(printed, f"written to {_near(summary['out'])}")

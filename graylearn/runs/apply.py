@@ -14,7 +14,7 @@ from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.exports import decided as decided_in
-from graylearn.runs.changed import what_changed
+from graylearn.runs.changed import other_images, what_changed
 from graylearn.runs.files import same_file
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
@@ -87,6 +87,7 @@ def apply_decisions(
         "undecided_sure": len(recorded.sure - decided) if only_sure else None,
         "not_audited": len(recorded.held_out - decided),
         "left_out": len(origin.left_out),
+        "images_left_out": other_images(where, recorded.ids) if origin.form == "folder" else [],
     }
 
 

@@ -40,13 +40,12 @@ def what_changed(
     return f"{data} has changed" if found != fingerprint and LABELS not in fingerprint else None
 
 
-def new_image(data: Path, ids: Sequence[str]) -> str | None:
-    """An image in a folder that is none of these, such as `bee/7.png is new`; None: there is none."""
+def other_images(data: Path, ids: Sequence[str]) -> list[str]:
+    """Images in the class folders of `data` that are none of these: new ones, or ones that cannot be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is no image was told when it was read
-        names = listed(data, ReadOptions())[0]
-    strange = sorted(set(names) - set(ids))
-    return f"{data / strange[0]} is new" if strange else None
+        names = listed(data, ReadOptions(labelled=False))[0]  # a class folder may be empty by now
+    return sorted({name for name in names if "/" in name} - set(ids))
 
 
 def is_older(data: Path, than: Path) -> bool:

@@ -36,7 +36,7 @@ from graylearn.data.atomic import alone, write_text
 from graylearn.data.formats import Origin
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
-from graylearn.runs.changed import is_older, new_image, what_changed
+from graylearn.runs.changed import is_older, other_images, what_changed
 from graylearn.runs.files import write_json
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
@@ -245,7 +245,7 @@ def _changed(folder: RunFolder, settings: RunSettings) -> str | None:
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
         changed = what_changed(data, origin.form, ids, hashes, saved["fingerprint"])
         if changed is None and origin.form == "folder" and settings.unreadable == "stop":
-            changed = new_image(data, ids)
+            changed = next((f"{data / name} is new" for name in other_images(data, ids)), None)
     except (AttributeError, KeyError, OSError, TypeError, ValueError):
         return None  # the run is damaged, or the data are gone: what needs them will say so
     return changed

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 from run_helpers import decide
 
+from graylearn.cli.show import show_applied
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
@@ -117,6 +118,20 @@ def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, endi
     assert found["path"].tolist() == [paths[0], paths[3], paths[4]]
     assert found["label"].tolist() == ["cat", "dog", "cat"]
     assert (summary["kept"], summary["dropped"], summary["relabelled"]) == (3, 1, 1)
+
+
+def test_images_of_a_folder_that_were_not_audited_are_told(tmp_path, finished, photos, capsys):
+    (photos / "dog" / "0.png").write_bytes(b"broken")
+    Image.new("RGB", (8, 8)).save(photos / "beside.png")
+    with pytest.warns(DataWarning):
+        run = finished(photos, {"dog/3.png": None}, features="pixels", size=8, unreadable="skip")
+    (photos / "new").mkdir()
+    summary = apply_decisions(run, None, tmp_path / "clean", suspects="drop")
+    assert summary["images_left_out"] == ["dog/0.png"]
+    show_applied(summary)
+    told = "1 image that could not be read, or came since: not audited, not in it (dog/0.png)"
+    assert told in capsys.readouterr().out
+    assert set(tree(tmp_path / "clean")) == {"cat/1.png", "cat/deep/2.png", "dog/1.png"}
 
 
 def test_a_changed_image_is_named(tmp_path, finished, photos):

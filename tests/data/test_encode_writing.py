@@ -197,10 +197,12 @@ def test_words_among_dates_are_missing():
         [f"{n % 12 + 1:02}-{n % 11 + 1:02}-{1950 + n}" for n in range(60)],
     ],
 )
-def test_numbers_and_dates_that_cannot_be_read_are_no_ids_all_the_same(text):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", IdLikeColumnWarning)
+def test_numbers_and_dates_that_cannot_be_read_are_told_and_no_ids(text):
+    with pytest.warns(DataWarning, match=rf"'a' looks like numbers or dates, such as '{text[0]}', but") as told:
         assert TableEncoder().fit(pd.DataFrame({"a": text})).kinds_ == {"a": "category"}
+    assert not any(issubclass(each.category, IdLikeColumnWarning) for each in told)
+    for wanted in (pd.Series(text, dtype="category"), text[:10] * 5):  # words by wish, names of groups
+        TableEncoder().fit(pd.DataFrame({"a": wanted}))  # any warning is an error here
 
 
 def test_decimal_commas_are_numbers_where_they_cannot_be_two():

@@ -41,6 +41,7 @@ _ID_NAME = re.compile(
 _ID_ROWS = 20  # fewer rows may be distinct by chance
 _MEETINGS = 10  # pairs of equal numbers that chance would give, from which on none of them is no chance
 _MOSTLY_DIFFERENT = 0.5  # below this share of distinct values rows are not asked whether they are copies
+_FEW = 30  # different values up to which text that looks like numbers may as well be names of groups
 _SENTENCE = 5  # words that half of the texts of a column of sentences have at least
 
 
@@ -104,6 +105,8 @@ def kind_of(values: pd.Series, name: str) -> ColumnKind:
         return "number"
     if all(issubclass(kind, str) for kind in types) and (writing := date_writing(present)) is not None:
         return _date_kind(present, name, writing)
+    if looks_measured(present) and present.nunique() > _FEW:
+        _note_unread(present, name)
     return "category"
 
 
@@ -236,6 +239,14 @@ def _note_faults(faults: pd.Series, name: str, what: str) -> None:
     _note(
         f"column {name!r} is text but mostly {what}; the {len(faults)} other values, such as "
         f"{str(faults.iloc[0])!r}, are taken as missing"
+    )
+
+
+def _note_unread(present: pd.Series, name: str) -> None:
+    _note(
+        f"column {name!r} looks like numbers or dates, such as {str(present.iloc[0])!r}, but it cannot be told "
+        "how to read them: only their letters are learned. Write them as 1234.5 or 2024-12-31, or leave the "
+        f"column out (on the command line with --without {shlex.quote(name)})"
     )
 
 

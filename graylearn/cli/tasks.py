@@ -39,7 +39,11 @@ def tasks(
 
       graylearn tasks run --tool fiftyone --out suspects/
     """
+    from graylearn.errors import counted
     from graylearn.runs.tasks import write_tasks
 
     done = write_tasks(run, out, tool)
-    typer.echo(json.dumps(done) if as_json else f"{done['tasks']:,} tasks written to {out}")
+    told = f"{counted(done['tasks'], 'task')} written to {out}"
+    if not done["tasks"]:
+        told += ": nothing is flagged, and the report lists what to look at first"
+    typer.echo(json.dumps(done) if as_json else told)

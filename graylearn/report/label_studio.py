@@ -49,7 +49,10 @@ def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
     if not isinstance(exported, list) or not all(isinstance(task, dict) for task in exported):
         raise DataError(f"{path} is no JSON export of Label Studio: expected a list of tasks")
     told = [(task.get("data"), partial(_decision, task)) for task in exported]
-    return exported_decisions(told, path, "task", "Label Studio")
+    found = exported_decisions(told, path, "task", "Label Studio")
+    if exported and not any("annotations" in task for task in exported):
+        raise DataError(f"{path} holds tasks without answers: pass the JSON that Label Studio exports of them")
+    return found
 
 
 def _decision(task: dict[str, Any]) -> Decision | None:

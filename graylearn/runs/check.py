@@ -155,6 +155,7 @@ def check(
     with the same label are problems too, all but one of a group.
     """
     progress = progress or RunProgress()
+    allowed_of(max_suspects, 0)  # a wrong one is told before the audit
     accepted = _accepted(against)
     kept = None if cache is None else Path(cache) / f"{fingerprint(settings)}.json"
     if kept is not None and kept.exists():

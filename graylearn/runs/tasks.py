@@ -73,4 +73,4 @@ def _shown(x: Any, index: int, kind: str, name: str, origin: Origin) -> dict[str
     if kind == "text":
         return {"text": str(x[index])}
     values = x.iloc[index].to_dict() if isinstance(x, pd.DataFrame) else dict(enumerate(np.ravel(x[index])))
-    return {"row": {str(column): str(value) for column, value in values.items()}}
+    return {"row": {str(column): "" if pd.isna(value) else str(value) for column, value in values.items()}}

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
-from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, fingerprint
+from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, check, fingerprint
 from graylearn.runs.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -176,6 +176,8 @@ def test_how_many_are_allowed():
     for wrong in ("some", "-1", "nan%"):
         with pytest.raises(SettingsError, match="max_suspects is"):
             allowed_of(wrong, 10)
+    with pytest.raises(SettingsError, match="max_suspects is 'few'"):  # before anything is read
+        check(RunSettings(data="not-there.csv"), max_suspects="few")
 
 
 def test_hook_and_action_call_what_there_is():

@@ -73,6 +73,7 @@ def exported(**task):
         ("[1]", "expected a list of tasks"),
         ('[{"data": {}}]', "has no graylearn_id"),
         ('[{"data": "graylearn_id"}]', "has no graylearn_id"),
+        (json.dumps(tasks(ROWS)), "tasks without answers"),
         (exported(annotations=3), "task 1 is not as Label Studio exports it"),
         (exported(annotations=["x"]), "task 1 is not as Label Studio exports it"),
         (exported(annotations=[{"result": [7]}]), "task 1 is not as Label Studio exports it"),

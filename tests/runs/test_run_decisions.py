@@ -1,10 +1,13 @@
 """Which decisions are carried out: rules for the undecided, names as people write them, what is refused."""
 
 import json
+import shutil
 
 import pytest
 from run_helpers import decide
+from typer.testing import CliRunner
 
+from graylearn.cli.main import app
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.settings import in_flags
@@ -131,3 +134,16 @@ def test_decisions_come_back_from_label_studio(tmp_path, plain_run):
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     apply_decisions(plain_run, tmp_path / "export.json", tmp_path / "clean.csv")
     assert (tmp_path / "clean.csv").read_text() == "a,label\n1,y\n2,y\n3,x\n"
+
+
+def test_tasks_show_missing_cells_as_empty_and_tell_where_there_are_none(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("a,b,label\n1,,x\n2,u,y\n,v,x\n4,w,y\n")
+    write_tasks(finished(data, {"2": "y", "4": None}), tmp_path / "tasks.json")
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    assert [task["data"]["row"] for task in tasks] == [{"a": "1.0", "b": ""}, {"a": "", "b": "v"}]
+    shutil.rmtree(tmp_path / "run")
+    none = CliRunner().invoke(app, ["tasks", str(finished(data)), "--out", str(tmp_path / "none.json")])
+    assert none.exit_code == 0
+    assert "0 tasks written" in none.output
+    assert "nothing is flagged" in none.output

@@ -28,9 +28,9 @@ PATH_NAMES = frozenset(
 """Column names, in lower case, that mean the path of an image where the values end like one."""
 
 
-def without_columns(table: RawTable, names: Any) -> RawTable:
-    """The table less some columns."""
-    dropped = [_find(table, name, "to leave out") for given in names for name in _parted(table, given)]
+def without_columns(table: RawTable, names: Any, why: str = "to leave out") -> RawTable:
+    """The table less some columns; `why` is told where one is not there."""
+    dropped = [_find(table, name, why) for given in names for name in _parted(table, given)]
     return replace(table, frame=table.frame.drop(columns=dropped)) if dropped else table
 
 

@@ -131,6 +131,10 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
     path = local(source)
     form = format_of(path)
     if options.split is not None and not form.has_splits:
+        if (path / options.split).is_dir():
+            raise DataError(
+                f"{path} holds the split {options.split!r} as a folder: give {path / options.split}"
+            )
         raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
     found = form.read(path, options)
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)

@@ -91,6 +91,10 @@ def check_unique_names(names: Sequence[Hashable], name: str) -> None:
     """Refuse two columns of one name: which one is meant could not be told."""
     seen: set[Hashable] = set()
     for column in names:
+        if column in seen and not str(column).strip():
+            raise DataError(
+                f"{name} has two columns without a name; name them, or remove what stands before the table"
+            )
         if column in seen:
             raise DataError(f"{name} has two columns called {str(column)!r}; rename one of them")
         seen.add(column)

@@ -51,7 +51,9 @@ def decisions_of(exported: Any, path: str | Path) -> list[Decision]:
     told = [(task.get("data"), partial(_decision, task)) for task in exported]
     found = exported_decisions(told, path, "task", "Label Studio")
     if exported and not any("annotations" in task for task in exported):
-        raise DataError(f"{path} holds tasks without answers: pass the JSON that Label Studio exports of them")
+        raise DataError(
+            f"{path} holds tasks without answers: pass the JSON that Label Studio exports of them"
+        )
     return found
 
 

@@ -24,7 +24,7 @@ from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, Hint, counted
+from graylearn.errors import DataError, Hint, SettingsError, counted
 from graylearn.runs.files import write_csv
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared, options_of, prepare
@@ -118,8 +118,12 @@ def opinions(settings: RunSettings) -> Opinions:
     options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
     table = _table(path, options)
     if settings.annotators:
-        bare = without_columns(table, settings.annotators)
+        bare = without_columns(table, settings.annotators, "to take an annotator's labels from")
         columns = [name for name in table.frame.columns if name not in bare.frame.columns]
+        if len(columns) < 2:
+            raise SettingsError(
+                f"annotators names one column, {columns[0]!r}: name two or more, or give it as the label"
+            )
         given = table.frame[columns]
     else:
         bare, given = table, _of_long_form(table, settings, options)

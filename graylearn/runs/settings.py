@@ -76,7 +76,8 @@ class Looking:
     duplicates: Literal["near", "exact", "off"] = "near"
     """Copies to look for: near ones too (up to 20,000 samples, 10,000 images), exact ones, or none."""
     annotators: tuple[str, ...] = ()
-    """A column of one annotator's labels, several of which are brought together; may be repeated."""
+    """A column of one annotator's labels, several of which are brought together; may be repeated, or hold
+    several with commas between."""
     annotations: str | None = None
     """A table of labels by several annotators: sample, annotator, label."""
 
@@ -121,12 +122,8 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
             raise SettingsError(
                 "network is 'trees', which a run folder cannot keep: use GrayClassifier(network='trees')"
             )
-        if self.annotators and (
-            self.label is not None or self.annotations is not None or self.annotators[1:] == ()
-        ):
-            raise SettingsError(
-                "annotators are two columns of labels or more, instead of label and of annotations"
-            )
+        if self.annotators and (self.label is not None or self.annotations is not None):
+            raise SettingsError("annotators are given, and label or annotations as well: leave those out")
         if self.no_id and self.id is not None:
             raise SettingsError("both id and no_id are given: name a column, or count the lines")
         if self.text is not None and self.path is not None:

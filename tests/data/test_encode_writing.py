@@ -198,7 +198,9 @@ def test_words_among_dates_are_missing():
     ],
 )
 def test_numbers_and_dates_that_cannot_be_read_are_told_and_no_ids(text):
-    with pytest.warns(DataWarning, match=rf"'a' looks like numbers or dates, such as '{text[0]}', but") as told:
+    with pytest.warns(
+        DataWarning, match=rf"'a' looks like numbers or dates, such as '{text[0]}', but"
+    ) as told:
         assert TableEncoder().fit(pd.DataFrame({"a": text})).kinds_ == {"a": "category"}
     assert not any(issubclass(each.category, IdLikeColumnWarning) for each in told)
     for wanted in (pd.Series(text, dtype="category"), text[:10] * 5):  # words by wish, names of groups

@@ -118,6 +118,11 @@ def test_ragged_rows_are_named_by_line(csv, row, count):
         read(path)
 
 
+def test_a_table_below_a_title(csv):
+    with pytest.raises(DataError, match="line 3: 3 fields .* remove what stands above it"):
+        read(csv("Export of May\n\na,b,label\n1,2,x\n3,4,y\n"), label="label")
+
+
 def test_quote_that_never_closes(csv):
     with pytest.raises(DataError, match="line 3: a quote opens here and never closes"):
         read(csv('a,label\n1,x\n"2,y\n3,x\n4,y\n'))
@@ -231,6 +236,8 @@ def test_unknown_files(csv, tmp_path):
         read(csv("a", "a.doc"))
     with pytest.raises(DataError, match=r"a spreadsheet that is not read: save it as \.xlsx or CSV"):
         read(csv("a", "a.xls"))
+    with pytest.raises(DataError, match=r"does not say what it holds: .* such as a\.csv\.zip"):
+        read(csv("a", "a.zip"))
 
 
 @pytest.mark.parametrize("sign", ["37,2", "37,22"])

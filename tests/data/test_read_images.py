@@ -84,6 +84,8 @@ def test_folders_that_are_no_classes(tmp_path, options):
     picture(tmp_path / "set" / "test" / "dog" / "a.png", 1)
     with pytest.raises(DataError, match=r"are splits \(test, train\), not classes"):
         read(tmp_path / "set", **options)
+    with pytest.raises(DataError, match=r"holds the split 'train' as a folder: give .*train"):
+        read(tmp_path / "set", split="train", **options)
     picture(tmp_path / "flat" / "a.png", 1)
     with pytest.raises(DataError, match="holds no folders"):
         read(tmp_path / "flat", **options)

@@ -87,6 +87,8 @@ def test_the_run_goes_on_to_tools_and_back_to_the_data(made, folder, tmp_path):
 def test_long_form_is_the_same_opinions(folder):
     path, _ = folder
     wide = opinions(RunSettings(data=str(path / "wide.csv"), annotators=tuple(PEOPLE)))
+    parted = opinions(RunSettings(data=str(path / "wide.csv"), annotators=(", ".join(PEOPLE),)))
+    assert parted.given.equals(wide.given)
     long = opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(path / "long.csv")))
     assert (long.given[PEOPLE].fillna("").to_numpy() == wide.given.fillna("").to_numpy()).all()
     assert long.table.frame.columns.tolist() == wide.table.frame.columns.tolist()
@@ -94,8 +96,12 @@ def test_long_form_is_the_same_opinions(folder):
 
 def test_what_cannot_be_is_refused(folder, tmp_path):
     path, _ = folder
-    with pytest.raises(SettingsError, match="two columns of labels or more"):
-        RunSettings(data="x.csv", annotators=("anna",))
+    with pytest.raises(SettingsError, match="label or annotations as well"):
+        RunSettings(data="x.csv", annotators=("anna", "ben"), label="cleo")
+    with pytest.raises(SettingsError, match="names one column, 'anna'"):
+        opinions(RunSettings(data=str(path / "wide.csv"), annotators=("anna",)))
+    with pytest.raises(DataError, match="no column 'bill' to take an annotator's labels from"):
+        opinions(RunSettings(data=str(path / "wide.csv"), annotators=("anna", "bill")))
     for content, told in (
         ("sample,annotator,label\n001,anna,ant\n999,ben,ant\n", "names the sample '999'"),
         ("sample,annotator,label\n001,anna,ant\n001,anna,bee\n", "anna labels '001' twice"),

@@ -53,6 +53,10 @@ def format_of(given: str | os.PathLike[str]) -> Format:
         raise DataError(
             f"{path} is a spreadsheet that is not read: save it as .xlsx or CSV (UTF-8) and give that"
         )
+    if suffix_of(path) != path.suffix.lower() and not suffix_of(path):
+        raise DataError(
+            f"{path} does not say what it holds: name it after that as well, such as {path.stem}.csv{path.suffix}"
+        )
     known = ", ".join(suffix for each in FORMATS.values() if each.compressed for suffix in each.suffixes)
     raise DataError(
         f"{path} ends in {suffix_of(path) or 'nothing'!r}; known are {known} (each also with "

@@ -269,10 +269,12 @@ def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_befo
     with any_field_size():
         for line, cells in rows_of(raw, separator):
             if len(cells) != len(names):
+                told = "add or remove fields, or quote those that hold a separator"
+                if len(names) == 1:  # a title, a date, the name of a program
+                    told = "where the table begins there, remove what stands above it"
                 raise DataError(
                     f"{name}, line {lines_before + line}: {len(cells)} fields where the first line has "
-                    f"{len(names)} (separator {separator!r}); add or remove fields, or quote those that hold "
-                    "a separator"
+                    f"{len(names)} (separator {separator!r}); {told}"
                 )
 
 

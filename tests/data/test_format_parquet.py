@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
@@ -32,6 +33,9 @@ def test_a_folder_of_files_is_one_table(parts):
     assert samples.x["size"].tolist() == [0, 1.5, 2, 3.5, 4, 5.5]
     assert samples.y.tolist() == [0, 1, 0, 1, 0, 1]
     assert samples.ids.tolist() == list(range(6))
+    pd.DataFrame({"size": [9], "label": ["cat"]}).to_csv(parts / "more.csv")
+    with pytest.warns(DataWarning, match=r"the Parquet files are read, and not more\.csv"):
+        assert len(read(parts)) == 6
 
 
 def test_a_folder_is_rewritten_as_one_file(parts, tmp_path):

@@ -121,7 +121,7 @@ def test_missing_id(csv):
 def test_duplicate_column_names(csv):
     with pytest.raises(DataError, match="two columns called 'a'"):
         read(csv("a,a,label\n1,2,x\n3,4,y\n"))
-    with pytest.raises(DataError, match="two columns without a name; .* before the table"):
+    with pytest.raises(DataError, match=r"two columns without a name; .* before the table"):
         read(csv(",,label\n1,2,x\n3,4,y\n"))
 
 

@@ -244,9 +244,9 @@ def _note_faults(faults: pd.Series, name: str, what: str) -> None:
 
 def _note_unread(present: pd.Series, name: str) -> None:
     _note(
-        f"column {name!r} looks like numbers or dates, such as {str(present.iloc[0])!r}, but it cannot be told "
-        "how to read them: only their letters are learned. Write them as 1234.5 or 2024-12-31, or leave the "
-        f"column out (on the command line with --without {shlex.quote(name)})"
+        f"column {name!r} looks like numbers or dates, such as {str(present.iloc[0])!r}, but it cannot be "
+        "told how to read them: only their letters are learned. Write them as 1234.5 or 2024-12-31, or leave "
+        f"the column out (on the command line with --without {shlex.quote(name)})"
     )
 
 

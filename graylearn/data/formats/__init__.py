@@ -55,7 +55,7 @@ def format_of(given: str | os.PathLike[str]) -> Format:
         )
     if suffix_of(path) != path.suffix.lower() and not suffix_of(path):
         raise DataError(
-            f"{path} does not say what it holds: name it after that as well, such as {path.stem}.csv{path.suffix}"
+            f"the name of {path} does not say what it holds: call it {path.stem}.csv{path.suffix} if CSV"
         )
     known = ", ".join(suffix for each in FORMATS.values() if each.compressed for suffix in each.suffixes)
     raise DataError(

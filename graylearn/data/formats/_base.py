@@ -23,6 +23,8 @@ from graylearn.paths import sign_of
 
 NAMELESS = "the dataset"
 """The path of data that were in no file."""
+TABLES = frozenset({".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".jsonl", ".ndjson", ".xlsx"})
+"""Endings of files that hold samples themselves, as folders may hold some."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.formats._base import Change, Format, Origin, file_fingerprint, suffix_of, write_bytes
+from graylearn.data.formats._base import (
+    TABLES,
+    Change,
+    Format,
+    Origin,
+    file_fingerprint,
+    suffix_of,
+    write_bytes,
+)
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
@@ -27,8 +35,6 @@ from graylearn.errors import DataError, Hint, SettingsError
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
-_TABLES = frozenset({".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".jsonl", ".ndjson", ".xlsx"})
-"""Endings of files that hold samples themselves."""
 _SPLIT_NAMES = frozenset({"train", "training", "test", "testing", "val", "valid", "validation"})
 
 
@@ -165,7 +171,7 @@ def _check_no_tables(folder: Path) -> None:
     for root, _, files in os.walk(folder):
         if any(map(_ends_like_image, files)):
             return
-        tables += [Path(root, name) for name in files if suffix_of(Path(name)) in _TABLES]
+        tables += [Path(root, name) for name in files if suffix_of(Path(name)) in TABLES]
     if tables:
         first = min(tables)
         ending = suffix_of(first)

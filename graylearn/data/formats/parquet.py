@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,8 +15,10 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats._arrow import NOTHING, changed, nothing
 from graylearn.data.formats._base import (
+    TABLES,
     Change,
     Format,
     Origin,
@@ -50,6 +53,8 @@ class Parquet(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows; those of a folder or a glob in the order of the files' names."""
+        if path.is_dir():
+            _note_others(path)
         with told_as(f"{path} is damaged or not a Parquet file"):
             return table_from_arrow(_read(path), str(path))
 
@@ -103,6 +108,16 @@ def parts_of(path: Path) -> list[Path]:
     inside = path.iterdir() if path.is_dir() else matching(path)
     ours = (each for each in inside if suffix_of(each) in Parquet.suffixes)
     return sorted(each for each in ours if each.is_file() and each.name[0] not in "._")
+
+
+def _note_others(folder: Path) -> None:
+    """Say which tables of a folder are not read."""
+    others = {
+        each.name for each in folder.iterdir() if suffix_of(each) in TABLES and each.name[0] not in "._"
+    }
+    if others := others - {each.name for each in parts_of(folder)}:
+        told = f"of {folder} the Parquet files are read, and not {first_few(sorted(others))}"
+        warnings.warn(told, DataWarning, stacklevel=4)
 
 
 def blocks_of(

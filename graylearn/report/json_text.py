@@ -1,4 +1,4 @@
-"""JSON for a script element, and facts as text."""
+"""JSON for a script element."""
 
 from __future__ import annotations
 
@@ -6,27 +6,11 @@ import json
 import math
 from typing import Any
 
-import numpy as np
-
 
 def to_json(value: Any) -> str:
     """JSON that cannot end the script element it stands in, whatever the text says."""
     text = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def fact_text(value: Any) -> str:
-    """A fact as a person would write it."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | np.integer):
-        return f"{int(value):,}"
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
-    return str(value)
 
 
 def _finite(value: Any) -> Any:

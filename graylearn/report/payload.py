@@ -26,7 +26,6 @@ from graylearn.report.beside import beside, needed
 from graylearn.report.columns import odd_columns
 from graylearn.report.copies import copy_groups
 from graylearn.report.data import ReportData
-from graylearn.report.json_text import fact_text
 from graylearn.report.preview_blocks import MAX_PICTURES, preview_blocks
 from graylearn.report.projection import positions
 
@@ -58,7 +57,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "title": str(data.title),
         "created": str(data.created),
         "run": fingerprint_of(data),
-        "facts": [[str(name), fact_text(value)] for name, value in data.facts.items()],
+        "facts": [[str(name), _fact_text(value)] for name, value in data.facts.items()],
         "notes": [str(note) for note in data.notes],
         "command": str(data.command),
         "idWord": str(data.id_word),
@@ -104,6 +103,20 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     listed = np.array(list(dict.fromkeys([*first, *beside_them, *wanted])), dtype=np.int64)
     main["previews"], blocks = preview_blocks(data, listed, odd)
     return main, blocks
+
+
+def _fact_text(value: Any) -> str:
+    """A fact as a person would write it."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+    return str(value)
 
 
 def _listed(score: NDArray[np.float64], suspected: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import graylearn as gl
 from benchmarks.fuzz_mutate import changed, damaged
-from graylearn.report.exports import decided
+from graylearn.report.decision_files import decisions_in
 from graylearn.report.label_studio import NONE, tasks
 
 Case = Callable[[Random], None]
@@ -184,12 +184,12 @@ def label_studio(folder: Path) -> Case:
         task["annotations"] = [{"was_cancelled": False, "result": [answer]}]
     whole = json.dumps(exported).encode()
     path.write_bytes(whole)
-    assert [each.decision for each in decided(path)] == ["relabel", "drop", "keep"]
+    assert [each.decision for each in decisions_in(path)] == ["relabel", "drop", "keep"]
 
     def case(rng: Random) -> None:
         plain = rng.random() < 0.7
         path.write_bytes(json.dumps(changed(exported, rng)).encode() if plain else damaged(whole, rng))
-        for each in decided(path):
+        for each in decisions_in(path):
             assert each.decision in ("keep", "drop", "relabel")
             assert (each.decision == "relabel") == bool(each.label)
             assert isinstance(each.id, str)

@@ -144,12 +144,12 @@ def _validate_junit(path: Path, xsd: Path) -> str:
 def read(folder: Path, out: Path) -> None:
     import record
 
-    from graylearn.report.exports import decided
+    from graylearn.report.decision_files import decisions_in
 
     seen = json.loads((folder / "review.json").read_text())
     same = {}
     for tool, file in (("fiftyone", "samples.json"), ("label-studio-sdk", "export.json")):
-        found = sorted([each.id, each.decision, each.label] for each in decided(folder / file))
+        found = sorted([each.id, each.decision, each.label] for each in decisions_in(folder / file))
         same[tool] = found == expected()
     row = record.record("tool_formats", tools=seen, decisions=len(ROWS), same=same)
     record.append(row, out)

@@ -13,7 +13,7 @@ from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
-from graylearn.report.exports import decided as decided_in
+from graylearn.report.decision_files import decisions_in
 from graylearn.runs.changed import other_images, what_changed
 from graylearn.runs.files import same_file
 from graylearn.runs.folder import RunFolder
@@ -53,7 +53,7 @@ def apply_decisions(
     saved = read_source(folder)
     origin = saved.origin
     recorded = read_recorded(folder)
-    found = [] if decisions is None else by_name(recorded, decided_in(decisions))
+    found = [] if decisions is None else by_name(recorded, decisions_in(decisions))
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects, only_sure=only_sure)

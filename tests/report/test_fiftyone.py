@@ -6,7 +6,7 @@ import pytest
 
 from graylearn.errors import DataError
 from graylearn.report import Decision
-from graylearn.report.exports import decided
+from graylearn.report.decision_files import decisions_in
 from graylearn.report.fiftyone import metadata, samples
 
 ROWS = [
@@ -51,7 +51,7 @@ def test_what_people_decided_comes_back(tmp_path):
     exported["samples"][4]["ground_truth"] = {"_cls": "Classification", "label": "cat"}
     path = tmp_path / "samples.json"
     path.write_text(json.dumps(exported))
-    found = decided(path)
+    found = decisions_in(path)
     assert found == [
         Decision("cat/a.png", "relabel", "dog"),
         Decision("cat/b.png", "drop"),
@@ -75,4 +75,4 @@ def test_what_is_unclear_is_refused(tmp_path):
     ):
         path.write_text(json.dumps(content))
         with pytest.raises(DataError, match=told):
-            decided(path)
+            decisions_in(path)

@@ -7,7 +7,7 @@ import pytest
 
 from graylearn.errors import DataError
 from graylearn.report import Decision
-from graylearn.report.exports import decided
+from graylearn.report.decision_files import decisions_in
 from graylearn.report.label_studio import NONE, interface, tasks
 
 ROWS = [
@@ -50,7 +50,7 @@ def test_what_people_decided_comes_back(tmp_path):
         task["annotations"] = [old] if choice is None else [{"result": []}, {"result": [answer]}]
     path = tmp_path / "export.json"
     path.write_text(json.dumps(exported))
-    found = decided(path)
+    found = decisions_in(path)
     assert found == [Decision("7", "relabel", "dog"), Decision("b", "drop"), Decision("c", "keep")]
     assert {each.run for each in found} == {"run-1"}
     assert [each.given for each in found] == ["cat", "dog", "dog"]
@@ -85,4 +85,4 @@ def exported(**task):
 def test_other_files_are_refused(tmp_path, content, told):
     (tmp_path / "export.json").write_text(content)
     with pytest.raises(DataError, match=told):
-        decided(tmp_path / "export.json")
+        decisions_in(tmp_path / "export.json")

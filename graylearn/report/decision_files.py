@@ -10,7 +10,7 @@ from graylearn.report import fiftyone, label_studio
 from graylearn.report.decisions import Decision, read_decisions
 
 
-def decided(path: str | Path) -> list[Decision]:
+def decisions_in(path: str | Path) -> list[Decision]:
     """The decisions of the report (CSV), of Label Studio (a list of tasks) or of FiftyOne (samples.json)."""
     if Path(path).suffix.lower() != ".json":
         return read_decisions(path)

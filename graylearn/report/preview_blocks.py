@@ -30,24 +30,26 @@ def preview_blocks(
     items: list[str] = []
     sets: dict[tuple[str, ...], int] = {}
     left_out = size = pictures = 0
-    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews
+    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews or _nothing
     columns: list[Any] = []
     if odd is not None and data.rows is not None:
         columns = [data.rows.iloc[:, column].array for column in range(len(odd.names))]
-    for done, index in enumerate(wanted.tolist() if look is not None else []):
-        preview = None if pictures >= MAX_PICTURES else look(index)  # type: ignore[misc]
-        item = (
-            None if preview is None else to_json(_item(preview, sets, _oddest(index, preview, odd, columns)))
-        )
-        if pictures >= MAX_PICTURES or size + len(item or "") > MAX_PREVIEW_BYTES:
-            left_out = len(wanted) - done
+    for done, index in enumerate(wanted.tolist()):
+        left_out = len(wanted) - done
+        if pictures >= MAX_PICTURES:
             break
-        if preview is None or item is None:
+        preview = look(index)
+        if preview is None:
             continue
+        item = to_json(_item(preview, sets, _oddest(index, preview, odd, columns)))
+        if size + len(item) > MAX_PREVIEW_BYTES:
+            break
         pictures += preview.kind == "image"
         size += len(item)
         indices.append(index)
         items.append(item)
+    else:
+        left_out = 0
     blocks = [
         f"[{','.join(items[start : start + PREVIEWS_A_BLOCK])}]"
         for start in range(0, len(items), PREVIEWS_A_BLOCK)
@@ -61,6 +63,10 @@ def preview_blocks(
         "odd": None if odd is None else {"names": list(odd.names), "middle": odd.middle},
     }
     return about, blocks
+
+
+def _nothing(index: int) -> None:
+    """What a sample looks like where nobody can say."""
 
 
 def _oddest(index: int, preview: Preview, odd: OddColumns | None, columns: list[Any]) -> list[list[Any]]:

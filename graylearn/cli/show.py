@@ -92,8 +92,11 @@ def show_run(summary: dict[str, Any]) -> None:
         _say(out, told)
     for note in summary["notes"]:
         _say(out, note)
-    _show_worst(out, summary["worst"], summary["id_word"])
-    _show_first(out, summary.get("first", []), summary["id_word"])
+    known = [(summary["id_word"], "id"), ("label", "label")]
+    suspected = [*known, ("kind", "kind"), ("looks like", "suggested")]
+    _show_samples(out, summary["worst"], suspected, "the strongest suspects")
+    likeliest = [*known, ("likeliest class", "likeliest")]
+    _show_samples(out, summary.get("first", []), likeliest, "first by score, none of them flagged")
     if summary["test"]:
         title = f"measured on {counted(summary['test_samples'], 'sample')}"
         table = _table(["way of learning"], ["accuracy %", "calibration error %"], title)
@@ -112,23 +115,16 @@ def show_run(summary: dict[str, Any]) -> None:
         _say(out, line)
 
 
-def _show_worst(out: Console, worst: list[dict[str, Any]], id_word: str) -> None:
-    if not worst:
+def _show_samples(
+    out: Console, rows: list[dict[str, Any]], columns: list[tuple[str, str]], title: str
+) -> None:
+    """Samples with their scores; columns: the heading of each, and what a row calls it."""
+    if not rows:
         return
-    table = _table([id_word, "label", "kind", "looks like"], ["score"], "the strongest suspects")
-    for row in worst:
-        words = (row["id"], row["label"], row["kind"], row["suggested"] or "")
-        table.add_row(*(Text(plain(word)) for word in words), f"{row['score']:.3f}")
-    out.print(table)
-
-
-def _show_first(out: Console, first: list[dict[str, Any]], id_word: str) -> None:
-    if not first:
-        return
-    table = _table([id_word, "label", "likeliest class"], ["score"], "first by score, none of them flagged")
-    for row in first:
-        words = (row["id"], row["label"], row["likeliest"])
-        table.add_row(*(Text(plain(word)) for word in words), f"{row['score']:.3f}")
+    table = _table([heading for heading, _ in columns], ["score"], title)
+    for row in rows:
+        words = (Text(plain(row[name] or "")) for _, name in columns)
+        table.add_row(*words, f"{row['score']:.3f}")
     out.print(table)
 
 

@@ -16,7 +16,7 @@ from graylearn.paths import is_standard
 
 
 def apply(
-    run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit or audit.")],
+    run: flags.Run,
     decisions: Annotated[
         Path | None, flags.path_argument(help="The CSV that the report downloads: id, decision, label.")
     ] = None,

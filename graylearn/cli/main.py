@@ -69,7 +69,7 @@ def _options(
         bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
     ] = False,
 ) -> None:
-    pass  # main has taken it off the line, wherever it stood
+    pass  # `start` has taken --debug off the line, wherever it stood
 
 
 def main() -> None:
@@ -79,10 +79,10 @@ def main() -> None:
 
 def start(commands: typer.Typer, name: str | None = None) -> None:
     """Run what the words after the program's name ask of these commands."""
-    for name_of in ("stdout", "stderr"):
-        if getattr(sys, name_of) is None:  # closed by the shell, as by >&-
-            setattr(sys, name_of, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        stream = getattr(sys, name_of)
+    for output in ("stdout", "stderr"):
+        if getattr(sys, output) is None:  # closed by the shell, as by >&-
+            setattr(sys, output, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, output)
         if hasattr(stream, "reconfigure"):  # a label that the terminal cannot show is no reason to stop
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:]

@@ -89,6 +89,7 @@ def flag(
     return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown, parser=takes)
 
 
+Run: TypeAlias = Annotated[Path, path_argument(help="A run folder of graylearn fit or audit.")]
 Out: TypeAlias = Annotated[Path, path_flag("--out", "-o", help="The run folder to write.", metavar="RUN")]
 SettingsFile: TypeAlias = Annotated[
     Path | None, path_flag("--settings", help="A TOML or YAML file of settings; flags win over it.")

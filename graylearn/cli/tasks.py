@@ -12,7 +12,7 @@ from graylearn.cli import options as flags
 
 
 def tasks(
-    run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit or audit.")],
+    run: flags.Run,
     *,
     out: Annotated[
         Path,

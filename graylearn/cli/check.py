@@ -79,9 +79,7 @@ def check(
         progress=RunProgress(quiet=quiet),
     )
     if accept and against is not None:
-        checking.accept(found, against)
-        accepted = tuple(dataclasses.replace(each, is_new=False) for each in found.problems)
-        found = dataclasses.replace(found, problems=accepted)
+        found = checking.accept(found, against)
     files.write([(junit, files.junit(found)), (sarif, files.sarif(found))])
     if page := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(page).open("a", encoding="utf-8") as file:

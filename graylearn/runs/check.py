@@ -183,10 +183,12 @@ def check(
     )
 
 
-def accept(checked: Checked, path: str | Path) -> None:
-    """Write all that was found to a file, which further checks are compared with."""
+def accept(checked: Checked, path: str | Path) -> Checked:
+    """Write all that was found to a file that further checks are compared with; gives it with nothing new."""
     known = sorted({each.known_by for each in checked.problems})
     write_json(Path(path), {"format": FORMAT, "accepted": known})
+    problems = tuple(dataclasses.replace(each, is_new=False) for each in checked.problems)
+    return dataclasses.replace(checked, problems=problems)
 
 
 def allowed_of(text: str, samples: int) -> int:

@@ -113,7 +113,7 @@ def audited_in_parts(
         raise SettingsError("labels of several annotators are not brought together in parts")
     opened = open_large(settings, progress, source)
     origin = opened.blocks.origin
-    fingerprint = fingerprint_of(opened)
+    fingerprint = data_fingerprint(opened)
     check_same_data(folder, origin.path, fingerprint)
     folder.write_settings(opened.settings)
     write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
@@ -191,7 +191,7 @@ def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgr
     classifier.save(folder.model)  # also where a model is: the run may have been killed while it was saved
 
 
-def fingerprint_of(opened: Opened) -> dict[str, Any]:
+def data_fingerprint(opened: Opened) -> dict[str, Any]:
     """What to know the data again by: their files, or of data in none the number of each label."""
     origin = opened.blocks.origin
     if origin.path == NAMELESS:

@@ -276,7 +276,8 @@ def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> No
     if len(columns):
         count = int(np.isinf(values[:, columns]).sum())
         where = first_few([repr(names[column]) for column in columns.tolist()], 5)
-        _note(f"{counted(count, 'infinite value')} in column{'s' * (len(columns) > 1)} {where}: {taken}")
+        told = f"{counted(count, 'infinite value')} in column{'s' * (len(columns) > 1)} {where}"
+        _note(f"{told} on {counted(len(values), 'row')}: {taken}")  # of a large set it is a part of the rows
 
 
 def _note(text: str) -> None:

@@ -22,6 +22,7 @@ STYLES = ("report.css", "explorer.css", "team.css")
 """The page's style sheets, in the order in which they are joined into one."""
 SCRIPTS = (
     "base.js",
+    "theme.js",
     "decisions.js",
     "csv.js",
     "next.js",

@@ -87,8 +87,8 @@ const svg = (tag, attributes, ...children) =>
 /** Text of the data, isolated from the direction of what stands around it; the whole of it on hover. */
 function said(text, length = 60) {
   const shown = short(text, length);
-  const whole_text = String(text);
-  return el("bdi", { dir: "auto", title: whole_text.length > length ? short(whole_text, 500) : null }, shown);
+  const title = String(text).length > length ? short(text, 500) : null;
+  return el("bdi", { dir: "auto", title }, shown);
 }
 
 // -- storage, which a browser may deny --------------------------------------------------------------------
@@ -113,27 +113,6 @@ const storage = {
     return this.works;
   },
 };
-
-// -- light and dark --------------------------------------------------------------------------------------
-
-const THEMES = ["auto", "light", "dark"];
-
-function setTheme(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = `Theme: ${theme}`;
-}
-
-function startTheme() {
-  let theme = storage.get("graylearn:theme");
-  if (!THEMES.includes(theme)) theme = "auto";
-  setTheme(theme);
-  byId("theme").addEventListener("click", () => {
-    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-    setTheme(theme);
-    storage.set("graylearn:theme", theme);
-  });
-}
 
 // -- previews: a block is read when one of its samples is shown, all of them when somebody searches -------
 

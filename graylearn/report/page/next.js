@@ -2,21 +2,21 @@
 
 function commandBox() {
   const text = report.command;
-  const said_so = el("span", { class: "muted small", role: "status" });
+  const status = el("span", { class: "muted small", role: "status" });
   const copy = el("button", { type: "button", class: "quiet", onclick: async () => {
     try {
       await navigator.clipboard.writeText(text);
-      said_so.textContent = "copied";
+      status.textContent = "copied";
     } catch {
       const range = document.createRange();
       range.selectNodeContents(code);
       getSelection().removeAllRanges();
       getSelection().addRange(range);
-      said_so.textContent = "selected: copy it with Ctrl+C";
+      status.textContent = "selected: copy it with Ctrl+C";
     }
   } }, "Copy");
   const code = el("code", { class: "command" }, visible(text));
-  return el("p", { class: "command-line" }, code, copy, said_so);
+  return el("p", { class: "command-line" }, code, copy, status);
 }
 
 function drawSteps() {

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.data.columns import find_columns, without_columns
@@ -34,7 +35,7 @@ from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.table_samples import with_labels
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
-from graylearn.errors import DataError
+from graylearn.errors import DataError, Hint, counted, first_few
 
 ROWS, IMAGES, BYTES = 20_000, 2_000, 16 << 20
 """Samples of one block at most, and bytes of a table."""
@@ -157,6 +158,7 @@ class _TableBlocks(Blocks):
         columns = self.columns_of(table, options)
         self.options = replace(options, columns=columns)
         self.label = str(columns.label)
+        self.id = None if columns.id is None else str(columns.id)
         kind = self.samples_of(table, replace(self.options, missing_labels="skip"))[0].kind
         where = name if name == NAMELESS else str(path.absolute())
         names, split = tuple(table.frame.columns), options.split
@@ -172,17 +174,44 @@ class _TableBlocks(Blocks):
 
     def label_counts(self) -> dict[Label, int]:
         counts: Counter[Label] = Counter()
-        start, columns = 0, Columns(label=self.label)
-        for table in self.tables([self.label]):
-            rows = with_labels(table, columns, self.options)
+        digests = []
+        for start, frame in self._labels_and_ids():
             try:
-                y, classes = encode_labels(table.frame[self.label].iloc[rows])
+                y, classes = encode_labels(frame[self.label])
             except DataError as error:
                 raise DataError(f"{self.name}, rows from {start:,} on: {error}") from error
             counts.update(dict(zip(classes, np.bincount(y).tolist(), strict=True)))
-            start += len(table.frame)
+            if self.id is not None:
+                digests.append(_digests(frame[self.id]))
+        if digests:
+            self._check_ids(np.sort(np.concatenate(digests)))
         known = self.options.classes or encode_labels(np.array(list(counts), dtype=object))[1]
         return {label: counts[label] for label in known}
+
+    def _labels_and_ids(self) -> Iterator[tuple[int, pd.DataFrame]]:
+        """(the first row, labels and ids) of each block, without the rows that are left out."""
+        start, columns = 0, Columns(label=self.label)
+        for table in self.tables([self.label] if self.id is None else [self.label, self.id]):
+            yield start, table.frame.iloc[with_labels(table, columns, self.options)]
+            start += len(table.frame)
+
+    def _check_ids(self, digests: NDArray[np.uint64]) -> None:
+        """Refuse ids that stand in several blocks, which no block tells; digests: of all of them, sorted."""
+        repeated = np.unique(digests[1:][digests[1:] == digests[:-1]])
+        if not len(repeated):
+            return
+        seen: Counter[str] = Counter()
+        for _, frame in self._labels_and_ids():
+            ids = frame[str(self.id)]
+            seen.update(map(str, ids[np.isin(_digests(ids), repeated[:100])]))
+        twice = [name for name, count in seen.items() if count > 1]  # and not of one digest by chance
+        if twice:
+            raise DataError(
+                f"{self.name}: {counted(len(repeated), 'id')} in column {self.id!r} "
+                f"occur{'s' * (len(repeated) == 1)} more than once (such as {first_few(twice[:5])}); "
+                "make ids unique",
+                Hint("id", False, "to count the rows instead"),
+            )
 
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         options = replace(self.options, classes=classes if self.options.labelled else None)
@@ -248,6 +277,11 @@ class _ImageBlocks(Blocks):
 
     def at(self, rows: Ints, classes: Sequence[Label]) -> Samples:
         return self._block(rows).samples
+
+
+def _digests(ids: pd.Series) -> NDArray[np.uint64]:
+    """(n,) equal where two ids are the same text: eight bytes each, whatever they are."""
+    return np.asarray(pd.util.hash_array(ids.astype(str).to_numpy(dtype=object), categorize=False))
 
 
 def _numbered(tables: Arrows, name: str) -> Tables:

@@ -147,3 +147,28 @@ def test_a_file_without_rows(tmp_path):
     pd.DataFrame({"a": [], "label": []}).to_parquet(tmp_path / "none.parquet")
     with pytest.raises(DataError, match="has no rows"):
         open_blocks(tmp_path / "none.parquet", ReadOptions())
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
+def test_ids_that_stand_in_several_blocks_are_told(tmp_path, name):
+    frame = pd.DataFrame({"key": np.arange(400) % 398, "a": np.arange(400.0), "label": list("xy") * 200})
+    path = tmp_path / name
+
+    def write():
+        if name == "rows.jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        elif name == "rows.csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path, row_group_size=100)
+
+    write()
+    told = r"2 ids in column 'key' occur more than once \(such as 0, 1\); make ids unique, or pass id=False"
+    with pytest.raises(DataError, match=told):
+        open_blocks(path, ReadOptions(label="label", id="key")).label_counts()
+    counts = open_blocks(path, ReadOptions(label="label", id=False)).label_counts()
+    assert counts == {"x": 200, "y": 200}
+    frame.loc[[1, 398], "label"] = None  # no samples, where such rows are left out
+    write()
+    options = ReadOptions(label="label", id="key", missing_labels="skip")
+    assert open_blocks(path, options).label_counts() == {"x": 199, "y": 199}

@@ -200,3 +200,11 @@ def test_few_suspects_and_none(open_report, suspects):
         expect(page.locator("#count")).to_have_text(re.compile("^Nothing was flagged"))
         page.select_option("#scope", "all")
     expect(page.locator(".sample")).to_have_count(1 if suspects else 25)
+
+
+def test_long_names_of_classes_use_the_width_there_is(open_report):
+    classes = ("card_payment_fee_charged", "wrong_amount_of_cash_received", "owl")
+    page = open_report(ReportData(title="Bank", table=make_table(60, 30, classes), classes=classes))
+    names = page.locator("table.classes tbody th .link")
+    heights = [names.nth(row).bounding_box()["height"] for row in range(3)]
+    assert max(heights) <= 2.1 * min(heights)  # two lines

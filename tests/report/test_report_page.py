@@ -208,3 +208,7 @@ def test_long_names_of_classes_use_the_width_there_is(open_report):
     names = page.locator("table.classes tbody th .link")
     heights = [names.nth(row).bounding_box()["height"] for row in range(3)]
     assert max(heights) <= 2.1 * min(heights)  # two lines
+    button = page.locator("[data-accept]", has_text="wrong_amount").first
+    box, words = button.bounding_box(), button.locator("span").bounding_box()
+    assert box["x"] < words["x"]  # the arrow is in it
+    assert words["x"] + words["width"] < box["x"] + box["width"]

@@ -8,6 +8,7 @@ Classes of few samples are dealt to few parts, so that each part that has one ha
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -270,8 +271,8 @@ def _joined(audits: Sequence[Audit]) -> Audit:
     for name, first in values.items():
         if isinstance(first, np.ndarray):
             values[name] = np.concatenate([getattr(each, name) for each in audits])
-    for name in ("found_by", "notes"):
-        values[name] = tuple(dict.fromkeys(item for each in audits for item in getattr(each, name)))
+    values["found_by"] = tuple(dict.fromkeys(item for each in audits for item in each.found_by))
+    values["notes"] = _joint_notes([each.notes for each in audits])
     values["form"] = next((each.form for each in audits if each.form != "none"), "none")
     if values["detector"] is not None:  # an index in found_by, which is another one now
         number = {name: index for index, name in enumerate(values["found_by"])}
@@ -280,3 +281,17 @@ def _joined(audits: Sequence[Audit]) -> Audit:
             [new[each.detector] for new, each in zip(own, audits, strict=True)]
         )
     return Audit(**values)
+
+
+def _joint_notes(told: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """What was said of several parts, once each: notes that differ in their numbers and examples are one."""
+    alike: dict[str, list[str]] = {}
+    for notes in told:
+        for note in notes:
+            alike.setdefault(re.sub(r"\([^)]*\)|\d[\d.,]*", "", note), []).append(note)
+    joint = []
+    for notes in alike.values():
+        of_one = "; the numbers are of one of them" if len(set(notes)) > 1 else ""
+        everywhere = len(notes) == len(told) and not of_one
+        joint.append(notes[0] if everywhere else f"{notes[0]} (in {len(notes)} of {len(told)} parts{of_one})")
+    return tuple(joint)

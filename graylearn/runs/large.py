@@ -144,11 +144,13 @@ def audited_in_parts(
     summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary |= _of_all_parts(opened, written, whole, copies)
     told = None if copies is None else copies.note(opened.samples)
+    shown = int(whole.kept.suspected.sum())
+    strongest = f"the {shown:,} strongest of {summary['suspected']:,} suspects and " if shown else ""
     summary["notes"] += [
         *([told] if told else []),
         *([NOT_REFINED] if settings.command == "fit" else []),
-        f"audited in {files.parts} parts; the page shows the {int(whole.kept.suspected.sum()):,} strongest "
-        f"of {summary['suspected']:,} suspects and some other samples, audit.csv and audit.parquet have all",
+        f"audited in {files.parts} parts; the page shows {strongest}some "
+        f"{'other ' if strongest else ''}samples, audit.csv and audit.parquet have all",
     ]
     with progress.working("writing the report"):
         summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from graylearn.audit import Audit
-from graylearn.audit.parts import _joined
+from graylearn.audit.parts import _joined, _joint_notes
 
 
 def test_verdicts_of_several_parts_name_the_detectors_that_each_had():
@@ -18,3 +18,13 @@ def test_verdicts_of_several_parts_name_the_detectors_that_each_had():
     assert joint.found_by == ("random_labels", "flipped_labels", "class_confusion")
     expected = ["flipped_labels", None, "random_labels", "class_confusion", "random_labels", None]
     assert joint.table["detector"].tolist() == expected
+
+
+def test_what_is_said_of_several_parts_is_said_once():
+    found = _joint_notes([("few (a: 3, b: 1)", "weak"), ("few (c: 2)", "weak", "9% of 1,200 odd"), ("weak",)])
+    assert found == (
+        "few (a: 3, b: 1) (in 2 of 3 parts; the numbers are of one of them)",
+        "weak",
+        "9% of 1,200 odd (in 1 of 3 parts)",
+    )
+    assert _joint_notes([("few (a: 3)",)]) == ("few (a: 3)",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 import numpy as np
@@ -135,6 +136,10 @@ def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int |
 
 def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]]:
     """(y, or where it is left out the labels of Samples, as index in the classes; the classes)."""
+    if isinstance(X, str | os.PathLike):
+        raise DataError(f"X is the path {str(X)!r}: read the file first, audit(read(X, label=...))")
+    if isinstance(y, str):
+        raise DataError(f"y is the text {y!r}: where it names a column, give audit(read(X, label={y!r}))")
     if y is not None:
         return as_labels(y, classes)
     if not isinstance(X, Samples):

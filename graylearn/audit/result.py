@@ -17,7 +17,7 @@ from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
 from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities
-from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, ordered_features
+from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
 from graylearn.audit.shares import counted, part_in_words, share_in_words, shares_of, told
@@ -303,11 +303,13 @@ class Audit:
     ) -> Audit:
         """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
 
-        Column k is class k of `classes`; without `classes`, labels are the whole numbers 0..K-1. Features
+        Column k is class k of `classes`; without `classes`, that which the column of a frame is called, or
+        else labels are the whole numbers 0..K-1. Features
         (N, D), where given, add what neighbours and a kernel regression say. overlap, id_like: as in `audit`;
         without features "auto" is "possible", and labels that are mistaken for one another are only told of.
         """
         shape = np.shape(pred_probs)
+        classes = classes_of_columns(pred_probs, labels) if classes is None else classes
         names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
         if classes is None and names is not None:
             given = as_labels(labels, None)[1]

@@ -8,6 +8,7 @@ Where all epochs would not fit the memory budget, the latest ones are kept, and 
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,17 @@ def confidences(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]
     probability = torch.softmax(logits.float(), dim=1)
     largest, predicted = probability.max(dim=1)
     return probability.gather(1, target[:, None]).squeeze(1).half(), largest.half(), predicted
+
+
+def note_probabilities(logits: Tensor) -> None:
+    """Warn where what should be logits (N, K) are probabilities; it waits for the device."""
+    rows = logits.detach().float()
+    if len(rows) and bool((rows >= 0).all() & ((rows.sum(dim=1) - 1).abs() <= 0.02).all()):
+        warnings.warn(
+            "what should be logits are probabilities, of sum one: give what the network says before its "
+            "softmax, or learning is slow and no sample stands out",
+            stacklevel=3,
+        )
 
 
 def class_dtype(num_classes: int) -> torch.dtype:

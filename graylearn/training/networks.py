@@ -13,6 +13,7 @@ from graylearn.data.batches.several import Several
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
 from graylearn.torch_internals import BatchNorm
+from graylearn.training.history import note_probabilities
 
 Which: TypeAlias = str | int | Callable[[Any], Tensor] | None
 """Which part of what a network gives are the logits: a key, a number, a function; None = so called."""
@@ -175,6 +176,7 @@ def one_of_logits(
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
         shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise SettingsError(f"the network gave {shown} for {len(example)} samples, expected logits (N, K)")
+    note_probabilities(logits)
     plain = which is None and isinstance(answer, Tensor) and not isinstance(example, Several)
     return model if plain else Adapted(model, which), logits.shape[1]
 

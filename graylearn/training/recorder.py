@@ -27,7 +27,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.errors import DataError
-from graylearn.training.history import DEFAULT_BUDGET, SUMS, History, bytes_an_epoch, class_dtype, confidences
+from graylearn.training.history import (
+    DEFAULT_BUDGET,
+    SUMS,
+    History,
+    bytes_an_epoch,
+    class_dtype,
+    confidences,
+    note_probabilities,
+)
 
 _COLUMNS = ("label", "max", "predicted")
 _EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
@@ -81,7 +89,7 @@ class Recorder:
     def record(self, ids: Any, logits: Any, labels: Any) -> None:
         """Take a batch: N ids, logits (N, K) and labels (N,), class numbers; tensors or arrays.
 
-        Nothing waits for the device.
+        Nothing waits for the device after the first batch.
         """
         logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
         if logits.ndim != 2 or labels.shape != logits.shape[:1] or len(ids) != len(labels):
@@ -99,6 +107,8 @@ class Recorder:
                 f"logits have {logits.shape[1]} classes, those before had {self.num_classes}: "
                 "use a recorder for each network"
             )
+        if not self.num_classes:
+            note_probabilities(logits)
         self.num_classes = logits.shape[1]
         labels = labels.detach().to(logits.device, torch.int64)
         # labels that are not classes are looked at when the epoch ends, so that the device need not stop now

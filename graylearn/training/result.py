@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.data.batches.base import Preparation
+from graylearn.errors import counted
 from graylearn.notebook import lines, shown
 from graylearn.training.history import History
 from graylearn.training.predict import evaluate, predict_logits
@@ -45,9 +46,18 @@ class Result:
             both = {"training": name, "validation": f"validation_{name}"}
             curves = {who: [row[key] for row in self.log] for who, key in both.items() if self._has(key)}
             pictures.append(lines(f"{name} by epoch", curves))
+        return shown(self._words(), *pictures)
+
+    def __repr__(self) -> str:
+        last = "".join(
+            f", {name} {self.log[-1][name]:.4g}" for name in ("loss", "accuracy") if self._has(name)
+        )
+        return f"<Result: {self._words()}{last}: see its log, history and model>"
+
+    def _words(self) -> str:
         best = "" if self.best_epoch is None else f" (best: number {self.best_epoch + 1})"
-        text = f"{type(self.model).__name__} trained for {len(self.log)} epochs{best}, {self.seconds:.1f} s"
-        return shown(text, *pictures)
+        epochs = counted(len(self.log), "epoch")
+        return f"{type(self.model).__name__} trained for {epochs}{best}, {self.seconds:.1f} s"
 
     def _has(self, key: str) -> bool:
         return bool(self.log) and all(key in row for row in self.log)

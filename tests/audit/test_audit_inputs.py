@@ -107,6 +107,26 @@ def test_labels_of_arrow_and_polars_are_read():
         assert names == ("x", "y")
 
 
+def test_paths_and_names_of_columns_are_to_be_read_first(tmp_path):
+    for path in ("orders.csv", tmp_path):
+        with pytest.raises(DataError, match=r"read the file first, audit\(read\(X, label=\.\.\.\)\)"):
+            audit(path)
+    with pytest.raises(DataError, match=r"names a column, give audit\(read\(X, label='kind'\)\)"):
+        audit(pd.DataFrame({"a": [1, 2], "kind": ["x", "y"]}), "kind")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("names", [["c", "a", "b"], [2, 0, 1]])
+def test_columns_of_a_frame_of_probabilities_name_the_classes(frame, names):
+    y = [names[k % 3] for k in range(60)]
+    chances = np.eye(3)[np.arange(60) % 3] * 0.9 + 0.1 / 3  # each label is the likeliest
+    found = Audit.from_predictions(frame({str(name) if frame is pl.DataFrame else name: chances[:, k]
+                                          for k, name in enumerate(names)}), y)  # fmt: skip
+    assert found.classes == tuple(names)
+    assert found.table["confidence"].min() > 0.9
+    assert Audit.from_predictions(pd.DataFrame(chances), np.arange(60) % 3).classes == (0, 1, 2)
+
+
 def test_an_audit_is_shown_in_one_line():
     found = audit(np.eye(8), [0, 1] * 4)
     told = "none flagged, the first 3 by score worth a look"

@@ -64,6 +64,9 @@ def test_a_result_draws_training_and_validation():
     page = Page(result._repr_html_())
     assert page.found.count("polyline") == 4
     assert f"Linear trained for 2 epochs (best: number {result.best_epoch + 1})" in page.text
+    assert repr(result).startswith("<Result: Linear trained for 2 epochs (best: number")
+    assert ", accuracy " in repr(result)
+    assert len(repr(result)) < 150
 
 
 def test_a_classifier_adds_what_it_found_to_the_diagram(fitted):

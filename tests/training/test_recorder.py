@@ -156,3 +156,15 @@ def test_a_network_that_diverged_is_not_audited():
     recorder.end_epoch()
     with pytest.raises(DataError, match="logits of 1 samples are NaN"):
         _ = recorder.history
+
+
+def test_probabilities_in_the_place_of_logits_are_warned_of():
+    x, y = torch.randn(40, 3), torch.arange(40) % 4
+    network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Softmax(dim=1))
+    recorder = gl.Recorder()
+    with pytest.warns(UserWarning, match="are probabilities, of sum one: .* before its softmax"):
+        recorder.record(range(40), network(x), y)
+    recorder.record(range(40), network(x), y)  # told once; any warning is an error here
+    with pytest.warns(UserWarning, match="are probabilities"):
+        gl.train(network, (x, y), epochs=1, log="none")
+    gl.Recorder().record(range(40), network[0](x), y)

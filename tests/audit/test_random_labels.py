@@ -42,3 +42,13 @@ def test_samples_that_lie_far_out_open_the_gate_and_none_is_sure(shut):
 def test_they_do_not_where_classes_may_overlap_or_no_sample_is_foreign(shut, said):
     x, label, _ = folder(0.15 if said else 0.0)
     assert "random_labels" not in audit(x, label, **said).found_by
+
+
+def test_they_leave_flips_that_explain_the_labels_alone(monkeypatch):
+    monkeypatch.setattr(random_labels, "GATE_FAR_OUT", -1e9)
+    monkeypatch.setattr(random_labels, "some_lie_far_out", lambda _: pytest.fail("asked all the same"))
+    x, group, _ = folder(0.0)
+    random = np.random.default_rng(1)
+    flipped = random.random(len(group)) < 0.2
+    found = audit(x, np.where(flipped, random.integers(0, 5, len(group)), group))
+    assert found.form == "constant"

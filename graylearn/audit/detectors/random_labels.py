@@ -21,8 +21,9 @@ FAR_OUT, MIN_FAR_OUT = 0.5, 0.01
 """Rank below which a sample lies as far from its class as those of others do, and the share of such samples
 that there must be. Clean sets of models that are not weak with a gain above 5 have .005; small folders of
 photos with 14 % foreign ones .01 and more."""
-MIN_WRONG = 0.02
-"""Share of wrong labels among samples that belong from which on suspects are of two kinds."""
+MIN_WRONG, MIN_FOREIGN = 0.02, 0.01
+"""Share of wrong labels among samples that belong, and of samples likelier to belong to no class than not,
+from which on suspects are of two kinds."""
 SURE_KIND = 0.98
 """How sure one of two opinions on the kind of a suspect may be."""
 COMPARED = 3
@@ -52,12 +53,13 @@ def find(evidence: Evidence) -> Finding:
         )
 
     fit = fitted()
-    opens = fit.form != "full" and fit.gain > GATE_FAR_OUT and not weak and some_lie_far_out(evidence)
+    opens = fit.form == "none" and fit.gain > GATE_FAR_OUT and not weak and some_lie_far_out(evidence)
     if opens:
         fit = fitted(GATE_FAR_OUT)
     posterior, prior, ood_prior = (np.zeros(len(evidence)) for _ in range(3))
     posterior[checked], prior[checked], ood_prior[checked] = fit.posterior, fit.prior, fit.ood_prior
-    if fit.form == "full" and fit.wrong_rate > MIN_WRONG and evidence.features is not None:
+    two_kinds = fit.wrong_rate > MIN_WRONG and float((fit.ood_prior > 0.5).mean()) > MIN_FOREIGN
+    if fit.form == "full" and two_kinds and evidence.features is not None:
         ood_prior[checked] = fit.prior * by_company(fit, evidence.asked_again(np.flatnonzero(checked)))
     known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import of_table
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels
-from graylearn.data.table_samples import with_labels
+from graylearn.data.table_samples import none_labelled, rows_to_read
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
 from graylearn.errors import DataError, Hint, counted, first_few
@@ -60,6 +61,8 @@ class Blocks(ABC):
 
     origin: Origin
     """What is read, as a run remembers it."""
+    rows = 0
+    """How many rows there are, samples or not; known once the labels are counted."""
 
     @abstractmethod
     def label_counts(self) -> dict[Label, int]:
@@ -158,11 +161,20 @@ class _TableBlocks(Blocks):
         columns = self.columns_of(table, options)
         self.options = replace(options, columns=columns)
         self.label = str(columns.label)
+        self._labelled_by = Columns(label=self.label)
         self.id = None if columns.id is None else str(columns.id)
-        kind = self.samples_of(table, replace(self.options, missing_labels="skip"))[0].kind
+        kind = self.samples_of(*self._first_labelled(table))[0].kind
         where = name if name == NAMELESS else str(path.absolute())
         names, split = tuple(table.frame.columns), options.split
         self.origin = Origin(where, form, columns, kind, names=names, split=split, **(found or {}))
+
+    def _first_labelled(self, first: RawTable) -> tuple[RawTable, ReadOptions]:
+        """The first block that has a label, and how to read those rows of it that have one."""
+        options = replace(self.options, missing_labels="skip")
+        for table in chain([first], self.tables(None)):
+            if len(rows_to_read(table, self._labelled_by, options)):
+                return table, options
+        raise none_labelled(first, self.label)
 
     def columns_of(self, table: RawTable, options: ReadOptions) -> Columns:
         """What the columns mean."""
@@ -190,10 +202,11 @@ class _TableBlocks(Blocks):
 
     def _labels_and_ids(self) -> Iterator[tuple[int, pd.DataFrame]]:
         """(the first row, labels and ids) of each block, without the rows that are left out."""
-        start, columns = 0, Columns(label=self.label)
+        start = 0
         for table in self.tables([self.label] if self.id is None else [self.label, self.id]):
-            yield start, table.frame.iloc[with_labels(table, columns, self.options)]
+            yield start, table.frame.iloc[rows_to_read(table, self._labelled_by, self.options)]
             start += len(table.frame)
+        self.rows = start
 
     def _check_ids(self, digests: NDArray[np.uint64]) -> None:
         """Refuse ids that stand in several blocks, which no block tells; digests: of all of them, sorted."""
@@ -215,13 +228,21 @@ class _TableBlocks(Blocks):
 
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         options = replace(self.options, classes=classes if self.options.labelled else None)
-        begin = 0
+        begin, block = 0, None
         for table in self.tables(None):
             end = begin + len(table.frame)
-            if begin >= start and end > begin:
+            if begin < start or end == begin:
+                pass
+            elif len(rows_to_read(table, self._labelled_by, options)):
+                if block is not None:
+                    yield block
                 samples, _, rows = self.samples_of(table, options)
-                yield Block(end, rows + begin, samples)
+                block = Block(end, rows + begin, samples)
+            elif block is not None:
+                block = replace(block, end=end)  # so that rows without a label end no reading
             begin = end
+        if block is not None:
+            yield block
 
 
 class _DatasetBlocks(_TableBlocks):
@@ -256,6 +277,7 @@ class _ImageBlocks(Blocks):
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.path, self.options = path, options
         self.names, self.y, self.classes = listed(path, options)
+        self.rows = len(self.names)
         self.origin = Origin(str(path.absolute()), "folder", Columns(), "image")
 
     def label_counts(self) -> dict[Label, int]:

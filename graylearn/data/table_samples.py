@@ -51,18 +51,23 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
 
 
 def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
-    """(M,) the rows to read: all, or where that was asked for those that have a label."""
-    everything = np.arange(len(table.frame))
-    if options.missing_labels == "stop" or columns.label is None or not options.labelled:
-        return everything
-    labels: Any = table.frame[columns.label]
-    rows = np.flatnonzero(~is_missing(labels))
-    if not len(rows) and len(everything):
-        raise _none_labelled(table, columns.label)
+    """(M,) the rows to read: all, or where that was asked for the labelled ones, some at least."""
+    rows = rows_to_read(table, columns, options)
+    if not len(rows) and len(table.frame):
+        raise none_labelled(table, columns.label)
     return rows
 
 
-def _none_labelled(table: RawTable, column: Column) -> DataError:
+def rows_to_read(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
+    """(M,) the same, also where there is none: a part of a table may have no label."""
+    if options.missing_labels == "stop" or columns.label is None or not options.labelled:
+        return np.arange(len(table.frame))
+    labels: Any = table.frame[columns.label]
+    return np.flatnonzero(~is_missing(labels))
+
+
+def none_labelled(table: RawTable, column: Column) -> DataError:
+    """What is said of a table without any label."""
     return DataError(
         f"{table.name}, column {str(column)!r}: every label is missing; fill them in",
         Hint("label", None, "to name the column that has them"),
@@ -163,7 +168,7 @@ def _labels(
             raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
         rows = np.flatnonzero(is_missing(raw))
         if column is not None and 0 < len(rows) == len(raw):
-            raise _none_labelled(table, column)
+            raise none_labelled(table, column)
         if len(rows):
             raise DataError(
                 f"{called}: {len(rows)} of {len(raw)} labels are missing "

@@ -215,8 +215,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
         raise DataError("all samples bear one label: an audit needs two classes or more")
     note_labels(tuple(counts), list(counts.values()))
     settings = replace(settings, label=blocks.origin.columns.label or settings.label, features="embed")
-    total = sum(counts.values())
-    spread = np.unique(np.linspace(0, total - 1, min(total, FITTED)).astype(np.int64))
+    spread = np.unique(np.linspace(0, blocks.rows - 1, min(blocks.rows, FITTED)).astype(np.int64))
     with progress.working("learning how samples become features"):
         if blocks.origin.kind == "table":
             some = blocks.at(spread, tuple(counts))

@@ -44,6 +44,16 @@ def check(blocks, whole, start=None):
     assert some.ids.tolist() == whole.ids[[1, start]].tolist()
 
 
+def write_rows(frame, path):
+    """A file by its ending; a Parquet file of several blocks."""
+    if path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, row_group_size=100)
+
+
 def test_a_folder_of_images(tmp_path):
     for number in range(11):
         folder = tmp_path / "photos" / "ab"[number % 2]
@@ -153,22 +163,38 @@ def test_a_file_without_rows(tmp_path):
 def test_ids_that_stand_in_several_blocks_are_told(tmp_path, name):
     frame = pd.DataFrame({"key": np.arange(400) % 398, "a": np.arange(400.0), "label": list("xy") * 200})
     path = tmp_path / name
-
-    def write():
-        if name == "rows.jsonl":
-            frame.to_json(path, orient="records", lines=True)
-        elif name == "rows.csv":
-            frame.to_csv(path, index=False)
-        else:
-            frame.to_parquet(path, row_group_size=100)
-
-    write()
+    write_rows(frame, path)
     told = r"2 ids in column 'key' occur more than once \(such as 0, 1\); make ids unique, or pass id=False"
     with pytest.raises(DataError, match=told):
         open_blocks(path, ReadOptions(label="label", id="key")).label_counts()
     counts = open_blocks(path, ReadOptions(label="label", id=False)).label_counts()
     assert counts == {"x": 200, "y": 200}
     frame.loc[[1, 398], "label"] = None  # no samples, where such rows are left out
-    write()
+    write_rows(frame, path)
     options = ReadOptions(label="label", id="key", missing_labels="skip")
     assert open_blocks(path, options).label_counts() == {"x": 199, "y": 199}
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
+@pytest.mark.parametrize("unlabelled", [slice(0, 150), slice(100, 300), slice(150, 400)])
+def test_blocks_without_a_label_are_passed_over(tmp_path, name, unlabelled):
+    frame = pd.DataFrame({"a": np.arange(400.0), "label": list("xy") * 200})
+    frame.loc[frame.index[unlabelled], "label"] = None
+    write_rows(frame, tmp_path / name)
+    blocks = open_blocks(tmp_path / name, ReadOptions(label="label", missing_labels="skip"))
+    counts = blocks.label_counts()
+    labelled = np.flatnonzero(frame["label"].notna())
+    assert counts == {"x": len(labelled) // 2, "y": len(labelled) // 2}
+    assert blocks.rows == 400
+    found = list(blocks.read(tuple(counts)))
+    assert np.concatenate([block.rows for block in found]).tolist() == labelled.tolist()
+    assert found[-1].end == 400
+    assert list(blocks.read(tuple(counts), found[-1].end)) == []
+    assert blocks.at(labelled[[0, -1]], tuple(counts)).x["a"].tolist() == labelled[[0, -1]].tolist()
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_data_without_any_label_are_refused(tmp_path, name):
+    write_rows(pd.DataFrame({"a": np.arange(400.0), "label": [None] * 400}), tmp_path / name)
+    with pytest.raises(DataError, match="column 'label': every label is missing"):
+        open_blocks(tmp_path / name, ReadOptions(label="label", missing_labels="skip"))

@@ -134,7 +134,12 @@ def of_methods(setting: str) -> str:
 
 def of_people() -> str:
     """Networks that learned from people's labels, by what they learned from and how."""
-    names = {"gl": "gl, the labels as they are", "oracle": "standard, the true labels"}
+    names = {
+        "standard": "standard, the labels as they are",
+        "gl": "gl, the labels as they are",
+        "gl+refine": "gl + refine, as it comes",
+        "oracle": "standard, the true labels",
+    }
     body = []
     for row in results("human", "human"):
         cell, found = row["cell"], row["measured"]

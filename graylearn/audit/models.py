@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
+from threadpoolctl import threadpool_limits
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
@@ -19,6 +20,10 @@ from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
 from graylearn.options import MIN_CLASS, IdLike
 
+_WORTH_THREADS = (
+    100_000  # values of a training set below which threads wait for one another more than they work
+)
+
 
 def check_model(model: Any) -> None:
     """Refuse what cannot learn or does not give probabilities."""
@@ -27,6 +32,13 @@ def check_model(model: Any) -> None:
             f"model is {type(model).__name__}, which has no fit or no predict_proba: give a classifier of "
             "scikit-learn's kind; CalibratedClassifierCV makes probabilities for one that has none"
         )
+
+
+def fit_model(model: Any, x: Any, y: Any, **weights: Any) -> Any:
+    """The model, fitted; on few values in one thread, as several take far longer on a busy machine."""
+    few = int(np.prod(getattr(x, "shape", (_WORTH_THREADS,)))) < _WORTH_THREADS
+    with threadpool_limits(1 if few else None, user_api="openmp"):
+        return model.fit(x, y, **weights)
 
 
 def model_probabilities(
@@ -60,8 +72,7 @@ def model_probabilities(
     for number, rows in enumerate(held):
         kept = np.ones(len(label), dtype=bool)
         kept[rows] = rare[rows]
-        fitted = new_copy(model, seed + number)
-        fitted.fit(_safe_indexing(given, order[kept]), y[kept])
+        fitted = fit_model(new_copy(model, seed + number), _safe_indexing(given, order[kept]), y[kept])
         said.append(class_probabilities(fitted, _safe_indexing(given, order[rows]), len(rows), names))
     return sum_by_sample(held, said, len(label)) / repeats
 

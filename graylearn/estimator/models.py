@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
-from graylearn.audit.models import check_model, class_probabilities, new_copy
+from graylearn.audit.models import check_model, class_probabilities, fit_model, new_copy
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import Hint, SettingsError
 from graylearn.estimator.pipeline import Pipeline, PipelineResult, PlannedFit
@@ -144,7 +144,7 @@ class ModelPipeline(Pipeline):
         shown = weight > (0.0 if weighs else 0.5 * weight.max())
         x, label, weight = samples.x[row[shown]], label[shown], weight[shown]
         even = not weighs or bool((weight == weight[0]).all())
-        fitted = model.fit(x, label) if even else model.fit(x, label, sample_weight=weight)
+        fitted = fit_model(model, x, label, **({} if even else {"sample_weight": weight}))
         return ModelNetwork(fitted, len(samples.classes))
 
     def _history(self, network: ModelNetwork) -> History:

@@ -88,10 +88,18 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
         problem = f"{name}, {_where(raw, error)}: byte 0x{bad:02x} is not {codec}"
         if codec != "utf-8":
             raise DataError(f"{problem}; try another encoding") from error
-        likely = "latin-1" if bad in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else "cp1252"  # which lacks these
+        likely = next(each for each in ("cp1252", "shift_jis", "latin-1") if _decodes(raw, each))
         hint = Hint("encoding", likely, "or whichever it was written in")
         raise DataError(f"{problem};", hint) from error
     return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
+
+
+def _decodes(raw: bytes, codec: str) -> bool:
+    try:
+        raw.decode(codec)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _where(raw: bytes, error: UnicodeDecodeError) -> str:

@@ -111,6 +111,13 @@ def test_latin1_bytes(csv):
     assert read(path, encoding="latin-1").x["town"].tolist() == ["Bern", "Zürich"]
 
 
+def test_japanese_bytes(csv):
+    path = csv("特徴,クラス\n1,赤\n2,白\n".encode("shift_jis"))
+    with pytest.raises(DataError, match=r"is not utf-8; pass encoding='shift_jis' or whichever"):
+        read(path, label="クラス")
+    assert read(path, label="クラス", encoding="shift_jis").classes == ("白", "赤")
+
+
 @pytest.mark.parametrize(("row", "count"), [("1", 1), ("1,2,3,x", 4)])
 def test_ragged_rows_are_named_by_line(csv, row, count):
     path = csv(f'a,b,label\n"one\nmore",2,x\n\n{row}\n3,4,y\n')

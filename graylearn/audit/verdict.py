@@ -125,6 +125,8 @@ def _where_to_look(evidence: Evidence) -> list[str]:
     first = worth_a_look(evidence.best, evidence.label)
     if not first:
         return []
+    if first == 1:
+        return ["worth a look: the first by score, which looks least like its label; go on where it is wrong"]
     return [
         f"worth a look: the first {first} by score, which look least like their labels; go on where some "
         "are wrong"

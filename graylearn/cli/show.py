@@ -109,8 +109,8 @@ def show_run(summary: dict[str, Any]) -> None:
     if summary["worst"]:
         lines.append(f"next    open the report and decide, then {summary['next']}")
     elif summary.get("look_first"):
-        first = f"the first {summary['look_first']} by score"
-        lines.append(f"next    open the report and look at {first}: it lists them at the top")
+        many = "" if summary["look_first"] == 1 else f" {summary['look_first']}"
+        lines.append(f"next    open the report and look at the first{many} by score, at its top")
     for line in lines:
         _say(out, line)
 

@@ -278,6 +278,11 @@ def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
     assert judged(*planted()).look_first == 0  # there are suspects to look at
     p = np.eye(2)[true] * 0.98 + 0.01
     assert judged(p, true, overlap="possible").look_first == 0
+    label = true.copy()
+    label[0] = 1 - label[0]
+    alone = judged(p, label, overlap="possible")
+    assert alone.look_first == 1
+    assert any("worth a look: the first by score, which looks least like its label" in n for n in alone.notes)
     assert "nothing flagged: every sample looks like its label" in judged(p, true, overlap="possible").notes
     assert judged(p, true, overlap="possible").ranges["total"] == (0, 0)
     assert (

@@ -57,6 +57,8 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     show_run(nothing)
     told = capsys.readouterr().out
     assert "next    open the report and look at the first 12 by score" in told
+    show_run(nothing | {"look_first": 1})
+    assert "look at the first by score, at its top" in capsys.readouterr().out
     assert "not flagged" in told
     assert " ok " not in told  # which would read as clean
     assert "first by score, none of them flagged" in told

@@ -153,6 +153,8 @@ def test_images_can_be_audited_by_folds():
         ([[1, 2], [3]], [0, 1], "inhomogeneous shape.*: give rows of features"),
         (np.eye(4), [0.5, 1.5, 0.25, 1.0], "continuous.*: give classes, such as ranges"),
         (np.eye(4), np.eye(4), "y should be a 1d array.*: give one label a sample"),
+        (np.eye(4), "kind", "y should be a 1d array.*: .* and not the name of a column"),
+        ("orders.csv", [0, 1], "X is str: .* or what read gives of a file"),
         (np.zeros((0, 4, 4, 3), dtype=np.uint8), [], "at least one image"),
         (pd.DataFrame({"a": [1, 2], "b": [1j, 2j]}), [0, 1], "Complex data"),
         (np.eye(4), np.array(["a"] * 4), "one class, 'a'"),

@@ -89,6 +89,11 @@ class NoiseFit:
         """2 (LL2 - max(LL0, LL1)): what labels pay for the full model."""
         return full_gain(self.log_likelihood)
 
+    @property
+    def paid(self) -> float:
+        """What labels pay for the model that passed the gate, over the one without random labels."""
+        return 2 * (self.log_likelihood[self.form] - self.log_likelihood["none"])
+
 
 def full_gain(log_likelihood: Mapping[str, float]) -> float:
     """2 (LL2 - max(LL0, LL1))."""

@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 from graylearn.audit import audit
 from graylearn.audit.contradictions import confidence_rank, read_contradictions
+from graylearn.audit.detectors import flipped_labels
 from graylearn.audit.detectors.flipped_labels import find
 from graylearn.audit.evidence import gather
 from graylearn.audit.kinds import MISLABELLED, SURE
@@ -102,6 +103,13 @@ def test_flips_of_a_small_table_are_found_and_estimated(tumours):
     low, high = found.ranges["total"]
     assert low - 0.01 < wrong.mean() < high + 0.01
     assert any("flipped by chance" in note for note in found.notes)
+
+
+def test_where_classes_may_overlap_more_is_asked(tumours, monkeypatch):
+    x, true = tumours
+    given = np.where(np.random.default_rng([0, 300]).random(len(true)) < 0.3, 1 - true, true)
+    monkeypatch.setattr(flipped_labels, "CHANCE_OVERLAP", 0.0)
+    assert not audit(x, given).suspected.any()
 
 
 def test_the_same_table_as_it_is_stays_clean(tumours):

@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+from audit_clouds import clouds
 
 from graylearn.audit import audit
 from graylearn.audit.detectors import random_labels
@@ -52,3 +53,12 @@ def test_they_leave_flips_that_explain_the_labels_alone(monkeypatch):
     flipped = random.random(len(group)) < 0.2
     found = audit(x, np.where(flipped, random.integers(0, 5, len(group)), group))
     assert found.form == "constant"
+
+
+@pytest.mark.parametrize("overlap", ["possible", "none"])
+def test_where_classes_may_overlap_more_is_asked_to_be_sure(overlap, monkeypatch):
+    x, label, foreign = clouds(3, foreign=0.2, n=600)
+    label[foreign] = np.random.default_rng(0).integers(8, size=foreign.sum())
+    assert (audit(x, label, overlap=overlap).level == SURE).any()
+    monkeypatch.setattr(random_labels, "SURE_GAIN", 1e9)
+    assert (audit(x, label, overlap=overlap).level == SURE).any() == (overlap == "none")

@@ -27,6 +27,8 @@ SITTING = 50
 """Samples that a person looks at in one go."""
 UNEXPECTED = 0.01
 """Confidence below which a label is not expected at all."""
+BY_HEART = 0.01
+"""Share of labels that another class is likelier for, below which a model may have learned them by heart."""
 
 
 def judge(evidence: Evidence) -> dict[str, Any]:
@@ -103,8 +105,14 @@ def _ranges(
 
 def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
     """Why nothing was found, and how much may be wrong all the same: to find nothing is not to find none."""
+    by_heart = []
+    if evidence.mode == "predictions" and evidence.contradicted.mean() < BY_HEART:
+        by_heart = [
+            "a model that was trained on these samples agrees with wrong labels too: if this one was, "
+            "give probabilities of samples that it did not see, as cross_val_predict makes them"
+        ]
     if not evidence.contradicted.any():
-        return ["nothing flagged: every sample looks like its label"]
+        return ["nothing flagged: every sample looks like its label", *by_heart]
     told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
     most = range_unfound(evidence.contradicted)[1]
     why = "wrong labels cannot be told from hard samples"
@@ -117,6 +125,7 @@ def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
         f"nothing flagged: nothing stands out enough, for {why}",
         *told,
         f"none to {most:.1%} of the labels may be wrong: {likelier}",
+        *by_heart,
     ]
 
 

@@ -284,6 +284,10 @@ def test_where_nothing_is_flagged_the_range_reaches_to_all_that_contradicts():
     assert alone.look_first == 1
     assert any("worth a look: the first by score, which looks least like its label" in n for n in alone.notes)
     assert "nothing flagged: every sample looks like its label" in judged(p, true, overlap="possible").notes
+    for found in (alone, judged(p, true, overlap="possible")):  # of a model that may have seen the samples
+        assert any("as cross_val_predict makes them" in note for note in found.notes)
+    for found in (silent, judged(p, true, mode="held-out", overlap="possible")):
+        assert not any("cross_val_predict" in note for note in found.notes)
     assert judged(p, true, overlap="possible").ranges["total"] == (0, 0)
     assert (
         judged(p, true, overlap="possible").contamination["total"] == 0

@@ -109,6 +109,11 @@ class Evidence:
         return float((network != votes)[self.checked].mean())
 
     @property
+    def only_probabilities(self) -> bool:
+        """Whether all there is are probabilities from elsewhere."""
+        return self.features is None and self.mode == "predictions"
+
+    @property
     def is_unsettled(self) -> bool:
         """Whether all there is are the epochs of a network that had learned nothing yet."""
         return self.features is None and self.epochs_differ > UNSETTLED

@@ -12,7 +12,7 @@ from graylearn.audit.detectors import foreign_clusters
 from graylearn.audit.detectors.foreign_clusters import Apart
 from graylearn.audit.evidence import gather
 from graylearn.audit.finding import threshold_of
-from graylearn.audit.kinds import OK, OOD, SURE
+from graylearn.audit.kinds import OK, OOD, REVIEW, SURE
 from graylearn.audit.shares import counted
 from graylearn.audit.verdict import SITTING, _unexpected
 
@@ -73,12 +73,12 @@ def test_of_three_classes_no_label_is_sure_where_there_are_more_than_random_ones
     p = softmax(6 * np.eye(3)[looks] + random.normal(size=(1800, 3)), axis=1)
     flipped = random.random(1800) < 0.08
     label = np.where(flipped, (looks + random.integers(1, 3, 1800)) % 3, looks)
-    even = judged(p, label, overlap="possible")
+    even = judged(p, label, overlap="possible", mode="held-out")
     assert even.form == "constant"
     assert (even.level == SURE).sum() > 0.7 * flipped.sum()
     hidden = (looks == 1) & ~flipped & (random.random(1800) < 0.08)  # of class 0, and look like class 1
     label[hidden] = 0
-    found = judged(p, label, overlap="possible")
+    found = judged(p, label, overlap="possible", mode="held-out")
     sure = found.level == SURE
     assert found.suspected[hidden].mean() > 0.7  # for review: nothing tells them from wrong labels
     assert not sure[hidden].any()
@@ -100,8 +100,17 @@ def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
     assert told[0] in found.summary()
 
 
+def test_probabilities_alone_make_nothing_sure():
+    p, label = planted()
+    found = judged(p, label)
+    assert (found.level[found.suspected] == REVIEW).all()
+    assert sum(note.startswith("nothing is sure") for note in found.notes) == 1
+    np.testing.assert_array_equal(found.suspected, judged(p, label, mode="held-out").suspected)
+    assert not any(note.startswith("nothing is sure") for note in judged(*planted(wrong=0)).notes)
+
+
 def test_the_estimate_is_not_below_what_is_sure():
-    found = judged(*planted())
+    found = judged(*planted(), mode="held-out")
     surely = replace(found, kind=np.where(found.level == SURE, OOD, OK), posterior=np.zeros(len(found)))
     assert surely.contamination["ood"] == (found.level == SURE).mean() > 0
     assert surely.contamination["total"] >= surely.contamination["ood"]

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import human_noise_tables
 import test_time
 import trees
+import unseen_tables
 from tables import ROOT, Row, markdown, results
 
 LAB = ROOT / "docs" / "lab"
@@ -175,7 +176,8 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     },
     "people.md": {"networks": of_people},
     "audit.md": {
-        "people's labels": lambda: human_noise_tables.summary(ROOT / "results" / "human_noise.jsonl")
+        "people's labels": lambda: human_noise_tables.summary(ROOT / "results" / "human_noise.jsonl"),
+        "unseen": lambda: unseen_tables.summary(ROOT / "results" / "unseen.jsonl"),
     },
     "test-time.md": {
         "scores, clean": lambda: of_scores("clean", "auroc"),

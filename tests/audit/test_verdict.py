@@ -156,13 +156,13 @@ def lengthened(p):
     return np.log(p).astype(np.float32)
 
 
-def lying_apart(monkeypatch, chance, *, of_one_source=False):
+def lying_apart(monkeypatch, chance):
     """Let every sample that is asked about lie apart with this chance; returns how it was asked."""
     asked = []
 
     def say(features, *_, parts, **__):
         asked.append(parts)
-        return Apart(np.full(len(features), chance), chance, "", of_one_source=of_one_source)
+        return Apart(np.full(len(features), chance), chance, "")
 
     monkeypatch.setattr(foreign_clusters, "lying_apart", say)
     return asked
@@ -192,12 +192,11 @@ def test_labels_are_parted_only_where_none_looks_drawn_at_random(monkeypatch):
     assert asked == [True, False, False]
 
 
-@pytest.mark.parametrize(("chance", "of_one_source"), [(0.6, True), (0.6, False), (0.4, True)])
-def test_parts_of_one_source_overrule_a_few_labels_that_look_random(monkeypatch, chance, of_one_source):
+@pytest.mark.parametrize(("chance", "overruled"), [(0.4, True), (0.15, False)])
+def test_far_more_that_lies_apart_overrules_a_few_labels_that_look_random(monkeypatch, chance, overruled):
     p, label = planted(wrong=0.12)
-    asked = lying_apart(monkeypatch, chance, of_one_source=of_one_source)
+    asked = lying_apart(monkeypatch, chance)
     found = judged(p, label, features=lengthened(p))
-    overruled = of_one_source and chance > 0.5  # which is far more than were found
     assert found.found_by == (("foreign_clusters",) if overruled else ("random_labels", "foreign_clusters"))
     assert asked == ([True] if overruled else [True, False])
 

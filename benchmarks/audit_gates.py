@@ -28,10 +28,10 @@ from sklearn.datasets import (
     make_classification,
 )
 
-from graylearn.audit import label_parts, mixture
+from graylearn.audit import apart, label_parts, mixture
+from graylearn.audit.apart import foreign_rank, standing
 from graylearn.audit.centroids import centre_cosine
 from graylearn.audit.detectors import foreign_clusters
-from graylearn.audit.detectors.foreign_clusters import foreign_rank, standing
 from graylearn.audit.evidence import gather
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import history_probabilities, train_for_history
@@ -103,7 +103,7 @@ def readings(given: Clean, mode: str) -> dict[str, float]:
         f"mixture.{constant}": 2 * (likely["constant"] - likely["none"]),
         "mixture.GATE_FULL" if k >= 4 else "mixture.GATE_FULL_FEW": 2 * (likely["full"] - simple),
     }
-    if k >= foreign_clusters.MIN_CLASSES and len(y) >= foreign_clusters.MIN_SAMPLES:
+    if k >= apart.MIN_CLASSES and len(y) >= apart.MIN_SAMPLES:
         cut = label_parts.foreign_parts(x, unit_rows(x).double().numpy(), y, k)
         if cut.cosine < (
             label_parts.MAX_COSINE if cut.evident < label_parts.MANY else label_parts.MAX_COSINE_MANY

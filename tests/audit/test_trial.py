@@ -7,10 +7,9 @@ import pytest
 from audit_clouds import clouds
 from sklearn.metrics import average_precision_score
 
-from graylearn.audit import keeping, scaling, trial
+from graylearn.audit import apart, keeping, scaling, trial
 from graylearn.audit import neighbours as nb
 from graylearn.audit.audit import audit
-from graylearn.audit.detectors import foreign_clusters
 from graylearn.audit.evidence import gather
 
 
@@ -88,7 +87,7 @@ def test_an_audit_by_a_part_finds_what_one_by_all_finds(small, mixed, tmp_path, 
     asked = []
     module = sys.modules["graylearn.audit.audit"]
     monkeypatch.setattr(module, "gather", lambda *args, **more: asked.append(more) or gather(*args, **more))
-    monkeypatch.setattr(foreign_clusters, "LARGE", 3000)
+    monkeypatch.setattr(apart, "LARGE", 3000)
     monkeypatch.setattr(nb, "EXACT", 1000)
     monkeypatch.setattr(nb, "FEW_KNOWN", 1000)
     monkeypatch.setattr(nb, "FEW_OF_CLASS", 50)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from graylearn.audit import Audit
-from graylearn.audit.detectors import foreign_clusters
-from graylearn.audit.detectors.foreign_clusters import Apart
+from graylearn.audit import Audit, apart
+from graylearn.audit.apart import Apart
 from graylearn.audit.evidence import gather
 from graylearn.audit.finding import threshold_of
 from graylearn.audit.kinds import OK, OOD, REVIEW, SURE
@@ -164,7 +163,7 @@ def lying_apart(monkeypatch, chance):
         asked.append(parts)
         return Apart(np.full(len(features), chance), chance, "")
 
-    monkeypatch.setattr(foreign_clusters, "lying_apart", say)
+    monkeypatch.setattr(apart, "lying_apart", say)
     return asked
 
 

@@ -7,7 +7,8 @@ samples are looked for again among those that nothing was held against.
 
 from __future__ import annotations
 
-from graylearn.audit.detectors.foreign_clusters import MAX_DIFFER, MIN_CLASSES, apart_among, lie_apart
+from graylearn.audit.apart import MIN_CLASSES, apart_among
+from graylearn.audit.detectors.foreign_clusters import MAX_DIFFER, lie_apart
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
 

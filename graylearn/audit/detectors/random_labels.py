@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from graylearn.array_types import Bools, Floats, Ints
+from graylearn.audit.apart import MIN_CLASSES, apart_among
 from graylearn.audit.beliefs import AskedAgain
-from graylearn.audit.detectors.foreign_clusters import MIN_CLASSES, apart_among
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Finding
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise

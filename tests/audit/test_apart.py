@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from audit_clouds import clouds, parted_clouds
 
-from graylearn.audit.detectors.foreign_clusters import (
+from graylearn.audit.apart import (
     KINDS_OF_ONE,
     _among_others,
     _by_part,

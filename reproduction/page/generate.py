@@ -237,7 +237,8 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
     if not found:
         return "\n".join([*lines, text.NOT_YET, "", f"`python -m reproduction {name}` measures it."])
     lines.append("Again: " + ", ".join(f"`{command}`" for command in commands(name, found)) + ".")
-    if gaps := text.never_run(name, found):
+    everywhere = [record for records in evidence.by_experiment.values() for record in records]
+    for gaps in text.never_run(name, everywhere):
         lines += ["", gaps]
     for figure in figures_of(name, evidence, folder):
         lines += ["", f"![{experiment.title}](../figures/{figure})"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from graylearn.errors import counted
 from reproduction import names
-from reproduction.cells import REVISIONS
+from reproduction.cells import REVISIONS, Cell
 from reproduction.experiments import EXPERIMENTS
-from reproduction.grids import PAPER_IMAGES
+from reproduction.grids import PAPER_IMAGES, Schedule
 from reproduction.records import Group, Record
 from reproduction.statistics import Comparison
 from reproduction.summary import waits
@@ -74,12 +74,29 @@ def length(epochs: tuple[int, int] | None) -> str:
     return f"{low} of {PAPER_IMAGES.epochs}" if low == high else f"{low} to {high} of {PAPER_IMAGES.epochs}"
 
 
-def never_run(experiment: str, found: Sequence[Record]) -> str:
-    """How many of the runs an experiment declares no record has, whatever the schedule; empty where none."""
+def never_run(experiment: str, found: Sequence[Record]) -> list[str]:
+    """How many declared runs no record has, on any schedule and on the paper's: a sentence each, if any.
+
+    Experiments share runs, so records of all of them count.
+    """
     declared = [cell for cell in EXPERIMENTS[experiment].cells() if not waits(cell)]
-    fields = ["labels", "method", "dataset", "ood", "alpha", "net", "seed"]
-    if len({cell.preset for cell in declared if cell.kind == "image"}) > 1:
-        fields.append("preset")  # it is compared; else it is a matter of options
+    presets = {cell.preset for cell in declared if cell.kind == "image"}
+    told_apart = ("preset",) if len(presets) > 1 else ()  # it is compared; else it is a matter of options
+    said = [_missing(declared, found, "on any schedule", told_apart)]
+    as_in_paper = [cell for cell in declared if _schedule(cell) == PAPER_IMAGES]
+    if as_in_paper:
+        how = f"for the paper's {PAPER_IMAGES.epochs} epochs in batches of {PAPER_IMAGES.batch_size}"
+        said.append(_missing(as_in_paper, found, how, Schedule._fields))
+    return [line for line in said if line]
+
+
+def _schedule(cell: Cell) -> Schedule:
+    return Schedule(cell.preset, cell.epochs, cell.batch_size)
+
+
+def _missing(declared: Sequence[Cell], found: Sequence[Record], how: str, told_apart: Sequence[str]) -> str:
+    """Which declared runs no record has, told apart by method, data and seed and by these fields as well."""
+    fields = ("labels", "method", "dataset", "ood", "alpha", "net", "seed", *told_apart)
     measured = {tuple(record.get(field) for field in fields) for record in found}
     counts: dict[str, dict[str, list[bool]]] = {}
     for cell in declared:
@@ -94,10 +111,11 @@ def never_run(experiment: str, found: Sequence[Record]) -> str:
         ]
         if missing:
             parts.append(joined(missing) + ("" if kind == "none" else f" with {kind} labels"))
-    every = [been for methods in counts.values() for known in methods.values() for been in known]
     if not parts:
         return ""
-    return f"Run: {sum(every)} of {len(every)} declared, schedules aside. Not run: {'; '.join(parts)}."
+    every = [been for methods in counts.values() for known in methods.values() for been in known]
+    lacking = "; ".join(parts) if any(every) else "all of them"
+    return f"Run {how}: {sum(every)} of {len(every)} declared. Not run: {lacking}."
 
 
 def run_twice(replaced: Sequence[tuple[Record, Record]]) -> str:

@@ -199,7 +199,7 @@ def test_what_is_declared_and_was_not_run_is_said(tmp_path):
     ]
     said = section(some)
     # 10 shares, two kinds of labels, four methods, and one oracle for all
-    assert "Run: 4 of 81 declared, schedules aside. Not run: " in said
+    assert "Run on any schedule: 4 of 81 declared. Not run: " in said
     assert (
         "Standard 10 of 10, GL 10 of 10, GL + refine 10 of 10 and GL (label) 10 of 10 with specific labels"
         in said
@@ -209,15 +209,20 @@ def test_what_is_declared_and_was_not_run_is_said(tmp_path):
         in said
     )
     assert "Oracle" not in said.split("Not run:")[1].split("\n")[0]
-    # another schedule or preset is the same run
+    # another schedule or preset is the same run, but not one of the paper's
     whole = section(rows_of("alpha", levels(), Options(epochs=4, preset="paper-warm")))
-    assert "declared" not in whole
+    assert "on any schedule" not in whole
+    long = "Run for the paper's 200 epochs in batches of 128: "
+    assert f"{long}0 of 81 declared. Not run: all of them." in whole
+    whole = section([*some, *rows_of("alpha", levels(), replace(wanted, epochs=200))])
+    assert f"{long}5 of 81 declared. Not run: Standard 10 of 10" in whole
+    assert "declared" not in section(rows_of("alpha", levels()))
 
 
 def test_presets_that_are_compared_are_told_apart(tmp_path):
     made = [r for r in rows_of("regimes", levels(), Options(epochs=4)) if r["cell"]["preset"] == "fast"]
     page = generate(write_stores(tmp_path, regimes=made))
-    assert "Run: 42 of 84 declared, schedules aside." in page.split("### `regimes`")[1]
+    assert "Run on any schedule: 42 of 84 declared." in page.split("### `regimes`")[1]
 
 
 def test_runs_of_an_earlier_engine_are_counted(tmp_path):

@@ -1,67 +1,81 @@
-"""Accuracy against the length of training: what a schedule does to a method."""
+"""How far each method ends from the oracle, against the length of training: what a schedule does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from reproduction import names
 from reproduction.figures.style import figure, legend_below, point_style
 from reproduction.records import Group
-from reproduction.statistics import spread
+from reproduction.statistics import Spread, spread
 
-SHOWN = ("standard", "gl", "gl-relative", "gl+refine", "oracle")
+SHOWN = ("standard", "gl", "gl-relative", "gl-history", "gl+refine")
 """Methods of the figure, where measured."""
+STEP = 0.13
+"""How far apart the points of two methods stand, of the width between two lengths."""
 
 
 def panels(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
-    """(title, groups) of each set and kind of labels that was trained for two lengths or more."""
+    """(title, groups by length) of each set and kind of labels that was trained for two lengths or more."""
     by_set: dict[tuple[str, str], list[Group]] = {}
     for group in found:
-        if group.get("train_size") is None and group.values("standard") and group.values("gl"):
+        if group.get("train_size") is None and all(map(group.values, ("standard", "gl", "oracle"))):
             key = (str(group.get("dataset")), str(group.get("labels")))
             by_set.setdefault(key, []).append(group)
-    made = []
-    for (dataset, labels), members in sorted(by_set.items()):
-        if len({group.get("epochs") for group in members}) > 1:
-            made.append((f"{names.dataset_title(dataset)}, {labels} labels", members))
-    return made
+    return [
+        (f"{names.dataset_title(dataset)}, {labels} labels", sorted(members, key=_length))
+        for (dataset, labels), members in sorted(by_set.items())
+        if len({group.get("epochs") for group in members}) > 1
+    ]
 
 
 def length_curves(found: Sequence[Group]) -> Any:
-    """Accuracy over epochs, one panel a set and kind of labels; what was trained otherwise is not joined."""
+    """Points from the oracle by length, one panel a set and kind of labels."""
     shown = panels(found)
     columns = min(2, len(shown))
     rows = -(-len(shown) // columns)
-    drawn = figure(4.2 * columns, 2.7 * rows + 0.5)
+    drawn = figure(4.2 * columns, 2.5 * rows + 0.5)
     axes = drawn.subplots(rows, columns, squeeze=False)
     for axis, (title, members) in zip(axes.ravel(), shown, strict=False):
-        for method in SHOWN:
-            points = sorted(
-                (int(group.get("epochs")), means.mean, means.sd or 0.0)
-                for group in members
-                if (means := spread(group.values(method)))
-            )
+        axis.axhline(0, color="0.55", linewidth=1)
+        for number, method in enumerate(SHOWN):
+            aside = (number - (len(SHOWN) - 1) / 2) * STEP
+            points = [
+                (place + aside, gap.mean, gap.sd or 0.0)
+                for place, group in enumerate(members)
+                if (gap := _from_oracle(group, method))
+            ]
             if points:
-                epochs, accuracies, deviations = zip(*points, strict=True)
+                places, means, deviations = zip(*points, strict=True)
                 axis.errorbar(
-                    epochs, accuracies, yerr=deviations if any(deviations) else None, capsize=2,
+                    places, means, yerr=deviations if any(deviations) else None, capsize=2,
                     **{**point_style(method), "linestyle": "none"},
                 )  # fmt: skip
-        axis.set_xscale("log")
-        ticks = dict(sorted((int(group.get("epochs")), _way(group)) for group in members))
-        axis.set_xticks(list(ticks), list(ticks.values()))
-        axis.minorticks_off()
+        axis.set_xticks(range(len(members)), [_way(group) for group in members])
+        axis.set_xlim(-0.5, len(members) - 0.5)
+        axis.grid(visible=False, axis="x")
         axis.set_title(title)
-        axis.set_ylabel("test accuracy, %")
-        axis.set_xlabel("epochs")
+        axis.set_ylabel("points from the oracle")
     for axis in axes.ravel()[len(shown) :]:
         axis.set_axis_off()
     legend_below(drawn, axes.ravel()[: len(shown)])
     return drawn
 
 
+def _from_oracle(group: Group, method: str) -> Spread | None:
+    """Accuracy less the oracle's, over the seeds that both have."""
+    mine, oracle = group.values(method), group.values("oracle")
+    return spread([mine[seed] - oracle[seed] for seed in mine if seed in oracle])
+
+
+def _length(group: Group) -> tuple[int, int, str]:
+    return int(group.get("epochs")), -int(group.get("batch_size")), str(group.get("preset"))
+
+
 def _way(group: Group) -> str:
-    """Epochs, and how they were trained."""
+    """How long, what the oracle reaches so, and in what steps."""
     warm = "\nwarm-up" if group.get("preset") == "paper-warm" else ""
-    return f"{group.get('epochs')}\nbatch {group.get('batch_size')}{warm}"
+    oracle = fmean(group.values("oracle").values())
+    return f"{group.get('epochs')} epochs\noracle {oracle:.1f}\nbatch {group.get('batch_size')}{warm}"

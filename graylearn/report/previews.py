@@ -13,6 +13,7 @@ import pandas as pd
 from PIL import Image
 
 from graylearn.data import Samples
+from graylearn.data.images.decode import as_rgb
 from graylearn.errors import DataError
 from graylearn.report.data import Preview
 
@@ -40,12 +41,8 @@ def image_preview(picture: Any) -> Preview:
         image = picture
     else:
         image = Image.fromarray(_as_pixels(np.asarray(picture)))
-    if image.mode in ("RGBA", "LA", "PA", "P"):
-        over = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        over.alpha_composite(image.convert("RGBA"))
-        image = over.convert("RGB")
-    elif image.mode not in ("L", "RGB"):
-        image = image.convert("RGB")
+    if image.mode != "L" or "transparency" in image.info:
+        image = as_rgb(image)
     if max(image.size) > THUMBNAIL:
         image = image.copy()
         image.thumbnail((THUMBNAIL, THUMBNAIL))

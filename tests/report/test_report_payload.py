@@ -147,6 +147,8 @@ def test_thumbnails_are_small_and_keep_their_shape():
     assert np.array_equal(np.asarray(tiny), np.round(digit * 255 / 63).astype(np.uint8))
     clear = Image.new("RGBA", (10, 10), (255, 0, 0, 0))
     assert decoded(image_preview(clear))[1].getpixel((5, 5)) == (255, 255, 255)
+    wide = Image.new("I;16", (10, 10), 0x8080)  # Pillow alone would clip it to white
+    assert decoded(image_preview(wide))[1].getpixel((5, 5)) in (128, (128, 128, 128))
 
 
 def test_a_picture_file_is_read(tmp_path):

@@ -82,7 +82,7 @@ def _decode(data: bytes, size: int) -> bytes:
             # A JPEG decodes at a half, fourth or eighth of its scale almost for free; twice the final size
             # leaves the resampling enough to work with.
             image.draft(None, (2 * size, 2 * size))
-            return _square(_as_rgb(_upright(image)), size).tobytes()
+            return _square(as_rgb(_upright(image)), size).tobytes()
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise UnreadableImageError(
             f"holds more than {Image.MAX_IMAGE_PIXELS} pixels, refused as a decompression bomb;"
@@ -104,7 +104,8 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
 
 
-def _as_rgb(image: Image.Image) -> Image.Image:
+def as_rgb(image: Image.Image) -> Image.Image:
+    """Any picture in three channels of eight bits: alpha laid on white, wide grey scaled."""
     if image.mode == "RGB" and "transparency" not in image.info:
         return image
     if image.mode.startswith(("I", "F")):

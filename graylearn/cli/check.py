@@ -91,6 +91,7 @@ def check(
             "allowed": found.allowed,
             "gone": found.gone,
             "problems": [dataclasses.asdict(each) for each in found.problems],
+            "notes": found.notes,
         }
         typer.echo(json.dumps(told, ensure_ascii=False))
     else:
@@ -105,6 +106,8 @@ def _show(found: Checked, against: Path | None, accept: bool) -> None:
         typer.echo(plain(f"new: {each.words}"))
     if len(found.new) > SHOWN:
         typer.echo(f"and {len(found.new) - SHOWN:,} more; --json has all")
+    for note in found.notes:
+        typer.echo(plain(note))
     typer.echo(plain(found.words))
     if accept:
         typer.echo(plain(f"what is suspected is accepted from now on, in {against}"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,6 +104,8 @@ class Checked:
     """New suspects that may be: samples, whatever is wrong with each."""
     kinds: tuple[str, ...] = FOUND
     """What was looked for."""
+    notes: tuple[str, ...] = ()
+    """What the audit could not judge, and why: what passes may only not have been told."""
 
     @property
     def new(self) -> list[Problem]:
@@ -161,13 +164,15 @@ def check(
     if kept is not None and kept.exists():
         saved = json.loads(kept.read_text(encoding="utf-8"))
         samples, problems = saved["samples"], [Problem(**each) for each in saved["problems"]]
+        notes = saved.get("notes", [])
         progress.say(f"{settings.data} did not change since it was audited")
     else:
         with progress.of_warnings():
-            samples, problems = _found(settings, None if cache is None else Path(cache), progress)
+            samples, problems, notes = _found(settings, None if cache is None else Path(cache), progress)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_json(kept, {"samples": samples, "problems": [dataclasses.asdict(p) for p in problems]})
+            found = [dataclasses.asdict(each) for each in problems]
+            write_json(kept, {"samples": samples, "problems": found, "notes": notes})
     kinds = tuple(WORDS) if copies else FOUND
     problems = [each for each in problems if each.kind in kinds]
     marked = [dataclasses.replace(each, is_new=each.known_by not in accepted) for each in problems]
@@ -180,6 +185,7 @@ def check(
         len(accepted - still),
         allowed_of(max_suspects, samples),
         kinds,
+        tuple(notes),
     )
 
 
@@ -195,11 +201,12 @@ def allowed_of(text: str, samples: int) -> int:
     """How many of so many samples `2%` or `10` allows."""
     try:
         value = float(text.strip().removesuffix("%"))
-        if not 0 <= value < float("inf"):
+        is_share = text.strip().endswith("%")
+        if not 0 <= value <= (100 if is_share else sys.maxsize):
             raise ValueError
     except ValueError:
         raise SettingsError.wrong("max_suspects", text, "a number or a share, such as 10 or 2%") from None
-    return int(value / 100 * samples) if text.strip().endswith("%") else int(value)
+    return int(value / 100 * samples) if is_share else int(value)
 
 
 def _accepted(path: str | Path | None) -> set[str]:
@@ -229,8 +236,10 @@ def fingerprint(settings: RunSettings) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> tuple[int, list[Problem]]:
-    """(samples, what is wrong with some of them)."""
+def _found(
+    settings: RunSettings, cache: Path | None, progress: RunProgress
+) -> tuple[int, list[Problem], list[str]]:
+    """(samples, what is wrong with some of them, what the audit notes)."""
     with TemporaryDirectory() as folder:
         prepared = prepare(dataclasses.replace(settings, test=None), cache or Path(folder), progress)
     with progress.working("audit of the training set"):
@@ -263,7 +272,7 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
             problems += [problem(index, "copy") for index in ours[1:]]
         if len(ours) < len(members) and len(ours):
             problems += [problem(index, "leaked") for index in ours]
-    return len(shown), problems
+    return len(shown), problems, list(audit.notes)
 
 
 def _keys(prepared: Prepared) -> list[str]:

@@ -102,6 +102,7 @@ def markdown(checked: Checked) -> str:
     """For GITHUB_STEP_SUMMARY: the verdict, and what is new."""
     mark = "✅" if checked.passes else "❌"
     lines = [f"### {mark} graylearn check", "", _cell(checked.words), ""]
+    lines += [f"- {_cell(note)}" for note in checked.notes] + [""] * bool(checked.notes)
     if checked.new:
         lines += ["| sample | label | finding | would fit | |", "|---|---|---|---|---|"]
         lines += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from graylearn.data.atomic import write_text
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import Origin
 from graylearn.data.read import read_file
 from graylearn.errors import SettingsError
@@ -43,7 +45,9 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     )
     if tool == "fiftyone" and origin.kind != "image":
         raise SettingsError(f"FiftyOne shows images, and {origin.path} holds none: use tool label-studio")
-    samples, _ = read_file(origin.path, options_of(settings, 8, origin.split))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # the run told it
+        samples, _ = read_file(origin.path, options_of(settings, 8, origin.split))
     at = {str(name): index for index, name in enumerate(samples.ids)}
     audit = pq.read_table(folder.audit_parquet).to_pandas()
     suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")

@@ -170,10 +170,20 @@ def test_a_sample_with_two_findings_is_one_suspect():
     assert dataclasses.replace(problems[0], line=7, id="7").words.startswith("line 7, labelled 'ant', looks")
 
 
+def test_what_could_not_be_judged_is_told_where_nothing_was_found(folder):
+    (folder / "few.csv").write_text("a,label\n" + "".join(f"{row},{'xy'[row % 2]}\n" for row in range(8)))
+    too_few = "nothing flagged: 8 samples are too few to tell (at least 30)"
+    words = ("few.csv", "--cache", "few.d")
+    page = folder / "summary.md"
+    assert too_few in ran(folder, *words, GITHUB_STEP_SUMMARY=str(page)).output
+    assert f"- {too_few}" in page.read_text(encoding="utf-8")
+    assert too_few in json.loads(ran(folder, *words, "--json").stdout)["notes"], "from the cache too"
+
+
 def test_how_many_are_allowed():
     assert allowed_of("2%", 240) == 4
     assert allowed_of(" 7 ", 240) == 7
-    for wrong in ("some", "-1", "nan%"):
+    for wrong in ("some", "-1", "nan%", "inf", "200%"):
         with pytest.raises(SettingsError, match="max_suspects is"):
             allowed_of(wrong, 10)
     with pytest.raises(SettingsError, match="max_suspects is 'few'"):  # before anything is read
@@ -185,7 +195,11 @@ def test_hook_and_action_call_what_there_is():
     assert hook["entry"].split() == ["graylearn", "check"]
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     assert action["runs"]["using"] == "composite"
-    command = action["runs"]["steps"][-1]["run"]
+    install, *_, last = action["runs"]["steps"]
+    # never a name from the registry: this version, whichever it is
+    assert action["inputs"]["install"]["default"] == ""
+    assert install["run"] == 'python -m pip install "${INSTALL:-$GITHUB_ACTION_PATH}"'
+    command = last["run"]
     known = {name for each in app.registered_commands if each.name == "check" for name in flags_of(each)}
     assert {word for word in command.split() if word.startswith("--")} <= known
 

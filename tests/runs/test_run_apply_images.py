@@ -125,6 +125,7 @@ def test_images_of_a_folder_that_were_not_audited_are_told(tmp_path, finished, p
     Image.new("RGB", (8, 8)).save(photos / "beside.png")
     with pytest.warns(DataWarning):
         run = finished(photos, {"dog/3.png": None}, features="pixels", size=8, unreadable="skip")
+    assert write_tasks(run, tmp_path / "tasks.json")["tasks"] == 1  # and warns of nothing again
     (photos / "new").mkdir()
     summary = apply_decisions(run, None, tmp_path / "clean", suspects="drop")
     assert summary["images_left_out"] == ["dog/0.png"]

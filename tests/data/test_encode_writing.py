@@ -119,6 +119,22 @@ def test_words_among_written_numbers_are_missing():
     assert fitted([*texts[:-1], "1.234.5"]).kinds_ == {"a": "category"}, "a number in another writing"
 
 
+def test_a_few_words_for_missing_make_no_text_of_measurements():
+    words = ["unknown", "n/a", "-"]
+    texts = [words[n % 3] if n % 4 == 0 else f"{n / 7:.2f}" for n in range(100)]
+    with pytest.warns(DataWarning, match="'a' is text but mostly numbers; the 25 other values, such as 'unk"):
+        encoder = TableEncoder().fit(pd.DataFrame({"a": texts}))
+    assert encoder.kinds_ == {"a": "number"}
+    assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]
+    assert fitted([*texts, "12b"]).kinds_ == {"a": "category"}, "codes"
+    assert fitted(["a", "b", "c", *map(str, range(9))]).kinds_ == {"a": "category"}, "names of groups"
+
+
+def test_what_cannot_be_read_is_shown_by_what_looks_like_a_number():
+    with pytest.warns(DataWarning, match="looks like numbers or dates, such as .2,500., but it cannot"):
+        TableEncoder().fit(pd.DataFrame({"a": ["ask", *(f"{n},500" for n in range(2, 60))]}))
+
+
 def test_new_data_are_read_as_the_training_data_were():
     encoder = fitted(["1.234,56 €", "950,00 €", "12.000,5 €"])
     saved = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))

@@ -42,6 +42,7 @@ _ID_ROWS = 20  # fewer rows may be distinct by chance
 _MEETINGS = 10  # pairs of equal numbers that chance would give, from which on none of them is no chance
 _MOSTLY_DIFFERENT = 0.5  # below this share of distinct values rows are not asked whether they are copies
 _FEW = 30  # different values up to which text that looks like numbers may as well be names of groups
+_WORDS_FOR_MISSING = 3  # different words that may stand for missing numbers where they are many
 _SENTENCE = 5  # words that half of the texts of a column of sentences have at least
 
 
@@ -100,7 +101,7 @@ def kind_of(values: pd.Series, name: str) -> ColumnKind:
         shown = next(value for value in present if not np.isnan(read_number(value, writing)))
         _note(f"column {name!r} is text, read as numbers written as in {str(shown)!r}")
         return f"number {writing}"
-    if good.mean() >= MOSTLY:
+    if good.mean() >= MOSTLY or _is_measured_or_unknown(present, good):
         _note_faults(present[~good], name, "numbers")
         return "number"
     if all(issubclass(kind, str) for kind in types) and (writing := date_writing(present)) is not None:
@@ -235,6 +236,17 @@ def _date_kind(present: pd.Series, name: str, writing: str) -> ColumnKind:
     return "date"
 
 
+def _is_measured_or_unknown(present: pd.Series, good: pd.Series) -> bool:
+    """Whether most are numbers, many different ones, and the others a few words: unknown, not measured."""
+    words = present[~good].astype(str)
+    return bool(
+        good.mean() > 0.5
+        and present[good].nunique() > _FEW
+        and words.nunique() <= _WORDS_FOR_MISSING
+        and not words.str.contains(r"\d").any()
+    )
+
+
 def _note_faults(faults: pd.Series, name: str, what: str) -> None:
     _note(
         f"column {name!r} is text but mostly {what}; the {len(faults)} other values, such as "
@@ -243,8 +255,9 @@ def _note_faults(faults: pd.Series, name: str, what: str) -> None:
 
 
 def _note_unread(present: pd.Series, name: str) -> None:
+    shown = next(text for value in present if any(map(str.isdigit, text := str(value))))
     _note(
-        f"column {name!r} looks like numbers or dates, such as {str(present.iloc[0])!r}, but it cannot be "
+        f"column {name!r} looks like numbers or dates, such as {shown!r}, but it cannot be "
         "told how to read them: only their letters are learned. Write them as 1234.5 or 2024-12-31, or leave "
         f"the column out (on the command line with --without {shlex.quote(name)})"
     )

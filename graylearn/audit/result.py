@@ -229,12 +229,12 @@ class Audit:
         share, ends = self.contamination, self.ranges.get("total")
         kinds = ("ood", "mislabelled")
         parts = ", ".join(f"{name} {part_in_words(share[name], self.ranges.get(name))}" for name in kinds)
-        flagged = int(self.suspected.sum())
+        flagged, sure = int(self.suspected.sum()), int((self.level == SURE).sum())
         lines = [
             f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
-            f"{int((self.level == SURE).sum())} sure, the others for review"
+            f"{sure} sure, {flagged - sure} for review"
             if flagged
             else "suspected: none is flagged",
             f"estimated contamination: {share_in_words(share['total'], ends)}"

@@ -83,11 +83,9 @@ def show_run(summary: dict[str, Any]) -> None:
             _estimated(summary, kind),
         )
     out.print(table)
-    if summary["suspected"]:
-        _say(
-            out,
-            f"{counted(summary['suspected'], 'suspect')}: {summary['sure']:,} sure, the others for review",
-        )
+    if flagged := summary["suspected"]:
+        sure = summary["sure"]
+        _say(out, f"{counted(flagged, 'suspect')}: {sure:,} sure, {flagged - sure:,} for review")
     if told := _range(summary):
         _say(out, told)
     for note in summary["notes"]:

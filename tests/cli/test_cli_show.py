@@ -75,7 +75,7 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     }
     show_run(nothing | found | {"id_word": "no. [red]"})
     told = capsys.readouterr().out
-    assert "19 suspects: 4 sure, the others for review" in told
+    assert "19 suspects: 4 sure, 15 for review" in told
     assert "no. [red]" in told  # the user's column, whatever it is called
     assert "estimated in all: 19.3%, 90 % range 11.6% to 22.9%" in told
     assert "next    open the report and decide, then graylearn apply run" in told

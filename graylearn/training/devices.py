@@ -72,14 +72,24 @@ class _Shared:
                     self.undo()
 
 
-_cuda, _blas, _torch_threads = _Shared(), _Shared(), _Shared()
+_cuda, _onednn, _blas, _torch_threads = _Shared(), _Shared(), _Shared(), _Shared()
+
+
+def _keep_onednn() -> Callable[[], None]:
+    """Torch turns oneDNN off for good at the first bfloat16 product on a processor without that type.
+
+    The next run, in float32, would then round otherwise than it did before.
+    """
+    before = torch.backends.mkldnn.enabled
+    return lambda: setattr(torch.backends.mkldnn, "enabled", before)
 
 
 @contextmanager
 def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
     """Global switches of torch as training wants them, put back afterwards."""
     if device.type != "cuda":
-        yield
+        with _onednn.turned(_keep_onednn):
+            yield
         return
 
     def turn() -> Callable[[], None]:

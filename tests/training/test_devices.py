@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
-from training_helpers import blobs, pictures
+from training_helpers import blobs, mlp, pictures
 
 from graylearn.data import Samples
 from graylearn.errors import SettingsError
-from graylearn.training import devices
+from graylearn.training import devices, train
 
 
 def test_images_on_cuda_run_in_bfloat16_by_default_and_tables_do_not():
@@ -31,6 +31,15 @@ def test_a_device_that_is_not_there_is_refused():
         assert devices.choose(None) == torch.device("cpu")
         with pytest.raises(SettingsError, match="torch sees no CUDA device"):
             devices.choose("cuda:0")
+
+
+def test_a_run_that_turns_onednn_off_leaves_the_next_one_as_it_was():
+    def as_torch_does(epoch_end):
+        torch.backends.mkldnn.enabled = False  # without bfloat16 in the processor, at the first product of it
+
+    before = torch.backends.mkldnn.enabled
+    train(mlp(), blobs(), epochs=1, device="cpu", log="none", callbacks=as_torch_does)
+    assert torch.backends.mkldnn.enabled == before
 
 
 def test_cuda_switches_are_put_back(monkeypatch):

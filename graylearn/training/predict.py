@@ -11,9 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
 
-from graylearn.data.batches.base import Preparation
-from graylearn.data.batches.several import are_several, as_inputs
+from graylearn.data.batches.base import Preparation, as_classes
+from graylearn.data.batches.several import are_several, as_inputs, joined
+from graylearn.data.batches.streams import inputs_of, split_item
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask
 
@@ -67,8 +69,16 @@ def predict_logits(
     """Logits (N, K) of the samples `x`, with the model in eval mode.
 
     `preparation` is the one of the Result that trained the model: it holds the pixel scale of uint8 images.
-    Several inputs are a dict or a tuple; `logits` says which they are where the model gives more.
+    Several inputs are a dict or a tuple; `logits` says which they are where the model gives more. `x` may be
+    a Dataset or a DataLoader, which are read a batch at a time, in the order they have.
     """
+    if isinstance(x, Dataset | DataLoader):
+        batches = x if isinstance(x, DataLoader) else DataLoader(x, batch_size=batch_size)
+        kept: dict[str, Any] = {"preparation": preparation, "precision": precision, "logits": logits}
+        each = [predict_logits(model, inputs_of(item), device=device, **kept) for item in batches]
+        if not each:
+            raise DataError("there are no samples to predict")
+        return np.concatenate(each)
     samples: Any = as_inputs(x) if are_several(x) else as_tensor(getattr(x, "x", x))
     if device is None:
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
@@ -96,24 +106,49 @@ def predict_logits(
         model.train(was_training)
 
 
+def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
+    """(x, y) of samples with their labels; a Dataset or DataLoader is read once, into memory."""
+    if isinstance(data, tuple | list) and len(data) == 2:
+        return data[0], data[1]
+    if isinstance(data, Dataset):
+        data = DataLoader(data, batch_size=256)
+    if isinstance(data, DataLoader):
+        parts = [split_item(item) for item in data]
+        if not parts:
+            raise DataError(f"there are no samples in {name}")
+        if any(np.ndim(part[1]) == 0 for part in parts):
+            raise DataError(f"the DataLoader of {name} gives no batches of (x, y): give it a batch_size")
+        return joined([as_inputs(part[0]) for part in parts]), torch.cat([as_classes(y) for _, y, _ in parts])
+    if hasattr(data, "x") and hasattr(data, "y"):  # Samples
+        return data.x, data.y
+    raise DataError(
+        f"{name} is {type(data).__name__}, expected a tuple (x, y) with the labels, Samples, a Dataset or a"
+        " DataLoader"
+    )
+
+
+def check_labels(targets: Tensor, num_classes: int) -> None:
+    """Refuse labels beyond what a network gives."""
+    largest = int(targets.max())
+    if largest >= num_classes:
+        raise DataError(
+            f"there is a label {largest} but the network gives {num_classes} logits (0..{num_classes - 1})"
+        )
+
+
 def evaluate(model: nn.Module, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
     """Mean cross entropy and accuracy of the model on samples with their true labels.
 
-    `x` may be Samples, which bring their labels; options are those of `predict_logits`.
+    Without `y`, x brings the labels: a tuple (x, y), Samples, a Dataset or a DataLoader, which are read into
+    memory. Options are those of `predict_logits`.
     """
     if y is None:
-        y = getattr(x, "y", None)
-        if y is None:
-            raise DataError("evaluate needs labels: give y, or Samples")
+        x, y = read_labelled(x, "x")
     logits = torch.from_numpy(predict_logits(model, x, **options))
-    target = as_tensor(y, "y").long().cpu()
+    target = as_classes(as_tensor(y, "y")).cpu()
     if len(target) != len(logits):
         raise DataError(f"there are {len(logits)} samples but {len(target)} labels: give one label a sample")
-    if int(target.min()) < 0 or int(target.max()) >= logits.shape[1]:
-        raise DataError(
-            f"there are labels {int(target.min())} to {int(target.max())} but the network gives"
-            f" {logits.shape[1]} logits (0..{logits.shape[1] - 1})"
-        )
+    check_labels(target, logits.shape[1])
     return {
         "loss": float(F.cross_entropy(logits, target)),
         "accuracy": float((logits.argmax(1) == target).double().mean()),

@@ -69,11 +69,11 @@ class Result:
         return self
 
     def predict_logits(self, x: Any, **options: Any) -> NDArray[np.float32]:
-        """Logits (N, K) of samples as the model was trained on them."""
+        """Logits (N, K) of samples as the model was trained on them: arrays, a Dataset or a DataLoader."""
         return predict_logits(self.model, x, **self._asked(options))
 
     def evaluate(self, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
-        """Loss and accuracy on samples with their true labels."""
+        """Loss and accuracy on samples with their true labels: (x, y) or x, y, a Dataset or a DataLoader."""
         return evaluate(self.model, x, y, **self._asked(options))
 
     def _asked(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
@@ -94,28 +94,6 @@ def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
     return [(x, y, counted[number] if index is None else index) for number, (x, y, index) in enumerate(parts)]
 
 
-def read_validation(validation: Any) -> tuple[Any, Any]:
-    """(x, y) of a validation set; a Dataset or DataLoader is read once, into memory."""
-    if isinstance(validation, tuple | list) and len(validation) == 2:
-        return validation[0], validation[1]
-    if isinstance(validation, Dataset):
-        validation = DataLoader(validation, batch_size=256)
-    if isinstance(validation, DataLoader):
-        parts = [split_item(item) for item in validation]
-        if not parts:
-            raise DataError("there are no samples in validation")
-        x, y = [as_inputs(part[0]) for part in parts], [torch.as_tensor(part[1]) for part in parts]
-        if any(labels.ndim != 1 for labels in y):
-            raise DataError("the validation DataLoader gives no batches of (x, y): give it a batch_size")
-        return joined(x), torch.cat(y)
-    if hasattr(validation, "x") and hasattr(validation, "y"):  # Samples
-        return validation.x, validation.y
-    raise DataError(
-        f"validation is {type(validation).__name__}, expected a tuple (x, y), Samples, a Dataset"
-        " or a DataLoader"
-    )
-
-
 def make_training(
     data: Any, settings: Settings, device: torch.device, dtype_images: torch.dtype, even_tail: bool = False
 ) -> Training:
@@ -125,8 +103,6 @@ def make_training(
     batches of an epoch are alike in size; a DataLoader's batches stay as they are.
     """
     options: dict[str, Any] = {"settings": settings, "device": device, "dtype_images": dtype_images}
-    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
-        data = data.tensors
     if hasattr(data, "x") and hasattr(data, "y") and hasattr(data, "ids"):  # Samples
         images = data.kind == "image"
         return _from_arrays(data.x, data.y, data.ids, images, even_tail=even_tail, **options)
@@ -184,15 +160,6 @@ def _from_arrays(
     example = preparation.finish(preparation.stored(samples[:2].to(device)))
     seen = _fingerprint(samples, labels) if settings.checkpoint is not None else ""
     return Training(source, preparation, example, None if ids is None else np.asarray(ids), seen)
-
-
-def check_labels(targets: Tensor, num_classes: int) -> None:
-    """Refuse labels beyond what a network gives."""
-    largest = int(targets.max())
-    if largest >= num_classes:
-        raise DataError(
-            f"there is a label {largest} but the network gives {num_classes} logits (0..{num_classes - 1})"
-        )
 
 
 def check_finite(samples: Tensor) -> None:

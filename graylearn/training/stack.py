@@ -22,12 +22,12 @@ from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.mlp_passes import Layer
 from graylearn.training.optimizers import OptimizerSettings
-from graylearn.training.predict import as_labels, as_tensor
+from graylearn.training.predict import as_labels, as_tensor, check_labels
 from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, StackChanges, resolve
-from graylearn.training.sources import check_finite, check_labels
+from graylearn.training.sources import check_finite
 from graylearn.training.weights import weights_for
 
 

@@ -28,14 +28,14 @@ from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
-from graylearn.training.predict import HALF, evaluate
+from graylearn.training.predict import HALF, check_labels, evaluate, read_labelled
 from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sharded_learner import ShardedLearner
 from graylearn.training.sharding import check_sharded, is_sharded
-from graylearn.training.sources import Training, check_kind, check_labels, make_training, read_validation
+from graylearn.training.sources import Training, check_kind, make_training
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule
 from graylearn.training.weights import split_soft, weights_for
 
@@ -320,7 +320,7 @@ def _validator(
 ) -> Any:
     if validation is None:
         return None
-    x, y = read_validation(validation)
+    x, y = read_labelled(validation, "validation")
     options = {
         "preparation": training.preparation,
         "precision": next((name for name, kind in HALF.items() if kind == half), "fp32"),

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import TensorDataset
 
 from graylearn.errors import DataError, SettingsError
 
@@ -68,6 +69,8 @@ def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: in
 
 def split_soft(data: Any) -> tuple[Any, Tensor | None]:
     """(data, soft targets): where y is (N, K) floats, the likeliest class of each sample is its label."""
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        data = data.tensors
     if not isinstance(data, tuple) or len(data) != 2 or isinstance(data[1], tuple) or np.ndim(data[1]) != 2:
         return data, None
     given = data[1].detach().cpu() if isinstance(data[1], Tensor) else torch.as_tensor(np.asarray(data[1]))

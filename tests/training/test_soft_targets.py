@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils.data import TensorDataset
 from training_helpers import HalfRate, Opaque, StopAt, assert_same_weights, blobs, mlp
 
 from graylearn.errors import CheckpointError, DataError, SettingsError
@@ -78,9 +79,10 @@ def test_the_short_form_goes_with_the_loss_that_it_is_of():
 def test_targets_of_one_class_each_train_as_its_labels():
     x, y = blobs()
     hard = train(mlp(), (x, y), **PLAIN)
-    soft = train(mlp(), (x.numpy(), F.one_hot(y).double().numpy()), **PLAIN)
-    assert_same_weights(soft.model, hard.model, tolerance=1e-6)
-    np.testing.assert_array_equal(soft.history.targets, y)
+    for data in ((x.numpy(), F.one_hot(y).double().numpy()), TensorDataset(x, F.one_hot(y).float())):
+        soft = train(mlp(), data, **PLAIN)
+        assert_same_weights(soft.model, hard.model, tolerance=1e-6)
+        np.testing.assert_array_equal(soft.history.targets, y)
 
 
 def test_smoothed_labels_leave_the_network_less_sure():

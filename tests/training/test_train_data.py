@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 from training_helpers import blobs, cnn, mlp, pictures
 
@@ -196,6 +197,69 @@ def test_an_iterable_that_changes_its_order_is_refused():
 def test_bad_data_is_refused_with_the_reason(data, message):
     with pytest.raises(DataError, match=message):
         train(mlp(), data, epochs=1, log="none")
+
+
+class Answering(Dataset):
+    """A dataset whose labels are what it was given, of any kind."""
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, index):
+        return torch.zeros(6), self.labels[index]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0.5, 1.0, 2.0, 0.0], "float64 of shape .4,., expected whole numbers"),
+        ([0.0, 1.0, 2.0, float("nan")], "expected whole numbers"),
+        ([0, 1, 2, -100], "label -100 is negative"),
+        (["cat", "dog", "cat", "dog"], "labels hold str, expected whole numbers"),
+        (torch.zeros(4, 1).long(), r"int64 of shape \(4, 1\)"),
+        (torch.eye(4)[:, :3], r"soft targets go with arrays"),
+    ],
+)
+@pytest.mark.parametrize("form", ["dataset", "listed", "loader", "batches", "validation"])
+def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, message, form):
+    data = Answering(labels)
+    if form == "listed":
+        data.targets = labels
+    elif form == "loader":
+        data = DataLoader(data, batch_size=4)
+    elif form == "batches":
+        data = DataLoader(Flowing(torch.zeros(4, 6), labels), batch_size=4)
+    data, validation = (blobs(), data) if form == "validation" else (data, None)
+    with pytest.raises(DataError, match=message):
+        train(mlp(), data, validation=validation, epochs=1, log="none")
+
+
+def test_a_sample_that_is_no_tensor_is_refused():
+    with pytest.raises(DataError, match="a sample is Image, which is no tensor: have the dataset make one"):
+        train(mlp(), [(Image.new("L", (4, 4)), 0)] * 3, epochs=1, log="none")
+
+
+def test_what_trains_is_predicted_and_evaluated_in_the_same_forms():
+    x, y = blobs()
+    result = train(mlp(), (x, y), epochs=2, log="none")
+    logits, measured = result.predict_logits(x), result.evaluate(x, y)
+    data = Mapped(x, y)
+    for form in (data, DataLoader(data, batch_size=50), TensorDataset(x), TensorDataset(x, y), Flowing(x, y)):
+        np.testing.assert_allclose(result.predict_logits(form), logits, atol=1e-6)
+    for form in (
+        (x, y),
+        data,
+        DataLoader(data, batch_size=50),
+        DataLoader(data, batch_size=50, shuffle=True),
+    ):
+        assert result.evaluate(form) == pytest.approx(measured, abs=1e-6)
+    with pytest.raises(DataError, match="x is Tensor, expected a tuple"):
+        result.evaluate(x)
+    with pytest.raises(DataError, match="no samples to predict"):
+        result.predict_logits(Mapped(x[:0], y[:0]))
 
 
 @pytest.mark.parametrize("samples", [2, 120])

@@ -49,6 +49,7 @@ from graylearn.training import (
         ({"learning_rate": "0.1"}, "learning_rate is '0.1', expected a positive number"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"schedule": lambda epoch: 0.1}, "the schedule function gave float, expected a scheduler of torch"),
+        ({"augment": "flip"}, "augment is 'flip', expected True or"),
         ({"schedule": 0.1}, "schedule is of type float, expected ScheduleSettings"),
         ({"optimizer": torch.optim.Adam(mlp().parameters())}, "the Adam is made for other parameters than"),
         ({"optimizer": torch.optim.LBFGS}, "LBFGS takes several passes a step"),
@@ -57,7 +58,7 @@ from graylearn.training import (
         ({"callbacks": [1]}, "callbacks hold int"),
         ({"validation": 3}, "validation is int, expected a tuple"),
         ({"validation": {"x": 1, "y": 2}}, "validation is dict, expected a tuple"),
-        ({"validation": (blobs()[0], blobs()[1] + 7)}, "labels 7 to 9 but the network gives 3 logits"),
+        ({"validation": (blobs()[0], blobs()[1] + 7)}, "label 9 but the network gives 3 logits"),
     ],
 )
 def test_bad_settings_are_refused_by_name(options, message):

@@ -7,10 +7,10 @@ but that step and that epoch, so a resumed run can begin anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -100,19 +100,33 @@ class Preparation:
         return x if x.dtype == self.dtype else x.to(self.dtype)
 
 
+def as_classes(labels: Any) -> Tensor:
+    """(N,) labels of samples as numbers of classes; refuses whatever would have to be rounded or guessed."""
+    try:
+        classes = torch.as_tensor(labels)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = type(labels[0] if isinstance(labels, Sequence) and len(labels) else labels).__name__
+        raise DataError(f"labels hold {kind}, expected whole numbers: encode them as 0, 1, 2, ...") from error
+    if classes.ndim != 1 or classes.is_floating_point() or classes.is_complex():
+        soft = classes.ndim == 2 and classes.shape[1] > 1
+        raise DataError(
+            f"labels are {classes.dtype} of shape {tuple(classes.shape)}, expected whole numbers of shape"
+            " (num_samples,): encode them as classes 0, 1, 2, ..."
+            + (" (soft targets go with arrays, (x, y), as floats)" if soft else "")
+        )
+    classes = classes.long()
+    if len(classes) and int(classes.min()) < 0:
+        raise DataError(f"label {int(classes.min())} is negative, expected classes 0, 1, 2, ...")
+    return classes
+
+
 def check_lengths(x: Tensor, y: Tensor) -> None:
     """Refuse samples and labels that do not fit together."""
-    if y.ndim != 1 or y.is_floating_point() or y.dtype == torch.bool:
-        raise DataError(
-            f"labels are {y.dtype} of shape {tuple(y.shape)}, expected whole numbers of shape (num_samples,):"
-            " encode them as classes 0, 1, 2, ..."
-        )
+    as_classes(y)
     if len(x) != len(y):
         raise DataError(f"there are {len(x)} samples but {len(y)} labels: give one label a sample")
     if len(y) == 0:
         raise DataError("there are no samples to train on")
-    if int(y.min()) < 0:
-        raise DataError(f"label {int(y.min())} is negative, expected classes 0, 1, 2, ...")
 
 
 def batch_ends(num_samples: int, batch_size: int, even_tail: bool = False) -> list[int]:

@@ -82,7 +82,13 @@ def as_inputs(x: Any) -> Any:
     if isinstance(x, Several):
         return x
     if not are_several(x):
-        return torch.as_tensor(x)
+        try:
+            return torch.as_tensor(x)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise DataError(
+                f"a sample is {type(x).__name__}, which is no tensor: have the dataset make one of it, by its"
+                " transform"
+            ) from error
     if isinstance(x, Mapping):
         return Several({str(name): _plain(part, repr(name)) for name, part in x.items()})
     return Several(tuple(_plain(part, f"number {number}") for number, part in enumerate(x)))

@@ -18,7 +18,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate
 
 from graylearn.data.batches.augment import as_nhwc
-from graylearn.data.batches.base import Batch, Order, Preparation, Resumed, batch_ends, check_lengths
+from graylearn.data.batches.base import (
+    Batch,
+    Order,
+    Preparation,
+    Resumed,
+    as_classes,
+    batch_ends,
+    check_lengths,
+)
 from graylearn.data.batches.several import Several, as_inputs
 from graylearn.errors import DataError
 
@@ -117,6 +125,14 @@ def split_item(item: Any) -> tuple[Any, Any, Any]:
             " of several inputs ((a, b), y), or a dict with labels"
         )
     return item[0], item[1], item[2] if len(item) == 3 else None
+
+
+def inputs_of(item: Any) -> Any:
+    """What the network reads of what a dataset or loader gives, with labels or without."""
+    if isinstance(item, list | tuple):
+        return item[0] if len(item) == 1 else split_item(item)[0]
+    labelled = isinstance(item, Mapping) and ("labels" in item or "label" in item)
+    return split_item(item)[0] if labelled else item
 
 
 class _Streamed:
@@ -229,13 +245,11 @@ class LoaderBatches(_Streamed):
             self.steps = len(loader)
             self.batch_size = int(getattr(loader.batch_sampler, "batch_size", 0))
         elif isinstance(loader, Listed):
-            targets = torch.as_tensor(loader.targets).long()
+            targets = as_classes(loader.targets)
             self.steps, self.batch_size = len(loader), loader.batch_size
         else:
             targets, sizes = self._first_pass()
             self.steps, self.batch_size = len(sizes), max(sizes)
-        if int(targets.min()) < 0:
-            raise DataError(f"label {int(targets.min())} is negative, expected classes 0, 1, 2, ...")
         self.host_targets = targets
         self.targets = targets.to(device)
 
@@ -264,7 +278,7 @@ class LoaderBatches(_Streamed):
         self._seed()
         for item in self.loader:
             _, y, index = split_item(item)
-            y = torch.as_tensor(y).long()
+            y = as_classes(y)
             if index is None:
                 self.counted = True
                 index = torch.arange(count, count + len(y))
@@ -331,7 +345,7 @@ def read_targets(dataset: Any, workers: int = 0) -> Tensor:
     loader: DataLoader[Any] = DataLoader(
         _LabelsOnly(dataset), batch_size=256, num_workers=workers, collate_fn=default_collate
     )
-    parts = [torch.as_tensor(labels).long() for labels in loader]
+    parts = [as_classes(labels) for labels in loader]
     if not parts:
         raise DataError("there are no samples to train on")
     return torch.cat(parts)
@@ -345,8 +359,10 @@ def _listed_targets(dataset: Any) -> Tensor | None:
     listed = getattr(dataset, "targets", None)
     if listed is None or len(listed) != len(dataset):
         return None
-    targets = torch.as_tensor(listed).long()
-    return targets if targets.ndim == 1 else None
+    try:
+        return as_classes(listed)
+    except DataError:
+        return None
 
 
 def _borne(dataset: Any, listed: Tensor) -> bool:

@@ -16,7 +16,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
-from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities
+from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities, in_order_of
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
@@ -346,8 +346,11 @@ class Audit:
     ) -> Audit:
         """Audit from the confidences that one training run gathered; no further training.
 
-        y: the labels as the user calls them, in the order of the history; without it, 0..K-1.
+        y: the labels as the user calls them; without it, 0..K-1. ids: whose the rows of y and features are,
+        by the names a `Recorder` was given; without it, they are in the order of `history.ids`.
         """
+        row_ids = as_ids(history.ids if ids is None else ids, None, history.num_samples)
+        history = in_order_of(history, row_ids)
         target = history.targets.cpu().numpy().astype(np.int64)
         if y is None:
             label, names = target, tuple(range(history.num_classes)) if classes is None else tuple(classes)
@@ -360,7 +363,6 @@ class Audit:
                 "y does not match the labels the history was trained on: "
                 "pass the same labels in the same order"
             )
-        row_ids = as_ids(history.ids if ids is None else ids, None, len(label))
         used, order = ordered_features(features, label, id_like, history.label_confidence.T)
         index = torch.from_numpy(order)
         ordered = history.selected(

@@ -143,7 +143,11 @@ class Recorder:
 
     @property
     def history(self) -> History:
-        """What was recorded in complete epochs, on the CPU; the samples are in the order of their ids."""
+        """What was recorded in complete epochs, on the CPU.
+
+        The samples are in the order of their ids, texts by the alphabet: `Audit.from_history` takes features
+        in that order, or in any with `ids=`.
+        """
         if not len(self._targets):
             raise DataError(
                 "nothing was recorded in a complete epoch: call record(ids, logits, labels) in every step, "

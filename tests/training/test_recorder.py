@@ -1,6 +1,7 @@
 """A loop of anybody's gives the history that our own engine would have gathered."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.special import softmax
@@ -108,6 +109,29 @@ def test_the_audit_of_a_plain_loop_finds_the_wrong_labels():
     audit = gl.Audit.from_history(recorder.history, features=x.numpy())
     assert audit.suspected[wrong].mean() > 0.8
     assert wrong[audit.suspected].mean() > 0.8
+
+
+@pytest.mark.parametrize("name", ["photo {}".format, lambda row: 7000 - row])
+def test_features_and_labels_are_brought_together_with_the_history_by_ids(name):
+    x, y = blobs(samples=60)
+    ids = [name(row) for row in range(60)]  # photo 10 comes before photo 2, and 6941 before 7000
+    named, plain = gl.Recorder(), gl.Recorder()
+    for epoch in range(3):
+        logits = torch.nn.functional.one_hot(y, 3) * (1.0 + epoch) + 0.1 * x[:, :3]
+        named.record(ids, logits, y)
+        named.end_epoch()
+        plain.record(range(60), logits, y)
+        plain.end_epoch()
+    given = {"y": y, "features": x, "ids": ids}
+    found = gl.Audit.from_history(named.history, **given).table
+    wanted = gl.Audit.from_history(plain.history, **given).table
+    assert list(found["id"]) == ids
+    pd.testing.assert_frame_equal(found, wanted)
+    given["ids"] = [*ids[:-1], ids[-1] * 2]
+    with pytest.raises(gl.GraylearnError, match="the history has no sample"):
+        gl.Audit.from_history(named.history, **given)
+    other = [f"renamed {row}" for row in range(60)]
+    assert list(gl.Audit.from_history(named.history, ids=other).ids) == other
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,8 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             class_weight=self.class_weight,
             encoder=self.encoder_ if goes_on else None,
             ids=ids_of(X, len(labels)),
-            # a module was made for a number of columns, whichever of them vary in this fold
-            constant="keep" if isinstance(self.network, nn.Module) else "drop",
+            # a module, or skorch's around one, was made for a number of columns, whichever vary in this fold
+            constant="keep" if isinstance(self.network, nn.Module) or is_model(self.network) else "drop",
             id_like=self.id_like,
         )
         if len(np.unique(samples.y)) < 2:

@@ -54,11 +54,6 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if logits.dtype not in FLOATS:
         raise TypeError(f"logits are {logits.dtype}; expected float32, float64, bfloat16 or float16")
     if target.dtype not in INTEGERS:
-        if target.is_floating_point():
-            raise TypeError(
-                f"target is {target.dtype}; expected class indices as int64: soft targets are not supported, "
-                "pass target.argmax(1) or one label a sample (gl.train takes them)"
-            )
         raise TypeError(f"target is {target.dtype}; expected class indices as int64")
     if target.device != logits.device:
         raise RuntimeError(
@@ -86,6 +81,25 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
             raise RuntimeError(
                 f"weight is on {weight.device} but logits are on {logits.device}; move one of them"
             )
+
+
+def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
+    """Refuse probabilities that are not one a class and sample."""
+    if target.shape != logits.shape:
+        raise ValueError(
+            f"target is {target.dtype} of shape {tuple(target.shape)} for logits {tuple(logits.shape)}; "
+            "expected class indices as int64, or probabilities of the shape of the logits"
+        )
+    if ignore_index >= 0:
+        raise ValueError(
+            f"ignore_index is {ignore_index}, which is for class indices; target is probabilities"
+        )
+
+
+def check_smoothing(label_smoothing: float) -> None:
+    """Refuse a share of each label that is none."""
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing is {label_smoothing!r}; expected a number from 0 to 1")
 
 
 def check_labels(target: Tensor, num_classes: int, ignore_index: int, name: str = "target") -> None:

@@ -16,6 +16,7 @@ from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
 from graylearn.losses.reference import gray_rows, relative_confidence
 from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
+from graylearn.losses.soft import soft_gray_loss
 from graylearn.torch_internals import forward_mode_active, is_traced, transforms_active
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
@@ -54,6 +55,7 @@ def gray_loss(
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
+    label_smoothing: float = 0.0,
     detach: bool = True,
     impl: str = "auto",
 ) -> Tensor:
@@ -62,14 +64,17 @@ def gray_loss(
     Args:
         logits: (K,), (N, K) or (N, K, d1, ...) unnormalised scores; float32, float64, bfloat16 or float16
             (the half types are computed in float32).
-        target: (), (N,) or (N, d1, ...) class indices, any integer dtype. Soft targets are refused.
+        target: (), (N,) or (N, d1, ...) class indices, any integer dtype; or probabilities of the classes, of
+            the shape and kind of the logits: the loss is then the one to expect where the label is drawn by
+            them.
         confidence: how far the label is believed, C: "max", the largest probability, as the authors train;
             "label", the probability of the label, as the paper writes; "relative", the largest probability
             over its median among all labels of the batch that are not ignored, at most 1, as the method
-            gl-relative trains; or a tensor of target's shape with values in [0, 1].
+            gl-relative trains; or a tensor with one value in [0, 1] a label.
         weight: (K,) a weight a class; the mean divides by the sum of the rows' weights.
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
+        label_smoothing: how much of each target is spread over all classes, such as 0.1.
         detach: treat C as a constant in the gradient. False gives the gradient of the paper's literal
             objective: lowering C where the loss is large becomes a way to lower the loss, at a uniform start
             the gradient at the label has the wrong sign for K >= 20, and training suffers (39.5 % accuracy
@@ -97,6 +102,14 @@ def gray_loss(
     checks.check_reduction(reduction)
     checks.check_tensors(logits, target)
     checks.check_ignored(ignore_index)
+    if label_smoothing or target.is_floating_point():
+        checks.check_smoothing(label_smoothing)
+        if not detach or impl not in ("auto", "reference"):
+            raise ValueError(
+                f"detach={detach} and impl={impl!r} are for class indices without label_smoothing; expected"
+                " detach=True and impl='auto' or 'reference'"
+            )
+        return soft_gray_loss(logits, target, confidence, weight, ignore_index, reduction, label_smoothing)
     confidence = checks.check_confidence(confidence, target, ignore_index)
     if impl not in IMPLEMENTATIONS:
         raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
@@ -118,10 +131,7 @@ def gray_loss(
             return loss
     rows = make_rows(logits, target, weight, ignore_index)
     if isinstance(confidence, Tensor):
-        confidence = confidence if rows.batched else confidence.unsqueeze(0)
-        if not checks.can_look_at_values(confidence):
-            confidence = torch.where((confidence >= 0) & (confidence <= 1), confidence, float("nan"))
-            confidence = torch.where(rows.valid, confidence, 0.0)
+        confidence = rows.confidence(confidence)
     if impl == "reference":
         full = rows.logits.to(compute_dtype(logits.dtype))
         return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
@@ -157,7 +167,9 @@ class GrayLoss(nn.CrossEntropyLoss):
         impl: str = "auto",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
+        super().__init__(
+            weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
+        )
         if not isinstance(confidence, str):
             raise TypeError(
                 f"confidence is a {type(confidence).__name__}; expected 'max', 'label' or 'relative'. Class "
@@ -165,11 +177,7 @@ class GrayLoss(nn.CrossEntropyLoss):
                 "confidence)"
             )
         checks.check_rule(confidence)
-        if label_smoothing:
-            raise ValueError(
-                f"label_smoothing is {label_smoothing!r}; expected 0, for the Gray loss takes whole labels: "
-                f"leave it out, or smooth them with gl.train(..., label_smoothing={label_smoothing!r})"
-            )
+        checks.check_smoothing(label_smoothing)
         self.confidence = confidence
         self.detach = detach
         self.impl = impl
@@ -183,6 +191,7 @@ class GrayLoss(nn.CrossEntropyLoss):
             weight=self.weight,
             ignore_index=self.ignore_index,
             reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
             detach=self.detach,
             impl=self.impl,
         )

@@ -40,6 +40,14 @@ class Rows:
     batched: bool
     """False where the logits came as (K,)."""
 
+    def confidence(self, given: Tensor) -> Tensor:
+        """One value a row, (N, ...); NaN where it is outside [0, 1] and could not be looked at before."""
+        given = given if self.batched else given.unsqueeze(0)
+        if checks.can_look_at_values(given):
+            return given
+        given = torch.where((given >= 0) & (given <= 1), given, float("nan"))
+        return torch.where(self.valid, given, 0.0)
+
     def scale(self, reduction: str) -> Tensor:
         """What each row's loss is multiplied by before all are summed (or not, for "none")."""
         if reduction != "mean":

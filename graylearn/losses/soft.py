@@ -12,11 +12,59 @@ C_k is the confidence where the label is k: one number a row, but for "label", w
 import torch
 from torch import Tensor
 
+from graylearn.losses import checks
 from graylearn.losses.reference import Confidence, log_one_minus, relative_confidence
+from graylearn.losses.rows import compute_dtype, make_rows
+
+
+def soft_gray_loss(
+    logits: Tensor,
+    target: Tensor,
+    confidence: Confidence,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    smoothing: float,
+) -> Tensor:
+    """The loss of probabilities, or of class indices with label smoothing, reduced as cross_entropy does.
+
+    There the weight of a class goes with its share of the target; the mean divides by the weights of the
+    labels, or by the number of rows where the targets are probabilities.
+    """
+    label, known = target, not target.is_floating_point()
+    if not known:
+        checks.check_soft(logits, target, ignore_index)
+        label, ignore_index = (
+            torch.zeros_like(target.select(1 if target.ndim > 1 else 0, 0), dtype=torch.int64),
+            -1,
+        )
+    confidence = checks.check_confidence(confidence, label, ignore_index)
+    rows = make_rows(logits, label, weight, ignore_index)
+    full = rows.logits.to(compute_dtype(logits.dtype))
+    counted = rows.weight if known else torch.ones_like(rows.weight)
+    if known:
+        share = torch.zeros_like(full).scatter(1, rows.target.unsqueeze(1), 1.0)
+    else:
+        share = (target if rows.batched else target.unsqueeze(0)).to(full.dtype)
+    share = (1 - smoothing) * share + smoothing / full.shape[1]
+    if weight is not None:
+        share = share * weight.to(full.dtype).view(-1, *[1] * (full.ndim - 2))
+    if isinstance(confidence, Tensor):
+        confidence = rows.confidence(confidence.detach())
+    elif confidence == "relative":
+        confidence = relative_confidence(full, rows.valid)
+    losses = torch.where(rows.valid, soft_gray_rows(full, share, confidence), 0.0)
+    losses = torch.where(counted.isnan(), counted, losses)
+    if reduction == "mean":
+        losses = losses.sum() / counted.sum()
+    return rows.result(losses.sum() if reduction == "sum" else losses, reduction)
 
 
 def soft_gray_rows(logits: Tensor, share: Tensor, confidence: Confidence) -> Tensor:
-    """(N,) the loss of each row, C constant in the gradient; logits and share, which adds up to 1, (N, K)."""
+    """(N, ...) the loss of each row, C constant in the gradient; logits and share (N, K, ...).
+
+    A share is what a row's target has of a class, or that times the weight of the class.
+    """
     log_probs = logits.log_softmax(1)
     top = log_probs.detach().argmax(1, keepdim=True)
     others = log_probs.scatter(1, top, float("-inf")).exp()  # at most 1/2 each

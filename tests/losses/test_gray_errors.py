@@ -22,7 +22,11 @@ def test_a_label_that_is_no_class(impl, label):
     ("error", "sentence", "logits", "target", "settings"),
     [
         (ValueError, r"logits have 1 class\(es\)", torch.zeros(3, 1), TARGET * 0, {}),
-        (TypeError, "soft targets are not supported", LOGITS, torch.zeros(3, 5), {}),
+        (ValueError, r"float32 of shape \(3,\) for logits \(3, 5\); expected", LOGITS, TARGET.float(), {}),
+        (ValueError, "ignore_index is 0, which is for class", LOGITS, LOGITS.softmax(1), {"ignore_index": 0}),
+        (ValueError, "expected detach=True", LOGITS, LOGITS.softmax(1), {"detach": False}),
+        (ValueError, "impl='fused' are for class indices", LOGITS, LOGITS.softmax(1), {"impl": "fused"}),
+        (ValueError, "label_smoothing is 1.5; expected", LOGITS, TARGET, {"label_smoothing": 1.5}),
         (TypeError, "target is torch.bool", LOGITS, TARGET > 0, {}),
         (TypeError, "logits are torch.int64", LOGITS.long(), TARGET, {}),
         (ValueError, r"target has shape \(2,\) but logits \(3, 5\) need \(3,\)", LOGITS, TARGET[:2], {}),
@@ -122,10 +126,9 @@ def test_a_module_refuses_an_unknown_name_at_once():
         GrayLoss("maximum")
 
 
-def test_a_module_says_where_labels_are_smoothed():
-    assert repr(GrayLoss(label_smoothing=0.0)) == repr(GrayLoss())  # as nn.CrossEntropyLoss is called
-    with pytest.raises(ValueError, match=r"label_smoothing is 0\.1; expected 0, .* leave it out, or smooth"):
-        GrayLoss(label_smoothing=0.1)
+def test_a_module_refuses_a_smoothing_that_is_none_at_once():
+    with pytest.raises(ValueError, match=r"label_smoothing is -0\.1; expected a number from 0 to 1"):
+        GrayLoss(label_smoothing=-0.1)
 
 
 @pytest.mark.parametrize("look", [True, False])

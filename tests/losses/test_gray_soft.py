@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from torch.nn import functional as F
 
-from graylearn.losses import gray_loss
+from graylearn.losses import GrayLoss, checks, gray_loss
 from graylearn.losses.soft import soft_gray_rows
 
 RULES = ["max", "label", "relative", "given"]
@@ -100,3 +101,64 @@ def test_what_it_keeps_for_the_gradient_grows_as_the_classes_do():
         return sum(sizes)
 
     assert kept(200) < 2.1 * kept(100)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4), (2, 3, 2)])
+@pytest.mark.parametrize("soft", [True, False])
+def test_with_two_classes_it_is_cross_entropy_by_every_convention(rule, shape, soft):
+    """Which is how the losses of the classes are weighted, smoothed, ignored and reduced."""
+    classes = (2,) if shape == () else (shape[0], 2, *shape[1:])
+    generator = torch.Generator().manual_seed(len(shape))
+    logits = 3 * torch.randn(classes, generator=generator, dtype=torch.float64)
+    labels = torch.randint(0, 2, shape, generator=generator)
+    target = torch.randn_like(logits).softmax(1 if shape else 0) if soft else labels
+    confidence = torch.rand(shape, generator=generator) if rule == "given" else rule
+    for weight in (None, torch.tensor([0.5, 2.0], dtype=torch.float64)):
+        for ignored in (-100,) if soft else (-100, 1):
+            for reduction in ("none", "mean", "sum"):
+                for smoothing in (0.0, 0.1, 1.0):
+                    asked = {"weight": weight, "reduction": reduction, "label_smoothing": smoothing}
+                    asked["ignore_index"] = ignored
+                    found = gray_loss(logits, target, confidence=confidence, **asked)
+                    torch.testing.assert_close(
+                        found, F.cross_entropy(logits, target, **asked), equal_nan=True
+                    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_weight_of_a_class_goes_with_its_share_of_the_target(rule):
+    logits, share, given = batch()
+    confidence, weight = given if rule == "given" else rule, torch.linspace(0.5, 2, 6, dtype=torch.float64)
+    found = gray_loss(logits, share, confidence=confidence, weight=weight)
+    wanted = one_loss_a_label(logits, share * weight, confidence).mean()
+    torch.testing.assert_close(found, wanted)
+    labels = torch.arange(40) % 6
+    labels[::4] = -100
+    kept = labels >= 0
+    smooth = 0.8 * F.one_hot(labels[kept], 6) + 0.2 / 6
+    confidence = given[kept] if rule == "given" else rule
+    rows = one_loss_a_label(logits[kept], smooth * weight, confidence)
+    criterion = GrayLoss("max" if rule == "given" else rule, weight=weight, label_smoothing=0.2)
+    found = criterion(logits, labels, given) if rule == "given" else criterion(logits, labels)
+    torch.testing.assert_close(found, rows.sum() / weight[labels[kept]].sum())
+
+
+def test_soft_targets_in_half_types_under_autocast_and_compiled():
+    logits, share, _ = batch(spread=2.0)
+    wanted = gray_loss(logits, share)
+    half = logits.bfloat16()
+    assert gray_loss(half, share.bfloat16()).dtype == torch.bfloat16
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert gray_loss(half, share).dtype == torch.float32
+    torch.testing.assert_close(gray_loss(half, share).double(), wanted, rtol=1e-2, atol=1e-2)
+    compiled = torch.compile(GrayLoss(), fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(logits, share), wanted)
+
+
+def test_a_smoothed_label_that_cannot_be_looked_at_and_is_no_class_is_nan(monkeypatch):
+    monkeypatch.setattr(checks, "can_look_at_values", lambda tensor: False)
+    logits, labels = torch.randn(4, 5), torch.tensor([0, 9, -100, 1])
+    found = gray_loss(logits, labels, label_smoothing=0.1, reduction="none")
+    assert found.isnan().tolist() == [False, True, False, False]
+    assert found[2] == 0

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graylearn.errors import DataError, DivergedError, SettingsError
+from graylearn.errors import DataError, DivergedError, SettingsError, counted
 from graylearn.extras import require
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
@@ -80,12 +80,12 @@ def run(experiment: Experiment, options: Options) -> Outcome:
 
         def begin(outcome: Outcome, pending: int) -> None:
             done = len(outcome.cells) - pending - len(outcome.waiting)
-            console.print(
-                f"{experiment.name}: {pending} cells to run, {done} in {outcome.store.path} already"
-            )
+            ahead = counted(pending, "cell")
+            console.print(f"{experiment.name}: {ahead} to run, {done} in {outcome.store.path} already")
             for needs in dict.fromkeys(outcome.waiting.values()):
                 count = sum(text == needs for text in outcome.waiting.values())
-                console.print(f"{count} cells wait: {needs}", markup=False)
+                verb = "waits" if count == 1 else "wait"
+                console.print(f"{counted(count, 'cell')} {verb}: {needs}", markup=False)
             bar.update(task, total=pending)
 
         def report(row: dict[str, Any] | Failure, number: int, total: int) -> None:

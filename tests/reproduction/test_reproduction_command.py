@@ -38,7 +38,7 @@ def test_the_help_names_every_experiment():
 def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
     done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"))
     assert done.exit_code == 0
-    assert "1 cells to run, 0 in" in done.stderr
+    assert "1 cell to run, 0 in" in done.stderr
     assert re.search(r"1/1 iris standard seed 0.*: accuracy 0\.\d{4}, ece 0\.\d{4}.*\d s", done.stderr)
     assert "Standard" in done.stdout
     assert "Iris" in done.stdout
@@ -99,7 +99,7 @@ def test_several_experiments_run_one_after_the_other_and_share_their_cells(tmp_p
     words = ["ablation,table2", *QUICK[1:], "--store", str(store)]
     done = invoke(*words, "--out", str(tmp_path / "out"))
     assert done.exit_code == 0
-    assert "ablation: 1 cells to run" in done.stderr
+    assert "ablation: 1 cell to run" in done.stderr
     assert "table2: 0 cells to run, 1 in" in done.stderr  # the same cell, measured once
     assert {"ablation.md", "table2.md"} <= {path.name for path in (tmp_path / "out").iterdir()}
     wrong = invoke("ablation,table9", "--store", str(tmp_path / "none.jsonl"))
@@ -130,7 +130,7 @@ def test_of_several_those_that_lack_what_is_asked_for_are_skipped_before_any_run
     done = invoke(*words, "--quick", "--time-limit", "0", *store)
     assert done.exit_code == 0
     lines = done.stderr.splitlines()
-    begun = [place for place, line in enumerate(lines) if "cells to run" in line]
+    begun = [place for place, line in enumerate(lines) if " to run, " in line]
     assert [lines[place].split(":")[0] for place in begun] == runs
     skipped = [place for place, line in enumerate(lines) if "is skipped" in line]
     assert max(skipped, default=-1) < min(begun)
@@ -141,7 +141,7 @@ def test_all_of_them_share_a_time_limit(tmp_path):
     store = ["--store", str(tmp_path / "a.jsonl")]
     done = invoke("all", "--quick", "--seeds", "0", "--time-limit", "0", *store, "--out", str(tmp_path))
     assert done.exit_code == 0
-    asked = {line.split(":")[0]: line for line in done.stderr.splitlines() if "cells to run" in line}
+    asked = {line.split(":")[0]: line for line in done.stderr.splitlines() if " to run, " in line}
     assert list(asked) == list(EXPERIMENTS)
     pending = sum(int(line.split(": ")[1].split()[0]) for line in asked.values())
     assert f"{pending} cells are left for the next run of this command" in done.stderr

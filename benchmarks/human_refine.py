@@ -13,6 +13,9 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     views       only what the history is settled on is taught, half as many images of a class as bear its
                 label: those that most epochs before labels are learned by heart call so. Of the others, what
                 the network is sure of in the plain view is taught to it in a distorted one
+    choose      no audit before: what is taught is chosen anew in each step, between the label and the mean of
+                the network's answers to the plain view so far: the likelier that mean holds the label, next
+                to the likeliest class, the more of the label. Learned on blends, half of the images distorted
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -47,6 +50,8 @@ MOMENTUM = 0.9
 WAIT = 0.1
 SETTLED = 0.5
 SURE = 0.95
+CHOSEN_FROM = 0.15
+SHARPENED = 2.0
 
 
 @dataclass
@@ -101,15 +106,41 @@ class Both(Blended):
 
 
 @dataclass
+class Chosen(Blended):
+    """Blends, half of them distorted, of targets that lie between the label and the answers so far."""
+
+    state = ("distributions",)
+    """The mean answers; before the first, all classes alike."""
+
+    def blend(self, inputs: Tensor) -> Tensor:
+        """As blends are; every second image distorted before."""
+        self.plain = inputs
+        return super().blend(half_distorted(inputs, self.task.generator))
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy with the blend of what is chosen for both; for the first epochs that is the label."""
+        label = torch.nn.functional.one_hot(step.target, self.task.num_classes).float()
+        with torch.no_grad():
+            said = step.forward(self.plain).logits.float().softmax(1)
+        kept = MOMENTUM if step.epoch > 0 else 0.0
+        answer = torch.lerp(said, self.distributions[step.index], kept)
+        self.distributions[step.index] = answer
+        if step.epoch >= CHOSEN_FROM * self.task.epochs:
+            trust = (answer * label).sum(1, keepdim=True) / answer.amax(1, keepdim=True)
+            sharp = answer**SHARPENED
+            label = torch.lerp(sharp / sharp.sum(1, keepdim=True), label, trust)
+        target = torch.lerp(label[self.partner], label, self.share)
+        return -(target * step.logits.log_softmax(1)).sum(1)
+
+
+@dataclass
 class Views(SoftTargets):
     """Half of the images distorted; the target of one that is not settled comes from its plain view."""
 
     def blend(self, inputs: Tensor) -> Tensor:
         """Every second image distorted, drawn anew each step."""
         self.plain = inputs
-        other = torch.rand(len(inputs), 1, 1, 1, generator=self.task.generator, device=inputs.device) < 0.5
-        new = distorted(inputs, self.task.generator)
-        return torch.where(other, new, inputs, out=torch.empty_like(inputs))  # laid out as the inputs are
+        return half_distorted(inputs, self.task.generator)
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy with what is settled, or else with a sure answer to the plain view."""
@@ -120,6 +151,13 @@ class Views(SoftTargets):
         sure = torch.nn.functional.one_hot(answer, said.shape[1]) * (largest > SURE).unsqueeze(1)
         target = torch.where(taught.any(1, keepdim=True), taught, sure.float())
         return -(target * step.logits.log_softmax(1)).sum(1)
+
+
+def half_distorted(images: Tensor, generator: torch.Generator) -> Tensor:
+    """About every second image distorted, drawn anew each time."""
+    other = torch.rand(len(images), 1, 1, 1, generator=generator, device=images.device) < 0.5
+    new = distorted(images, generator)
+    return torch.where(other, new, images, out=torch.empty_like(images))  # laid out as the images are
 
 
 def distorted(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -148,7 +186,14 @@ def distorted(images: Tensor, generator: torch.Generator) -> Tensor:
     return full.masked_fill(left_out, 0.0).to(images.dtype)
 
 
-WAYS = {"soft": SoftTargets, "mixup": Blended, "follow": Following, "both": Both, "views": Views}
+WAYS = {
+    "soft": SoftTargets,
+    "mixup": Blended,
+    "follow": Following,
+    "both": Both,
+    "views": Views,
+    "choose": Chosen,
+}
 
 
 def kept_history(first: Cell, folder: Path) -> History:
@@ -194,7 +239,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--kept", type=Path, required=True, help="folder of the gl fit's history")
+    options.add_argument("--kept", type=Path, help="folder of the gl fit's history; choose needs none")
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))
     options.add_argument("--ways", nargs="+", default=list(WAYS), choices=tuple(WAYS))
     options.add_argument("--epochs", type=int, default=200)
@@ -210,37 +255,39 @@ def main() -> None:
     )  # fmt: skip
     cell = first.but(epochs=given.epochs, batch_size=given.batch_size, net=given.net)
     train_set, test = cell_samples(first, str(given.data))
-    target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
+    if given.kept is None and set(given.ways) != {"choose"}:
+        options.error("--kept: all ways but choose learn what the audit of the gl fit's history believes")
+    unknown = np.full((len(train_set), len(train_set.classes)), 1 / len(train_set.classes))
+    target, weight = unknown, np.ones(len(train_set))
+    if given.kept is not None:
+        target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
     seed = member_seeds(0, 1)[0]
 
-    def learn(way: str, cell: Cell, taught: Floats) -> tuple[Pipeline, Result]:
+    def learn(method: SoftTargets, cell: Cell, weight: Floats) -> tuple[Pipeline, Result]:
         pipeline = pipeline_of(cell, train_set, test, given.device)
-        fit = PlannedFit(
-            "refined",
-            (pipeline.new_network(seed),),
-            (seed,),
-            WAYS[way](torch.from_numpy(taught)),
-            weight,
-            True,
-        )
+        fit = PlannedFit("refined", (pipeline.new_network(seed),), (seed,), method, weight, True)
         return pipeline, pipeline.train(fit)[0]
 
     if given.first_round is not None:
-        pipeline, result = learn("soft", cell.but(epochs=given.first_round), target)
+        teaching = SoftTargets(torch.from_numpy(target))
+        pipeline, result = learn(teaching, cell.but(epochs=given.first_round), weight)
         target, weight = soft_targets(pipeline.judge(result.history))
         target = target.astype(np.float32)
     for way in given.ways:
-        taught = settled(first, given.kept) if way == "views" else target
-        known = taught.any(1)
+        chosen = way == "choose"
+        taught = unknown if chosen else settled(first, given.kept) if way == "views" else target
+        method = WAYS[way](torch.from_numpy(taught))
         began = time.perf_counter()
-        _, result = learn(way, cell, taught)
+        _, result = learn(method, cell, np.ones(len(train_set)) if chosen else weight)
         measured = tested(result.predict_logits(test.x), test.y, with_bins=False)
+        believed = np.asarray(result.predict_logits(train_set.x)) if chosen else taught
+        known = believed.any(1)
         record.append(
             record.record(
                 "human-refine", labels=given.labels, way=way, first_round=given.first_round,
                 epochs=given.epochs, batch_size=given.batch_size, net=given.net, seed=0, **measured,
                 train_accuracy=result.log[-1]["accuracy"], taught=float(known.mean()),
-                beliefs_right=float((taught.argmax(1) == train_set.true_y)[known].mean()),
+                beliefs_right=float((believed.argmax(1) == train_set.true_y)[known].mean()),
                 seconds=round(time.perf_counter() - began, 1),
             ),
             given.out,

@@ -239,6 +239,9 @@ def test_mangled_files_give_samples_or_a_data_error(csv):
 def test_unknown_files(csv, tmp_path):
     with pytest.raises(DataError, match=r"missing\.csv does not exist"):
         read(tmp_path / "missing.csv")
+    csv("a,label\n1,x\n", "one.csv")
+    with pytest.raises(DataError, match=r"\*\.csv names 1 file: only Parquet files are read as one table"):
+        read(tmp_path / "*.csv")
     with pytest.raises(DataError, match=r"ends in '\.doc'; known are \.csv"):
         read(csv("a", "a.doc"))
     with pytest.raises(DataError, match=r"a spreadsheet that is not read: save it as \.xlsx or CSV"):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, file_fingerprint, suffix_of
 from graylearn.data.formats._compressed import COMPRESSIONS
-from graylearn.errors import DataError
-from graylearn.paths import existing
+from graylearn.errors import DataError, counted
+from graylearn.paths import existing, matching
 
 __all__ = [
     "COMPRESSIONS",
@@ -47,6 +47,11 @@ def format_of(given: str | os.PathLike[str]) -> Format:
     """The format of a file or folder that is there."""
     path = existing(given)
     found = format_by_name(path)
+    if found is not FORMATS["parquet"] and not path.exists() and (files := matching(path)):
+        raise DataError(
+            f"{path} names {counted(len(files), 'file')}: only Parquet files are read as one table; give one "
+            "file, or join them into one"
+        )
     if found is not None:
         return found
     if path.suffix.lower() in _SPREADSHEETS:

@@ -36,6 +36,11 @@ class Contaminated(Samples):
     source: np.ndarray
     """(N,) int64: the row of x, or for OOD samples of ood_x, that the sample came from."""
 
+    def __repr__(self) -> str:
+        return (
+            f"{super().__repr__()[:-1]}, {int(self.is_ood.sum())} OOD, {int(self.is_flipped.sum())} flipped>"
+        )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in TRUTH:

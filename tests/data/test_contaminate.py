@@ -331,3 +331,9 @@ def test_truth_of_another_length_is_refused():
     fields = {name: getattr(mixed, name) for name in mixed.__dataclass_fields__}
     with pytest.raises(DataError, match=r"is_ood has shape \(3,\); expected \(12,\)"):
         Contaminated(**(fields | {"is_ood": np.zeros(3, bool)}))
+
+
+def test_it_is_shown_in_one_line():
+    dirty = contaminate(np.zeros((80, 2)), np.arange(80) % 4, np.ones((50, 2)), alpha=0.2, flip=0.1)
+    shown = "<100 Samples of kind 'array', shape (100, 2), 4 classes (0, 1, 2, 3), 20 OOD, 8 flipped>"
+    assert repr(dirty) == shown

@@ -185,7 +185,7 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
         folder._settle()  # a run may have been killed while another stood aside
         for left in folder.path.rglob(".*.????????.partial"):  # or while it wrote a file
             left.unlink(missing_ok=True)
-        if overwrite:
+        if overwrite and ours:
             folder._set_aside()
         elif folder.is_started:
             _check_goes_on(folder, settings)

@@ -86,9 +86,9 @@ def test_a_run_that_never_read_its_data_holds_nobody_up(tmp_path):
         assert folder.settings() == other
 
 
-def fail(path, stages=()):
+def fail(path, stages=(), overwrite=False):
     """A run that is refused before it read its data."""
-    with suppress(DataError), writing(path, SETTINGS, overwrite=False) as folder:
+    with suppress(DataError), writing(path, SETTINGS, overwrite=overwrite) as folder:
         folder.environment.write_text("{}")
         folder.stages.mkdir()
         for name in stages:
@@ -96,11 +96,12 @@ def fail(path, stages=()):
         raise DataError("no such column")
 
 
-def test_a_run_that_is_refused_leaves_nothing(tmp_path):
-    fail(tmp_path / "run")
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_run_that_is_refused_leaves_nothing(tmp_path, overwrite):
+    fail(tmp_path / "run", overwrite=overwrite)
     assert not (tmp_path / "run").exists()
     (tmp_path / "there").mkdir()
-    fail(tmp_path / "there")
+    fail(tmp_path / "there", overwrite=overwrite)
     assert list((tmp_path / "there").iterdir()) == []
 
 

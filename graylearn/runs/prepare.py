@@ -6,7 +6,6 @@ What took long is kept, in a run with its stages, so that one that goes on finds
 from __future__ import annotations
 
 import importlib.util
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,11 +124,6 @@ def _check_kind(settings: RunSettings, samples: Samples, path: Path, progress: R
 
 def _tell_doubts(samples: Samples, progress: RunProgress) -> None:
     """What the data may not be meant to be."""
-    for alike in alike_labels(samples.classes)[:5]:
-        progress.note(
-            f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals or how accents "
-            f"are encoded, and count as {len(alike)} classes; write them alike if they are one"
-        )
     if (sentences := _sentences(samples)) is not None:
         progress.note(
             f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
@@ -280,16 +274,6 @@ def _sentences(samples: Samples) -> str | None:
     text = words[[isinstance(word, str) for word in words]]
     holds = len(text) and text.str.count(" ").mean() >= 2 and 2 * text.nunique() > len(text)
     return str(samples.x.columns[0]) if holds else None
-
-
-def alike_labels(classes: Sequence[Label]) -> list[list[str]]:
-    """Labels that a person would take for one, in groups."""
-    groups: dict[str, list[str]] = {}
-    for label in classes:
-        if isinstance(label, str):
-            folded = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-            groups.setdefault(folded, []).append(label)
-    return [group for group in groups.values() if len(group) > 1]
 
 
 def _check_classes(samples: Samples, path: Path) -> None:

@@ -56,7 +56,11 @@ def test_errors_usage_and_help(folder):
             "sheet.xls is a spreadsheet that is not read: save it as .xlsx or CSV",
         ),
         (["fit", "data.csv", "--label", "colour", *out], 1, "no column 'colour'"),
-        (["check", "data.csv", "--max-suspects", "few"], 2, "error: --max-suspects is 'few', expected a number"),
+        (
+            ["check", "data.csv", "--max-suspects", "few"],
+            2,
+            "error: --max-suspects is 'few', expected a number",
+        ),
         (["audit", "both.csv", *out], 1, "both 'label' and 'target' could be the label"),
         (["audit", "none.csv", *out], 1, "no column is plainly the label"),
         (["audit", "junk.csv", *out], 1, "junk.csv"),

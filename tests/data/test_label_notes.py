@@ -155,3 +155,21 @@ def test_audit_and_classifier_tell_both():
             tell(frame, LABEL[:330] % 2)
         with pytest.warns(DataWarning, match="60 different numbers on 330 rows"):
             tell(frame, numbers)
+
+
+def test_labels_that_look_alike_are_told():
+    labels = ("Yes", "yes ", "no", "n\u200bo", "caf\u00e9", "cafe\u0301", "7", "NO")
+    with pytest.warns(DataWarning) as caught:
+        note_labels(labels, [2, 2, 2, 2, 2, 2, 2, 0])
+    told = [str(each.message) for each in caught]
+    assert told[0].startswith(
+        "the labels 'Yes' and 'yes ' differ only in blanks, capitals, invisible signs or"
+    )
+    assert "count as 2 classes" in told[0]
+    assert [len(told), "'no' and 'n\\u200bo' differ" in told[1]] == [3, True]
+
+
+def test_a_library_call_tells_of_labels_alike():
+    rows, labels = np.random.default_rng(0).normal(size=(40, 2)), ["cat", "Cat ", "dog", "owl"] * 10
+    with pytest.warns(DataWarning, match="the labels 'Cat ' and 'cat' differ only in"):
+        gl.audit(rows, labels, repeats=1, epochs=1)

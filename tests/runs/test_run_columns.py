@@ -60,18 +60,6 @@ def test_a_column_that_is_not_there():
         columns_of({"a": [1, 2], "b": [0, 1]}, label="colour")
 
 
-def test_labels_that_look_alike_are_told(tmp_path, capsys):
-    path = tmp_path / "a.csv"
-    labels = ["Yes", "yes ", "no", "caf\u00e9", "cafe\u0301", "7"] * 2
-    path.write_text("a,label\n" + "".join(f"{row},{label}\n" for row, label in enumerate(labels)))
-    prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
-    told = " ".join(capsys.readouterr().err.split())
-    assert "the labels 'Yes' and 'yes ' differ only in blanks, capitals or how accents" in told
-    assert "count as 2 classes" in told
-    assert told.count("note:") == 2
-    assert "'no'" not in told
-
-
 def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, capsys):
     rows = pd.DataFrame({"a": range(30), "b": [1.5, 2.5, 3.5] * 10, "label": ["x", "y"] * 15})
     rows.to_csv(tmp_path / "train.csv", index=False)

@@ -1,8 +1,9 @@
-"""Notes on labels: a column that gives them away, words for no label, numbers that look measured."""
+"""Notes on labels: a column that gives them away, words for none, labels alike, measurements."""
 
 from __future__ import annotations
 
 import shlex
+import unicodedata
 import warnings
 from collections.abc import Sequence
 
@@ -24,6 +25,7 @@ _AT_A_GLANCE = 0.9  # what a column must tell of those
 _MOST_COLUMNS = 5  # that are told
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
 _FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
+_MOST_ALIKE = 5  # groups of labels that are told
 _NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
 
 
@@ -69,7 +71,26 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
             )
             told.about = f"the label {str(label)!r}"
             warnings.warn(told, stacklevel=2)
+    _note_alike([label for label, count in zip(classes, counts, strict=True) if count])
     _note_measured(classes, int(np.sum(counts)))
+
+
+def _note_alike(classes: Sequence[object]) -> None:
+    """Warn of labels that a person would take for one."""
+    groups: dict[str, list[str]] = {}
+    for label in classes:
+        if isinstance(label, str):
+            seen = "".join(sign for sign in label if unicodedata.category(sign) != "Cf")
+            folded = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
+            groups.setdefault(folded, []).append(str(label))
+    for alike in [group for group in groups.values() if len(group) > 1][:_MOST_ALIKE]:
+        warnings.warn(
+            f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals, invisible signs "
+            f"or how accents are encoded, and count as {len(alike)} classes; write them alike if they are "
+            "one",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:

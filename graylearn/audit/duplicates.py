@@ -72,12 +72,14 @@ class Duplicates:
     def summary(self) -> str:
         """A line for a person."""
         members = sum(map(len, self.groups))
-        told = f"{members} of {self.total} samples are in {counted(len(self.groups), 'group')} of copies"
+        told = f"{members:,} of {self.total:,} samples are in {counted(len(self.groups), 'group')} of copies"
         if self.contradicting.any():
             told += f", {counted(int(self.contradicting.sum()), 'group')} with different labels"
         if self.total > self.count:
             tested = self.total - self.count
-            told += f"; {len(self.leaked)} of {tested} test samples stand in the training set, or nearly so"
+            told += (
+                f"; {len(self.leaked):,} of {tested:,} test samples stand in the training set, or nearly so"
+            )
         return told
 
 

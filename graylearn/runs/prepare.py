@@ -77,7 +77,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     progress.say(told)
     tell_left_out(origin, progress)
     _check_classes(samples, path)
-    _tell_doubts(samples, progress)
+    tell_doubts(samples, progress)
     _check_kind(settings, samples, path, progress)
     settings = replace(settings, label=origin.columns.label or settings.label)
     if samples.kind == "image":
@@ -122,8 +122,12 @@ def _check_kind(settings: RunSettings, samples: Samples, path: Path, progress: R
             progress.note(f"--{name} is for {of}: passed over, for {path.name} holds none")
 
 
-def _tell_doubts(samples: Samples, progress: RunProgress) -> None:
+def tell_doubts(samples: Samples, progress: RunProgress) -> None:
     """What the data may not be meant to be."""
+    texts = samples.x if samples.kind == "text" else ()
+    if empty := [samples.ids[index] for index, text in enumerate(texts) if not text.strip()]:
+        told = f"{len(empty):,} of {len(samples):,} texts are empty ({first_few(empty)})"
+        progress.note(f"{told}: nothing speaks for or against their labels")
     if (sentences := _sentences(samples)) is not None:
         progress.note(
             f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"

@@ -121,7 +121,10 @@ def test_broken_manifests(folder, options):
     with pytest.raises(DataError, match=r"gone\.png \(No such file"):
         read(manifest, **options)
     manifest.write_text("path,label\ndog/b.png,dog\ndog/b.png,cat\n")
-    with pytest.raises(DataError, match="listed at line 2 and again at line 3"):
+    with pytest.raises(DataError, match="at line 2 and again at line 3; list each image once, or pass id="):
+        read(manifest, **options)
+    manifest.write_text("path,label\nphotos/dog/b.png,dog\nphotos\\c.png,cat\n")
+    with pytest.raises(DataError, match=r"none of the images in column 'path' is there; paths begin at the"):
         read(manifest, **options)
     manifest.write_text("path,label\ndog/b.png,dog\n,cat\n")
     with pytest.raises(DataError, match="line 3: the path in column 'path' is missing"):

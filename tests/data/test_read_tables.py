@@ -292,6 +292,7 @@ def test_npz(tmp_path):
     ("arrays", "message"),
     [
         ({"z": np.zeros(3)}, "holds z; expected an array called x"),
+        ({"x": np.zeros((2, 2)), "truth": np.zeros(2)}, "holds x, truth and no labels: save them as y in an"),
         ({"x": np.array([{}, None], dtype=object), "y": np.zeros(2)}, "Python objects"),
         (
             {"x": np.zeros((2, 2)), "y": np.array([0, 5]), "class_names": np.array(["a", "b"])},

@@ -3,16 +3,18 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from graylearn.data.columns import find_columns
 from graylearn.data.formats import Origin
 from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.samples import Samples
 from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
 from graylearn.runs.new_samples import read_new
-from graylearn.runs.prepare import prepare
+from graylearn.runs.prepare import prepare, tell_doubts
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.summary import id_heading
@@ -58,6 +60,13 @@ def test_doubt_lists_the_candidates():
 def test_a_column_that_is_not_there():
     with pytest.raises(DataError, match=r"no column 'colour' to take the label from; its columns are a, b"):
         columns_of({"a": [1, 2], "b": [0, 1]}, label="colour")
+
+
+def test_empty_texts_are_told(capsys):
+    texts = np.array(["a word", "", " \n", "two words"], dtype=object)
+    tell_doubts(Samples(texts, np.array([0, 0, 1, 1]), ("x", "y"), np.arange(2, 6), "text"), RunProgress())
+    told = " ".join(capsys.readouterr().err.split())
+    assert told == "note: 2 of 4 texts are empty (3, 4): nothing speaks for or against their labels"
 
 
 def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, capsys):

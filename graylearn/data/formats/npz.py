@@ -52,6 +52,11 @@ class Npz(Format):
             y = arrays[y]
         elif y is None:
             y = _one_of(arrays, [prefix + name for name in _Y_NAMES])
+            if y is None and options.labelled:
+                raise DataError(
+                    f"{path} holds {', '.join(arrays)} and no labels: save them as y in an .npz file;",
+                    Hint("label", None, "if another array of it has them"),
+                )
         names = _one_of(arrays, _CLASS_NAMES)
         name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
         if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":

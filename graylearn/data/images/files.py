@@ -13,7 +13,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, first_few
+from graylearn.errors import DataError, Hint, first_few
 
 
 def samples_from_manifest(
@@ -38,12 +38,19 @@ def samples_from_manifest(
             if name in seen:
                 raise DataError(
                     f"{table.name}: {name} is listed at {table.where(seen[name])} and again at "
-                    f"{table.where(row)}; list each image once"
+                    f"{table.where(row)}; list each image once",
+                    Hint("id", None, "to name the rows by a column"),
                 )
             seen[name] = row
     # Labels and ids are those of any table, whose text is the path.
     rows = samples_from_table(table, Columns(columns.label, columns.id, columns.path), options)
-    decoded = decode([root / name for name in names], options)
+    files = [root / name for name in names]
+    if not any(file.exists() for file in files):
+        raise DataError(
+            f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
+            f"folder of the table, so that the first is {files[0]}"
+        )
+    decoded = decode(files, options)
     ids = np.array(names, dtype=object) if columns.id is None else rows.ids
     samples = Samples(decoded.images, rows.y[decoded.kept], rows.classes, ids[decoded.kept], "image")
     return samples, decoded.kept

@@ -85,7 +85,7 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
 
 def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
     """Refuse probabilities that are not one a class and sample."""
-    if target.shape != logits.shape:
+    if target.shape != logits.shape or target.ndim == 0:
         raise ValueError(
             f"target is {target.dtype} of shape {tuple(target.shape)} for logits {tuple(logits.shape)}; "
             "expected class indices as int64, or probabilities of the shape of the logits"
@@ -96,9 +96,9 @@ def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
         )
 
 
-def check_smoothing(label_smoothing: float) -> None:
+def check_smoothing(label_smoothing: object) -> None:
     """Refuse a share of each label that is none."""
-    if not 0 <= label_smoothing <= 1:
+    if not (isinstance(label_smoothing, int | float) and 0 <= label_smoothing <= 1):
         raise ValueError(f"label_smoothing is {label_smoothing!r}; expected a number from 0 to 1")
 
 

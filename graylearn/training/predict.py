@@ -129,6 +129,8 @@ def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
 
 def check_labels(targets: Tensor, num_classes: int) -> None:
     """Refuse labels beyond what a network gives."""
+    if num_classes < 2:
+        raise DataError("the network gives one logit a sample, expected one a class, also with two classes")
     largest = int(targets.max())
     if largest >= num_classes:
         raise DataError(

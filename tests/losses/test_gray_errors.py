@@ -27,6 +27,8 @@ def test_a_label_that_is_no_class(impl, label):
         (ValueError, "expected detach=True", LOGITS, LOGITS.softmax(1), {"detach": False}),
         (ValueError, "impl='fused' are for class indices", LOGITS, LOGITS.softmax(1), {"impl": "fused"}),
         (ValueError, "label_smoothing is 1.5; expected", LOGITS, TARGET, {"label_smoothing": 1.5}),
+        (ValueError, "label_smoothing is 'a'; expected", LOGITS, TARGET, {"label_smoothing": "a"}),
+        (ValueError, r"of shape \(\) for logits \(\)", torch.tensor(1.0), torch.tensor(1.0), {}),
         (TypeError, "target is torch.bool", LOGITS, TARGET > 0, {}),
         (TypeError, "logits are torch.int64", LOGITS.long(), TARGET, {}),
         (ValueError, r"target has shape \(2,\) but logits \(3, 5\) need \(3,\)", LOGITS, TARGET[:2], {}),

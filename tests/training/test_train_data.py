@@ -237,6 +237,12 @@ def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, 
         train(mlp(), data, validation=validation, epochs=1, log="none")
 
 
+def test_one_logit_for_two_classes_is_refused():
+    x, y = blobs(classes=2)
+    with pytest.raises(DataError, match="one logit a sample, expected one a class, also with two classes"):
+        train(mlp(classes=1), (x, y), epochs=1, log="none")
+
+
 def test_a_sample_that_is_no_tensor_is_refused():
     with pytest.raises(DataError, match="a sample is Image, which is no tensor: have the dataset make one"):
         train(mlp(), [(Image.new("L", (4, 4)), 0)] * 3, epochs=1, log="none")

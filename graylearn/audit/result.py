@@ -368,9 +368,10 @@ class Audit:
         ordered = history.selected(
             lambda values: values.cpu()[..., index], torch.from_numpy(label[order]), row_ids[order]
         )
-        kept = epochs_before_heart(label[order], ordered.predicted)
+        seen = ~np.isnan(ordered.label_confidence)
+        kept = epochs_before_heart(label[order], ordered.predicted, seen)
         network, word = history_probabilities(ordered, kept), overlap_of(overlap, features)
-        differ = epochs_differ(ordered.predicted[kept])
+        differ = epochs_differ(ordered.predicted[kept], seen[kept])
         evidence = gather(network, label[order], names, used, "history", word, epochs_differ=differ)
         found = cls.from_evidence(evidence, row_ids[order])
         return found.take(np.argsort(order))

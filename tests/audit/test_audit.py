@@ -18,7 +18,7 @@ from graylearn.audit.inputs import as_features, ordered_features
 from graylearn.data import Samples, contaminate
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import CheckpointError, DataError, SettingsError
-from graylearn.training import History
+from graylearn.training import History, train
 
 
 def digits(alpha, flip=0.0, seed=0):
@@ -344,6 +344,22 @@ def test_a_network_that_has_learned_nothing_yet_contradicts_nothing(epochs, why)
     found = Audit.from_history(history, overlap="none")
     assert not found.suspected.any()
     assert re.search(f"nothing flagged: the network {why}, too little to contradict", found.summary())
+
+
+@pytest.mark.parametrize("overlap", ["auto", "none"])
+def test_a_network_that_hardly_learned_contradicts_nothing(overlap):
+    """Clean digits at a hundredth of the rate: what it says hardly changes, and is mostly wrong."""
+    x, y = load_digits(return_X_y=True)
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+    options = {"learning_rate": 3e-5, "batch_size": 64, "epochs": 8, "device": "cpu", "log": "none"}
+    result = train(network, ((x / 16).astype(np.float32), y), **options)
+    found = Audit.from_history(result.history, overlap=overlap)
+    assert not found.suspected.any()
+    assert (
+        "the network contradicts most of the labels that it was taught: train it for longer"
+        in found.summary()
+    )
 
 
 def test_bfloat16_is_read_though_numpy_has_none():

@@ -8,7 +8,12 @@ from sklearn.preprocessing import scale
 
 from graylearn.audit import heldout, keeping
 from graylearn.audit.heldout import held_out_probabilities, stratified_folds
-from graylearn.audit.history import epochs_before_heart, history_probabilities, train_for_history
+from graylearn.audit.history import (
+    epochs_before_heart,
+    epochs_differ,
+    history_probabilities,
+    train_for_history,
+)
 from graylearn.training import History
 
 
@@ -98,6 +103,19 @@ def test_epochs_in_which_labels_are_learnt_by_heart_do_not_count():
     assert 2 <= window.start < 15
     assert 33 <= window.stop <= 45
     assert epochs_before_heart(label, said[:39]) == slice(None)  # too short to tell
+    seen = random.random(said.shape) < 0.6  # as a sampler draws that puts back
+    unseen_is_0 = np.where(seen, said, 0)
+    part = epochs_before_heart(label, unseen_is_0, seen)
+    assert 2 <= part.start < 15
+    assert 33 <= part.stop <= 45
+
+
+def test_epochs_differ_where_a_sample_is_seen_again_and_called_otherwise():
+    said = np.array([[1, 2, 0, 3], [1, 0, 0, 2], [1, 3, 0, 3]])
+    seen = np.array([[1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 1]], dtype=bool)
+    assert epochs_differ(said, seen) == (0 + 1 + 1) / 3  # the third was never seen
+    assert epochs_differ(said, np.ones_like(seen)) == 4 / 8
+    assert epochs_differ(said[:1], seen[:1]) == 1  # one epoch
 
 
 @pytest.mark.parametrize("last", [3, 24])

@@ -9,7 +9,7 @@ from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.apart import MIN_CLASSES, apart_among
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
-from graylearn.audit.finding import SURE_POSTERIOR, Finding
+from graylearn.audit.finding import SURE_POSTERIOR, Finding, nothing
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 
 WEAK = 0.2
@@ -39,10 +39,20 @@ OWN_ERRORS, LUCK = 0.18, 2.0
 deviations more by chance. Of 23 design sets with fewer than .95 of the sure labels wrong one is left, of six
 classes, and of the sure labels of all others .84."""
 
+HARDLY_LEARNED = 0.7
+"""Share of labels that a network contradicts, though it was taught them, above which it has hardly begun to
+learn: of clean digits, .80 to .89 contradicted, up to 85 % were flagged by its history alone."""
+TRAIN_LONGER = (
+    "the network contradicts most of the labels that it was taught: train it for longer, or give features"
+)
+
 
 def find(evidence: Evidence) -> Finding:
     """Fit the noise mixture to the labels that can be checked."""
     checked = evidence.checked
+    alone = evidence.mode == "history" and evidence.features is None
+    if alone and float(evidence.contradicted[checked].mean()) > HARDLY_LEARNED:
+        return nothing(len(evidence), hints=(TRAIN_LONGER,))
     weak = evidence.views_differ > WEAK or evidence.epochs_disagree
 
     def fitted(gate: float | None = None) -> NoiseFit:

@@ -81,6 +81,11 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     _check_kind(settings, samples, path, progress)
     settings = replace(settings, label=origin.columns.label or settings.label)
     if samples.kind == "image":
+        if settings.features != of_images == "pixels":
+            progress.note(
+                "the extra images is not installed, by whose features far more is found than by a network on "
+                "pixels, in less time: pip install 'graylearn[images]'; --features pixels is to do without"
+            )
         settings = replace(settings, features=of_images)
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from graylearn.data.columns import find_columns
 from graylearn.data.formats import Origin
@@ -67,6 +68,18 @@ def test_empty_texts_are_told(capsys):
     tell_doubts(Samples(texts, np.array([0, 0, 1, 1]), ("x", "y"), np.arange(2, 6), "text"), RunProgress())
     told = " ".join(capsys.readouterr().err.split())
     assert told == "note: 2 of 4 texts are empty (3, 4): nothing speaks for or against their labels"
+
+
+def test_images_learned_without_the_extra_for_them_are_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("graylearn.runs.prepare.can_embed_images", lambda: False)
+    for number in range(4):
+        path = tmp_path / "photos" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(path)
+    for features, told in (("auto", True), ("pixels", False)):
+        settings = RunSettings(data=str(tmp_path / "photos"), size=8, features=features)
+        prepare(settings, tmp_path, RunProgress())
+        assert ("pip install 'graylearn[images]'" in capsys.readouterr().err) == told
 
 
 def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, capsys):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -161,18 +162,16 @@ def check(
     allowed_of(max_suspects, 0)  # a wrong one is told before the audit
     accepted = _accepted(against)
     kept = None if cache is None else Path(cache) / f"{fingerprint(settings)}.json"
-    if kept is not None and kept.exists():
-        saved = json.loads(kept.read_text(encoding="utf-8"))
-        samples, problems = saved["samples"], [Problem(**each) for each in saved["problems"]]
-        notes = saved.get("notes", [])
+    if (found := _kept(kept)) is not None:
         progress.say(f"{settings.data} did not change since it was audited")
     else:
         with progress.of_warnings():
-            samples, problems, notes = _found(settings, None if cache is None else Path(cache), progress)
+            found = _found(settings, None if cache is None else Path(cache), progress)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            found = [dataclasses.asdict(each) for each in problems]
-            write_json(kept, {"samples": samples, "problems": found, "notes": notes})
+            told = [dataclasses.asdict(each) for each in found.problems]
+            write_json(kept, {**found._asdict(), "problems": told})
+    samples, problems, notes = found
     kinds = tuple(WORDS) if copies else FOUND
     problems = [each for each in problems if each.kind in kinds]
     marked = [dataclasses.replace(each, is_new=each.known_by not in accepted) for each in problems]
@@ -236,10 +235,25 @@ def fingerprint(settings: RunSettings) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _found(
-    settings: RunSettings, cache: Path | None, progress: RunProgress
-) -> tuple[int, list[Problem], list[str]]:
-    """(samples, what is wrong with some of them, what the audit notes)."""
+class _Found(NamedTuple):
+    """What an audit found, as the cache keeps it."""
+
+    samples: int
+    problems: list[Problem]
+    notes: list[str]
+
+
+def _kept(path: Path | None) -> _Found | None:
+    """What the cache has; None where it has nothing, or something that is damaged or of another version."""
+    try:
+        saved = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
+        return _Found(saved["samples"], [Problem(**each) for each in saved["problems"]], saved["notes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> _Found:
+    """The audit of the data."""
     with TemporaryDirectory() as folder:
         prepared = prepare(dataclasses.replace(settings, test=None), cache or Path(folder), progress)
     with progress.working("audit of the training set"):
@@ -272,7 +286,7 @@ def _found(
             problems += [problem(index, "copy") for index in ours[1:]]
         if len(ours) < len(members) and len(ours):
             problems += [problem(index, "leaked") for index in ours]
-    return len(shown), problems, list(audit.notes)
+    return _Found(len(shown), problems, list(audit.notes))
 
 
 def _keys(prepared: Prepared) -> list[str]:

@@ -178,6 +178,10 @@ def test_what_could_not_be_judged_is_told_where_nothing_was_found(folder):
     assert too_few in ran(folder, *words, GITHUB_STEP_SUMMARY=str(page)).output
     assert f"- {too_few}" in page.read_text(encoding="utf-8")
     assert too_few in json.loads(ran(folder, *words, "--json").stdout)["notes"], "from the cache too"
+    (kept,) = (folder / "few.d").glob("*.json")
+    kept.write_text('{"samples": 8')
+    assert too_few in ran(folder, *words).output, "what is damaged is audited anew"
+    assert json.loads(kept.read_text())["samples"] == 8
 
 
 def test_how_many_are_allowed():

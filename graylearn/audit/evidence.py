@@ -124,6 +124,17 @@ class Evidence:
         return self.features is None and self.epochs_differ > MAX_EPOCHS_DIFFER
 
     @cached_property
+    def unlearned(self) -> tuple[Label, ...]:
+        """Where all there is are the epochs of a network: the classes most of whose labels it contradicts."""
+        if self.features is not None or self.mode != "history":
+            return ()
+        count, against = (
+            np.bincount(self.label[rows], minlength=self.num_classes)
+            for rows in (self.checked, self.contradicted)
+        )
+        return tuple(self.classes[k] for k in np.flatnonzero(2 * against > count))
+
+    @cached_property
     def unsuspected(self) -> Ints:
         """Index of the samples that are checked and that no detector so far has made a suspect."""
         posterior = together(self.findings.values(), len(self)).posterior

@@ -346,20 +346,35 @@ def test_a_network_that_has_learned_nothing_yet_contradicts_nothing(epochs, why)
     assert re.search(f"nothing flagged: the network {why}, too little to contradict", found.summary())
 
 
+def hardly_trained(rate: float, flip: float = 0.0) -> History:
+    """The history of a few epochs on digits, of which a part may bear other labels."""
+    x, y = load_digits(return_X_y=True)
+    random = np.random.default_rng(0)
+    given = np.where(random.random(len(y)) < flip, (y + random.integers(1, 10, len(y))) % 10, y)
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+    options = {"learning_rate": rate, "batch_size": 64, "epochs": 8, "device": "cpu", "log": "none"}
+    return train(network, ((x / 16).astype(np.float32), given), **options).history
+
+
 @pytest.mark.parametrize("overlap", ["auto", "none"])
 def test_a_network_that_hardly_learned_contradicts_nothing(overlap):
     """Clean digits at a hundredth of the rate: what it says hardly changes, and is mostly wrong."""
-    x, y = load_digits(return_X_y=True)
-    torch.manual_seed(0)
-    network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
-    options = {"learning_rate": 3e-5, "batch_size": 64, "epochs": 8, "device": "cpu", "log": "none"}
-    result = train(network, ((x / 16).astype(np.float32), y), **options)
-    found = Audit.from_history(result.history, overlap=overlap)
+    found = Audit.from_history(hardly_trained(3e-5), overlap=overlap)
     assert not found.suspected.any()
     assert (
         "the network contradicts most of the labels that it was taught: train it for longer"
         in found.summary()
     )
+
+
+def test_by_its_history_alone_nothing_is_sure_where_a_network_has_not_learned_a_class_yet():
+    found = Audit.from_history(hardly_trained(2e-4, flip=0.1))
+    assert found.suspected.any()
+    assert not (found.table["level"] == "sure").any()
+    assert re.search(r"nothing is sure: the network contradicts most labels of \d", found.summary())
+    longer = Audit.from_history(hardly_trained(1e-2, flip=0.1))
+    assert (longer.table["level"] == "sure").sum() > 50
 
 
 def test_bfloat16_is_read_though_numpy_has_none():

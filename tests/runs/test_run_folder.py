@@ -13,6 +13,7 @@ from graylearn.errors import CheckpointError, DataError, FolderTakenError
 from graylearn.runs.files import write_csv
 from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.start import run
 
 SETTINGS = RunSettings(data="/a.csv", epochs=3)
 
@@ -205,6 +206,16 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
         writing(tmp_path, SETTINGS, overwrite=True),
     ):
         pass
+
+
+def test_a_run_among_the_classes_of_its_images_is_refused(tmp_path, monkeypatch):
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (8, 8)).save(tmp_path / name / "1.png")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FolderTakenError, match=r"run lies in .*, whose folders are the classes"):
+        run(RunSettings(command="audit", data="."), "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_not_a_finished_run_says_so(tmp_path):

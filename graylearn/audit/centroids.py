@@ -151,6 +151,7 @@ def centre_distance(
     own = np.empty(len(given), dtype=kind)
     for _ in range(ROUNDS // 2):
         centre, whiten = round_classes(learned, given, num_classes, kept)
+        used = kept
         for part in row_blocks(*learned.shape):
             own[part] = (((learned[part] - centre[given[part]]) @ whiten.T) ** 2).sum(axis=1)
         kept = closest(-own, given, TRIM)
@@ -160,4 +161,9 @@ def centre_distance(
     for part in row_blocks(n, max(d, num_classes)):
         white = torch.from_numpy(features[part]).to(turn) @ turn
         square[part] = squared_distance(white, white_centre).cpu().numpy()
+    # A sample is measured from the centre of the others: one of a few pulls it close, which made a sample
+    # that bears another label look as if it lay farther out than those among which it belongs.
+    rows = np.flatnonzero(used) if some is None else some[used]
+    count = np.bincount(given[used], minlength=num_classes)[label[rows]]
+    square[rows, label[rows]] *= (count / np.maximum(count - 1, 1)) ** 2
     return square

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from audit_clouds import clouds
 
+import graylearn as gl
 from graylearn.audit import audit
 from graylearn.audit.detectors import random_labels
 from graylearn.audit.kinds import SURE
@@ -62,3 +63,15 @@ def test_where_classes_may_overlap_more_is_asked_to_be_sure(overlap, monkeypatch
     assert (audit(x, label, overlap=overlap).level == SURE).any()
     monkeypatch.setattr(random_labels, "SURE_GAIN", 1e9)
     assert (audit(x, label, overlap=overlap).level == SURE).any() == (overlap == "none")
+
+
+def test_wrong_labels_of_many_small_classes_are_no_ood():
+    """A sample in its own class's centre lay closer to it than one that bears another label."""
+    random = np.random.default_rng(0)
+    y = np.arange(1200) % 150
+    x = 2.2 * random.normal(size=(150, 20))[y] + random.normal(size=(1200, 20))
+    label, wrong = y.copy(), random.random(1200) < 0.08
+    label[wrong] = (y[wrong] + random.integers(1, 150, wrong.sum())) % 150
+    found = gl.audit(x, label, overlap="none").table
+    assert (found["kind"][wrong] == "mislabelled").mean() > 0.95
+    assert (found["kind"] == "ood").mean() < 0.01

@@ -19,7 +19,7 @@ from __future__ import annotations
 import difflib
 import errno
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -74,11 +74,21 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def nearest(wrong: str, right: Sequence[str], otherwise: str) -> str:
-    """What was meant by a mistyped name, `did you mean gl?`, or all names there are after `otherwise`."""
+def meant(wrong: str, right: Iterable[str]) -> str | None:
+    """The one of some names that was meant by a mistyped one; None where none is near."""
     lower = {name.lower(): name for name in right}
-    close = difflib.get_close_matches(str(wrong).lower(), list(lower), n=1)
-    return f"did you mean {lower[close[0]]}?" if close else f"{otherwise} {', '.join(right)}"
+    close = difflib.get_close_matches(wrong.lower(), list(lower), n=1)
+    return lower[close[0]] if close else None
+
+
+def nearest(wrong: str, right: Sequence[str], otherwise: str) -> str:
+    """What was meant by a mistyped name, `did you mean gl?`, or all names there are after `otherwise`.
+
+    A name may also be meant by the first letters of its words, as learning_rate by lr.
+    """
+    initials = {"".join(word[:1] for word in name.split("_")): name for name in right if "_" in name}
+    close = meant(str(wrong), right) or initials.get(str(wrong))
+    return f"did you mean {close}?" if close else f"{otherwise} {', '.join(right)}"
 
 
 class Worded(Exception):  # noqa: N818  warnings are worded too

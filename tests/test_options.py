@@ -39,6 +39,8 @@ def test_train_takes_every_setting_and_the_stack_a_part_of_them():
 def test_an_option_that_is_not_there_is_a_type_error_that_names_the_nearest():
     with pytest.raises(TypeError, match="there is no option 'epoch'; did you mean epochs"):
         gl.train(None, None, epoch=3)
+    with pytest.raises(TypeError, match="there is no option 'lr'; did you mean learning_rate"):
+        gl.train(None, None, lr=0.1)
     with pytest.raises(TypeError, match="there is no option 'precision'"):
         gl.train_stack(None, None, precision="bf16")
 

@@ -5,7 +5,6 @@ A column is guessed only where its name leaves no doubt; otherwise the error lis
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Hashable
 from dataclasses import replace
@@ -16,7 +15,7 @@ from graylearn.data.cells import guessed_separator
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.tables import RawTable, is_text_type
-from graylearn.errors import DataError, Hint
+from graylearn.errors import DataError, Hint, meant
 
 LABEL_NAMES = frozenset({"label", "labels", "target", "class", "y"})
 """Column names, in lower case, that mean the label where exactly one column bears one of them."""
@@ -106,8 +105,8 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     number = int(given) if isinstance(given, str) and given.lstrip("-").isdecimal() else given
     if isinstance(number, int) and not isinstance(number, bool) and -len(columns) <= number < len(columns):
         return columns[number]
-    close = difflib.get_close_matches(str(given), list(map(str, columns)), n=1)
-    known = f": did you mean {close[0]!r}?" if close else f"; its columns are {table.columns_text()}"
+    close = meant(str(given), map(str, columns))
+    known = f": did you mean {close!r}?" if close is not None else f"; its columns are {table.columns_text()}"
     raise DataError(f"{table.name} has no column {given!r} {purpose}{known}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graylearn.data.formats import Change
-from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, first_few
+from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, first_few, meant
 from graylearn.report import Decision
 from graylearn.runs.folder import RunFolder
 
@@ -144,9 +143,9 @@ def plan(
 
 
 def _no_class(name: str, label: str, classes: list[str]) -> DataError:
-    close = difflib.get_close_matches(label, classes, n=1)
+    close = meant(label, classes)
     shown = first_few([repr(name) for name in classes])
-    known = f"did you mean {close[0]!r}?" if close else f"labels are {shown}"
+    known = f"did you mean {close!r}?" if close is not None else f"labels are {shown}"
     return DataError(f"the decisions relabel {name!r} to {label!r}, which is no class; {known}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from graylearn.data.batches.augment import Augment
-from graylearn.errors import SettingsError
+from graylearn.errors import SettingsError, nearest
 from graylearn.options import Log, Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.networks import Which
@@ -201,10 +200,7 @@ def resolve(
     options = list(known.__annotations__)
     for name in changes:
         if name not in options:
-            close = difflib.get_close_matches(name, options, n=1)
-            raise TypeError(
-                f"there is no option {name!r}; {f'did you mean {close[0]}?' if close else ', '.join(options)}"
-            )
+            raise TypeError(f"there is no option {name!r}; {nearest(name, options, 'options are')}")
     if preset is not None and settings is not None:
         raise SettingsError("give preset or settings, not both")
     if preset is not None and preset not in PRESETS:

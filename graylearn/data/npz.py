@@ -35,6 +35,8 @@ def read_arrays(
         except (OSError, MemoryError):
             raise
         except Exception as error:  # zip, its compressions and numpy's header each fail in ways of their own
+            if "allow_pickle" in str(error):  # advice that runs whatever a stranger's file says
+                raise ValueError("it is no file of numpy's, or holds Python objects") from error
             raise ValueError(str(error)) from error
     if bare is None:
         raise ValueError("it holds one array without a name")

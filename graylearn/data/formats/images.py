@@ -31,7 +31,7 @@ from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, Hint, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError, first_few
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -128,14 +128,12 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
             raise DataError(
                 f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known classes"
             )
-        names = []
-        for name in class_names:
-            if not (found := _images_below(path / name, passed)):
-                raise DataError(
-                    f"the folder {path / name} holds no images ({_endings()}); "
-                    "remove it, or read another folder"
-                )
-            names += [f"{name}/{inside}" for inside in found]
+        inside = {name: _images_below(path / name, passed) for name in class_names}
+        if empty := [str(path / name) for name, found in inside.items() if not found]:
+            raise DataError(
+                f"no images ({_endings()}) in {first_few(empty)}; remove what is empty, or read another one"
+            )
+        names = [f"{name}/{image}" for name, found in inside.items() for image in found]
         classes = class_names if classes is None else classes
         beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
     known = tuple(classes or ()) if options.labelled else ()

@@ -1,50 +1,22 @@
 """The audit on real sets: clean ones flag nothing, planted faults are found and named."""
 
 import dataclasses
-import json
-import re
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
+from audit_digits import digits
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import Audit, audit
 from graylearn.audit.heldout import held_out_probabilities
-from graylearn.audit.inputs import as_features, ordered_features
-from graylearn.data import Samples, contaminate
+from graylearn.audit.inputs import ordered_features
+from graylearn.data import Samples
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.errors import CheckpointError, DataError, SettingsError
-from graylearn.training import History, train
-
-
-def digits(alpha, flip=0.0, seed=0):
-    """Digits 0..7 as classes, 8 and 9 as out-of-distribution samples."""
-    x, y = load_digits(return_X_y=True)
-    inside = y < 8
-    return contaminate(x[inside][:1000], y[inside][:1000], x[~inside], alpha=alpha, flip=flip, seed=seed)
-
-
-@pytest.fixture(scope="module")
-def mix():
-    """20 % of OOD samples and 20 % of flipped labels, and its audit."""
-    data = digits(0.2, flip=0.2)
-    return data, audit(data)
-
-
-@pytest.fixture(scope="module")
-def some():
-    """A small audit with suspects, for everything that only needs one."""
-    random = np.random.default_rng(0)
-    p = random.dirichlet(np.ones(5), size=400)
-    y = p.argmax(axis=1)
-    given = np.where(random.random(400) < 0.15, random.integers(5, size=400), y)
-    names = np.array(["ant", "bee", "cat", "dog", "eel"], dtype=object)
-    ids = np.array([f"row-{i}" for i in range(400)], dtype=object)
-    return Audit.from_predictions(p, names[given], ids=ids, classes=list(names))
+from graylearn.errors import DataError, SettingsError
 
 
 @pytest.mark.parametrize("mode", ["held-out", "history"])
@@ -164,98 +136,6 @@ def test_plain_names_are_text_in_the_table(some):
     assert some.table["id"].dtype == some.table["label"].dtype == "str"
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_saved_audit_comes_back_whole(some, mix, tmp_path, format):
-    for place, one in enumerate((some, mix[1])):
-        one.save(tmp_path / str(place), format=format)
-        back = Audit.load(tmp_path / str(place))
-        pd.testing.assert_frame_equal(back.table, one.table)
-        assert back.contamination == one.contamination
-        for name in ("classes", "mode", "form", "found_by", "notes", "temperature", "details"):
-            assert getattr(back, name) == getattr(one, name)
-        np.testing.assert_array_equal(back.probabilities, one.probabilities)
-        np.testing.assert_array_equal(back.detector, one.detector)
-        read = pd.read_csv if format == "csv" else pd.read_parquet
-        table = read(tmp_path / str(place) / f"table.{format}")
-        assert table["kind"].tolist() == one.table["kind"].tolist()
-        np.testing.assert_allclose(table["score"], one.score)
-
-
-@pytest.mark.parametrize(
-    ("form", "ood", "expected"),
-    [
-        ("none", 0.0, ("none", ())),
-        ("full", 0.2, ("full", ("random_labels",))),
-        ("constant+strangers", 0.2, ("constant", ("random_labels", "foreign_clusters"))),
-        ("none+strangers", 0.0, ("none", ("class_confusion",))),
-    ],
-)
-def test_audits_saved_in_the_first_version_of_the_format_are_read(some, tmp_path, form, ood, expected):
-    """The names and words of version 1: arrays o, pi and P, and one word for the form and what was found."""
-    n = len(some)
-    arrays = {name: getattr(some, name) for name in ("label", "confidence", "score", "suspected", "kind")}
-    arrays |= {"suggested": some.suggested, "posterior": some.posterior, "ids": some.ids.astype(str)}
-    np.savez_compressed(
-        tmp_path / "arrays.npz", pi=np.full(n, 0.3), o=np.full(n, ood), P=some.probabilities, **arrays
-    )
-    meta = {"format": "graylearn-audit", "version": 1, "classes": list(some.classes), "mode": "history"}
-    meta |= {"form": form, "temperature": 1.5, "notes": ["a"], "details": {"b": 1.0}, "num_samples": n}
-    (tmp_path / "audit.json").write_text(json.dumps(meta))
-    back = Audit.load(tmp_path)
-    assert (back.form, back.found_by) == expected
-    assert (back.prior == 0.3).all()
-    assert (back.ood_prior == ood).all()
-    np.testing.assert_array_equal(back.probabilities, some.probabilities)
-    newer = ["level", "detector"]
-    pd.testing.assert_frame_equal(back.table.drop(columns=newer), some.table.drop(columns=newer))
-    assert back.table["detector"].isna().all()
-    assert set(back.table["level"][some.suspected]) == {"review"}  # nobody was sure then
-    expected_wrong = some.posterior * (1 - ood / 0.3) * (1 - some.confidence)
-    np.testing.assert_allclose(back.wrong, expected_wrong)
-
-
-def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
-    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
-        Audit.load(tmp_path)
-    some.save(tmp_path / "a")
-    content = (tmp_path / "a" / "arrays.npz").read_bytes()
-    (tmp_path / "a" / "arrays.npz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
-        Audit.load(tmp_path / "a")
-    some.save(tmp_path / "b")
-    (tmp_path / "b" / "audit.json").write_text('{"format": "something else"}')
-    with pytest.raises(CheckpointError, match="not of a saved audit"):
-        Audit.load(tmp_path / "b")
-    some.save(tmp_path / "d")
-    meta = json.loads((tmp_path / "d" / "audit.json").read_text())
-    for change in ({"temperature": "warm"}, {"num_samples": "many"}, {"notes": 3}, {"details": [1]}):
-        (tmp_path / "d" / "audit.json").write_text(json.dumps(meta | change))
-        with pytest.raises(CheckpointError, match="damaged audit"):
-            Audit.load(tmp_path / "d")
-    some.save(tmp_path / "e")
-    with np.load(tmp_path / "e" / "arrays.npz") as file:
-        arrays = {name: file[name] for name in file.files if name not in ("score", "ids", "detector")}
-    np.savez(tmp_path / "e" / "arrays.npz", **arrays)
-    with pytest.raises(CheckpointError, match=r"damaged audit \(it lacks ids, score\)"):
-        Audit.load(tmp_path / "e")
-    with pytest.raises(SettingsError, match="use csv or parquet"):
-        some.save(tmp_path / "c", format="pickle")
-
-
-def test_a_save_that_breaks_off_leaves_no_mixture_of_two_audits(some, tmp_path, monkeypatch):
-    some.save(tmp_path)
-    later = dataclasses.replace(some, score=1 - some.score)
-
-    def full(*_, **__):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(np, "savez_compressed", full)
-    with pytest.raises(OSError, match="no space"):
-        later.save(tmp_path)
-    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
-        Audit.load(tmp_path)
-
-
 @pytest.mark.parametrize("mode", ["held-out", "history"])
 def test_the_callers_random_numbers_are_left_as_they_were(mode):
     x, y = load_wine(return_X_y=True)
@@ -306,75 +186,6 @@ def test_string_labels_and_frames_keep_their_names():
     assert found.classes == ("barbera", "barolo", "grignolino")
     assert found.table["id"][3] == "bottle 3"
     assert (found.table["label"] == names).all()
-
-
-def test_history_of_a_run_is_enough():
-    from graylearn.audit.history import train_for_history
-
-    data = digits(0.2, seed=2)
-    features = as_features(data.x, len(data))
-    history = train_for_history(features, data.y, 8)
-    alone = Audit.from_history(history, np.array(data.classes)[data.y])
-    assert roc_auc_score(data.is_ood, alone.score) > 0.93
-    richer = Audit.from_history(history, np.array(data.classes)[data.y], data.x)
-    assert roc_auc_score(data.is_ood, richer.score) > 0.98
-    assert richer.mode == "history"
-    same = audit(history, np.array(data.classes)[data.y])
-    np.testing.assert_array_equal(same.score, alone.score)
-    with pytest.raises(DataError, match="does not match"):
-        Audit.from_history(history, np.roll(np.array(data.classes)[data.y], 1))
-
-
-@pytest.mark.parametrize(
-    ("epochs", "why"),
-    [
-        (1, "was asked in one epoch alone"),
-        (6, r"called \d+% of the samples otherwise from one epoch to the next"),
-    ],
-)
-def test_a_network_that_has_learned_nothing_yet_contradicts_nothing(epochs, why):
-    random = np.random.default_rng(0)
-    label = torch.from_numpy(random.integers(0, 10, 300))
-    history = History(label, 10, epochs)
-    for epoch in range(epochs):
-        logits = torch.from_numpy(random.normal(size=(300, 10)))
-        history.start_epoch(epoch)
-        history.record(epoch, torch.arange(300), label, logits)
-        history.end_epoch(epoch)
-    found = Audit.from_history(history, overlap="none")
-    assert not found.suspected.any()
-    assert re.search(f"nothing flagged: the network {why}, too little to contradict", found.summary())
-
-
-def hardly_trained(rate: float, flip: float = 0.0) -> History:
-    """The history of a few epochs on digits, of which a part may bear other labels."""
-    x, y = load_digits(return_X_y=True)
-    random = np.random.default_rng(0)
-    given = np.where(random.random(len(y)) < flip, (y + random.integers(1, 10, len(y))) % 10, y)
-    torch.manual_seed(0)
-    network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
-    options = {"learning_rate": rate, "batch_size": 64, "epochs": 8, "device": "cpu", "log": "none"}
-    return train(network, ((x / 16).astype(np.float32), given), **options).history
-
-
-@pytest.mark.parametrize("overlap", ["auto", "none"])
-def test_a_network_that_hardly_learned_contradicts_nothing(overlap):
-    """Clean digits at a hundredth of the rate: what it says hardly changes, and is mostly wrong."""
-    found = Audit.from_history(hardly_trained(3e-5), overlap=overlap)
-    assert not found.suspected.any()
-    assert (
-        "the network contradicts most of the labels that it was taught: train it for longer"
-        in found.summary()
-    )
-
-
-def test_by_its_history_alone_nothing_is_sure_where_a_network_has_not_learned_a_class_yet():
-    found = Audit.from_history(hardly_trained(2e-4, flip=0.1))
-    assert found.suspected.any()
-    assert not (found.table["level"] == "sure").any()
-    assert re.search(r"nothing is sure: the network contradicts most labels of \d", found.summary())
-    longer = Audit.from_history(hardly_trained(1e-2, flip=0.1))
-    assert (longer.table["level"] == "sure").sum() > 50
 
 
 def test_bfloat16_is_read_though_numpy_has_none():

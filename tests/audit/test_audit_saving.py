@@ -1,0 +1,103 @@
+"""Audits as files: what is saved comes back, and what is no audit is refused."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graylearn.audit import Audit
+from graylearn.errors import CheckpointError, SettingsError
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_saved_audit_comes_back_whole(some, mix, tmp_path, format):
+    for place, one in enumerate((some, mix[1])):
+        one.save(tmp_path / str(place), format=format)
+        back = Audit.load(tmp_path / str(place))
+        pd.testing.assert_frame_equal(back.table, one.table)
+        assert back.contamination == one.contamination
+        for name in ("classes", "mode", "form", "found_by", "notes", "temperature", "details"):
+            assert getattr(back, name) == getattr(one, name)
+        np.testing.assert_array_equal(back.probabilities, one.probabilities)
+        np.testing.assert_array_equal(back.detector, one.detector)
+        read = pd.read_csv if format == "csv" else pd.read_parquet
+        table = read(tmp_path / str(place) / f"table.{format}")
+        assert table["kind"].tolist() == one.table["kind"].tolist()
+        np.testing.assert_allclose(table["score"], one.score)
+
+
+@pytest.mark.parametrize(
+    ("form", "ood", "expected"),
+    [
+        ("none", 0.0, ("none", ())),
+        ("full", 0.2, ("full", ("random_labels",))),
+        ("constant+strangers", 0.2, ("constant", ("random_labels", "foreign_clusters"))),
+        ("none+strangers", 0.0, ("none", ("class_confusion",))),
+    ],
+)
+def test_audits_saved_in_the_first_version_of_the_format_are_read(some, tmp_path, form, ood, expected):
+    """The names and words of version 1: arrays o, pi and P, and one word for the form and what was found."""
+    n = len(some)
+    arrays = {name: getattr(some, name) for name in ("label", "confidence", "score", "suspected", "kind")}
+    arrays |= {"suggested": some.suggested, "posterior": some.posterior, "ids": some.ids.astype(str)}
+    np.savez_compressed(
+        tmp_path / "arrays.npz", pi=np.full(n, 0.3), o=np.full(n, ood), P=some.probabilities, **arrays
+    )
+    meta = {"format": "graylearn-audit", "version": 1, "classes": list(some.classes), "mode": "history"}
+    meta |= {"form": form, "temperature": 1.5, "notes": ["a"], "details": {"b": 1.0}, "num_samples": n}
+    (tmp_path / "audit.json").write_text(json.dumps(meta))
+    back = Audit.load(tmp_path)
+    assert (back.form, back.found_by) == expected
+    assert (back.prior == 0.3).all()
+    assert (back.ood_prior == ood).all()
+    np.testing.assert_array_equal(back.probabilities, some.probabilities)
+    newer = ["level", "detector"]
+    pd.testing.assert_frame_equal(back.table.drop(columns=newer), some.table.drop(columns=newer))
+    assert back.table["detector"].isna().all()
+    assert set(back.table["level"][some.suspected]) == {"review"}  # nobody was sure then
+    expected_wrong = some.posterior * (1 - ood / 0.3) * (1 - some.confidence)
+    np.testing.assert_allclose(back.wrong, expected_wrong)
+
+
+def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
+    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
+        Audit.load(tmp_path)
+    some.save(tmp_path / "a")
+    content = (tmp_path / "a" / "arrays.npz").read_bytes()
+    (tmp_path / "a" / "arrays.npz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
+        Audit.load(tmp_path / "a")
+    some.save(tmp_path / "b")
+    (tmp_path / "b" / "audit.json").write_text('{"format": "something else"}')
+    with pytest.raises(CheckpointError, match="not of a saved audit"):
+        Audit.load(tmp_path / "b")
+    some.save(tmp_path / "d")
+    meta = json.loads((tmp_path / "d" / "audit.json").read_text())
+    for change in ({"temperature": "warm"}, {"num_samples": "many"}, {"notes": 3}, {"details": [1]}):
+        (tmp_path / "d" / "audit.json").write_text(json.dumps(meta | change))
+        with pytest.raises(CheckpointError, match="damaged audit"):
+            Audit.load(tmp_path / "d")
+    some.save(tmp_path / "e")
+    with np.load(tmp_path / "e" / "arrays.npz") as file:
+        arrays = {name: file[name] for name in file.files if name not in ("score", "ids", "detector")}
+    np.savez(tmp_path / "e" / "arrays.npz", **arrays)
+    with pytest.raises(CheckpointError, match=r"damaged audit \(it lacks ids, score\)"):
+        Audit.load(tmp_path / "e")
+    with pytest.raises(SettingsError, match="use csv or parquet"):
+        some.save(tmp_path / "c", format="pickle")
+
+
+def test_a_save_that_breaks_off_leaves_no_mixture_of_two_audits(some, tmp_path, monkeypatch):
+    some.save(tmp_path)
+    later = dataclasses.replace(some, score=1 - some.score)
+
+    def full(*_, **__):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="no space"):
+        later.save(tmp_path)
+    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
+        Audit.load(tmp_path)

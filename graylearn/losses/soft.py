@@ -34,10 +34,8 @@ def soft_gray_loss(
     label, known = target, not target.is_floating_point()
     if not known:
         checks.check_soft(logits, target, ignore_index)
-        label, ignore_index = (
-            torch.zeros_like(target.select(1 if target.ndim > 1 else 0, 0), dtype=torch.int64),
-            -1,
-        )
+        one_class = target.select(1 if target.ndim > 1 else 0, 0)
+        label, ignore_index = torch.zeros_like(one_class, dtype=torch.int64), -1  # any label: none is ignored
     confidence = checks.check_confidence(confidence, label, ignore_index)
     rows = make_rows(logits, label, weight, ignore_index)
     full = rows.logits.to(compute_dtype(logits.dtype))

@@ -12,6 +12,8 @@ from torch.nn import functional as F
 
 from graylearn.losses import gpu, gray_loss
 
+forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+"""Of each test of forward mode, for torch warns of its own code the first time that it is used."""
 IMPLS = ["auto", "reference", "fused", "triton"]
 
 
@@ -214,7 +216,7 @@ def test_many_gradients_at_once(impl, reduction, dtype):
 
 
 @pytest.mark.parametrize("reduction", ["none", "mean"])
-@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch's own forward mode
+@forward_mode
 @pytest.mark.parametrize("num_rows", [6, 2000], ids=["small", "fused"])
 def test_forward_mode_is_that_of_torch_func(num_rows, reduction):
     torch.manual_seed(7)
@@ -295,6 +297,7 @@ def test_fake_tensors_give_the_shapes(impl):
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@forward_mode
 @pytest.mark.parametrize("rule", ["max", "label"])
 def test_the_fused_form_has_a_forward_derivative(rule, reduction):
     scores, tangent = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn import config_context
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
@@ -92,7 +93,8 @@ def _numbers_of(frame: pd.DataFrame, id_like: IdLike) -> NDArray[Any]:
     if not len(frame):
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
-        encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame).transform(frame)
+        with config_context(transform_output="default"):  # an array, whatever the user has set for pipelines
+            encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame).transform(frame)
         return encoded
     named = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if named.columns.is_unique:

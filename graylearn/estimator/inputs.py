@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -93,7 +94,8 @@ class InputEncoder:
         given = as_dense(given)
         if isinstance(given, np.ndarray) and given.dtype.kind == "f":
             return self.table.transform_numbers(given, self.names)
-        features: NDArray[np.float32] = self.table.transform(_frame(given, self.names))
+        with config_context(transform_output="default"):  # arrays, whatever the user has set for pipelines
+            features: NDArray[np.float32] = self.table.transform(_frame(given, self.names))
         return features
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -35,7 +36,8 @@ def positions(
     x = x / np.maximum(np.abs(x).max(initial=0.0), 1e-12)  # squares of large values would overflow
     if np.ptp(x, axis=0).max(initial=0.0) <= 0:
         return None
-    found = _two_dimensions(x, label[index], ~suspected[index])
+    with config_context(transform_output="default"):  # arrays, whatever the user has set for pipelines
+        found = _two_dimensions(x, label[index], ~suspected[index])
     low, high = np.quantile(found, (0.002, 0.998), axis=0)  # one sample far out would crowd all others
     placed = np.clip((found - low) / np.maximum(high - low, 1e-12), 0.0, 1.0) * EXTENT
     x_at, y_at = np.rint(placed).astype(np.int64).T

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.datasets import load_digits
 
 from graylearn.audit import Audit, audit
@@ -36,8 +37,11 @@ def test_mixed_frames_of_every_library_give_one_audit(mixed):
     found = audit(frame, y, mode="history")
     assert found.suspected[wrong].mean() > 0.9
     assert found.suspected[~wrong].mean() < 0.02
-    for other in (pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame)):
+    arrow = frame.convert_dtypes(dtype_backend="pyarrow")
+    for other in (arrow, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame)):
         np.testing.assert_array_equal(as_features(other, 400), as_features(frame, 400))
+    with config_context(transform_output="polars"):  # what pipelines are set to hand on does not matter
+        assert isinstance(as_features(frame, 400), np.ndarray)
 
 
 def test_mixed_columns_are_encoded_as_the_classifier_encodes_them(mixed):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -258,6 +259,16 @@ def test_among_the_tools_of_scikit_learn():
     copy = clone(search.best_estimator_)
     assert copy.get_params()["method"] == search.best_params_["method"]
     assert not hasattr(copy, "network_")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_what_pipelines_are_set_to_hand_on_does_not_matter(iris, library):
+    x, x_test, y, _ = iris
+    frame = pd.DataFrame(x).rename(columns=str).assign(colour=["red", "blue"] * (len(x) // 2))
+    expected = quick().fit(frame, y).predict_proba(frame)
+    with config_context(transform_output=library):
+        np.testing.assert_array_equal(quick().fit(frame, y).predict_proba(frame), expected)
+        assert make_pipeline(StandardScaler(), quick()).fit(x, y).predict(x_test).shape == (len(x_test),)
 
 
 def test_a_weight_for_what_is_no_class_is_refused(iris):

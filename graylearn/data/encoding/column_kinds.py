@@ -79,7 +79,7 @@ def kind_of(values: pd.Series, name: str) -> ColumnKind:
         raise DataError(f"column {name!r} holds complex numbers; give their parts as columns of their own")
     if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
         return "number"
-    present = values.dropna()
+    present = values.dropna().astype(object)  # in Arrow's types NaN would not count as missing below
     types = set(map(type, present))
     if not types:
         return "number"  # nothing but missing values: dropped as constant

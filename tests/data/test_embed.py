@@ -81,6 +81,17 @@ def test_one_thread_is_taken_where_it_is_quicker(monkeypatch, busy, chosen):
     assert used[-1] == 5 - chosen
 
 
+def test_threads_stay_as_they_are_on_other_devices(monkeypatch):
+    threads = [4]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[0])
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: threads.__setitem__(0, n))
+    chooser = pace.Pace(torch.device("cuda"))
+    for _ in range(3):
+        with chooser.batch(10):
+            assert threads == [4]
+    assert threads == [4]
+
+
 def test_weights_must_fit_exactly(tmp_path, weights):
     state = torch.load(weights, weights_only=True)
     assert set(state) == set(EfficientNetLite0().state_dict())

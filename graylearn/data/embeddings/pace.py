@@ -20,7 +20,7 @@ class Pace:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.many = torch.get_num_threads() if device.type == "cpu" else 1
+        self.many, self.on_cpu = torch.get_num_threads(), device.type == "cpu"
         self.seconds: dict[int, float] = {}
         """Of one sample, by the number of threads."""
         self.batches = 0
@@ -40,7 +40,7 @@ class Pace:
             torch.set_num_threads(self.many)
 
     def _threads(self) -> int:
-        if self.many == 1 or self.batches == 0:
+        if self.many == 1 or self.batches == 0 or not self.on_cpu:
             return self.many
         for threads in (self.many, 1):
             if threads not in self.seconds:

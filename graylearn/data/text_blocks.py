@@ -75,9 +75,13 @@ def _chunks(path: Path, encoding: str, *, quotes: bool) -> Iterator[tuple[int, b
 
 
 def _last_row_end(text: bytes, quotes: bool) -> int:
+    """Where the last line ends that is the end of a row: as many quotes open before it as close."""
     end = text.rfind(b"\n") + 1
-    while quotes and end and text.count(b'"', 0, end) % 2:
-        end = text.rfind(b"\n", 0, end - 1) + 1
+    is_open = quotes and text.count(b'"', 0, end) % 2 == 1
+    while is_open and end:
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        is_open ^= text.count(b'"', before, end) % 2 == 1  # of this line alone: all before it took minutes
+        end = before
     return end
 
 

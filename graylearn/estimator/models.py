@@ -123,6 +123,7 @@ class ModelPipeline(Pipeline):
             classes=samples.classes.tolist(),
             overlap=self.overlap,
             seed=self.settings.seed,
+            log=self.settings.log,
         )
 
     @property

@@ -91,7 +91,8 @@ def with_consensus(
         with progress.working("asking networks about the annotators' labels"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kept = _kept(prepared, len(found.given))
-            crowd = consensus(found.given.iloc[kept], X=prepared.train.x, seed=settings.seed)
+            given, x = found.given.iloc[kept], prepared.train.x
+            crowd = consensus(given, X=x, seed=settings.seed, id_like=settings.id_like)
             _written(found.table.take(kept), crowd, settings, folder)
     return reading, crowd
 

@@ -50,7 +50,7 @@ from graylearn.runs.prepare import (
 )
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Encoding, write_source
+from graylearn.runs.source import EMBED_SIZE, Encoding, write_source
 from graylearn.runs.summary import Outcome, counts_of, summary_of
 
 Encode = Callable[[Samples], NDArray[np.float32]]
@@ -203,7 +203,7 @@ def data_fingerprint(opened: Opened) -> dict[str, Any]:
 
 def open_large(settings: RunSettings, progress: RunProgress, source: Any = None) -> Opened:
     """Count the labels, and learn how samples become features."""
-    size = settings.size or 128
+    size = settings.size or EMBED_SIZE
     blocks = open_blocks(
         settings.data if source is None else source, options_of(settings, size, settings.split)
     )
@@ -222,7 +222,9 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
         else:
             some = next(blocks.read(tuple(counts))).samples.take(slice(0, 8))
         encoding = encoding_of(some, settings, size)
-        table = InputEncoder.fitted(some.x, "keep", label=some.y) if encoding.way == "columns" else None
+        table = None
+        if encoding.way == "columns":
+            table = InputEncoder.fitted(some.x, "keep", settings.id_like, some.y)
 
         def encode(samples: Samples) -> NDArray[np.float32]:
             if table is not None:

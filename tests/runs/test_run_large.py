@@ -16,6 +16,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
+from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving
@@ -294,6 +295,16 @@ def test_parts_shrink_with_classes_and_columns():
     assert parts.part_size(10, 128) == parts.MOST
     assert 5_000 < parts.part_size(1000, 128) < 15_000
     assert parts.part_size(5000, 128) < 2500
+
+
+@pytest.mark.parametrize(("id_like", "columns"), [("drop", 5), ("keep", 6)])
+def test_columns_that_seem_to_name_the_rows_are_learned_from_where_told(tables, tmp_path, id_like, columns):
+    _, frame, _ = tables
+    frame = frame[[*"abcde", "label"]].dropna().assign(serial=np.arange(ROWS - 1))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    settings = settings_of(tmp_path, id_like=id_like)
+    with pytest.warns(IdLikeColumnWarning, match="'serial' seems to name the rows"):
+        assert large.open_large(settings, RunProgress(quiet=True)).columns == columns
 
 
 def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):

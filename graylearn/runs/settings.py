@@ -107,10 +107,11 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
     def __post_init__(self) -> None:
         check(vars(self))
         in_parts = self.part_size is not None or self.engine != "here"
-        if self.command == "fit" and in_parts and (self.test is not None or self.test_share is not None):
+        measures = [name for name in Measuring.__annotations__ if getattr(self, name) is not None]
+        if self.command == "fit" and in_parts and measures:
             raise SettingsError(
-                "a fit in parts measures nothing: leave test and test_share out, and ask the model with "
-                "graylearn predict"
+                f"a fit in parts measures nothing: leave {' and '.join(measures)} out, and ask the model "
+                "with graylearn predict"
             )
         if self.test_share is not None and not 0 < self.test_share < 1:
             raise SettingsError.wrong("test_share", self.test_share, "a share between 0 and 1, such as 0.2")

@@ -311,8 +311,9 @@ def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
     pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}).to_feather(tmp_path / "few.feather")
     with pytest.raises(DataError, match="which is read as a whole"):
         large.open_blocks(tmp_path / "few.feather", ReadOptions())
-    with pytest.raises(SettingsError, match="a fit in parts measures nothing"):
-        RunSettings(data="x", part_size=1000, test_share=0.2)
+    for name, value in (("test_share", 0.2), ("test", "y"), ("test_split", "test")):
+        with pytest.raises(SettingsError, match=f"a fit in parts measures nothing: leave {name} out"):
+            RunSettings(data="x", part_size=1000, **{name: value})
 
 
 LIMITED = """

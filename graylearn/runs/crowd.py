@@ -172,7 +172,7 @@ def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) 
     row = np.array([index.get(name, MISSING) for name in told], dtype=np.int64)
     plain = pd.DataFrame({"row": row, "who": long[names[1]], "label": long[names[2]], "told": told})
     plain = plain.dropna(subset=["label"])
-    if (strange := plain["told"][plain["row"] == MISSING]).any():
+    if len(strange := plain["told"][plain["row"] == MISSING]):
         raise DataError(f"{path} names the sample {strange.iloc[0]!r}, which {settings.data} does not have")
     twice = plain.duplicated(["row", "who"])
     if twice.any():

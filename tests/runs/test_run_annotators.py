@@ -104,6 +104,7 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
         opinions(RunSettings(data=str(path / "wide.csv"), annotators=("anna", "bill")))
     for content, told in (
         ("sample,annotator,label\n001,anna,ant\n999,ben,ant\n", "names the sample '999'"),
+        ("sample,annotator,label\n001,anna,ant\n,ben,ant\n", "names the sample ''"),
         ("sample,annotator,label\n001,anna,ant\n001,anna,bee\n", "anna labels '001' twice"),
         (
             "sample,annotator,label\n001,anna,ant\n",

@@ -194,6 +194,12 @@ def test_how_many_are_allowed():
         check(RunSettings(data="not-there.csv"), max_suspects="few")
 
 
+def test_data_are_checked_as_a_whole(folder):
+    done = ran(folder, "data.csv", "--part-size", "100")
+    assert done.exit_code == 2
+    assert "--part-size" in done.output
+
+
 def test_hook_and_action_call_what_there_is():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["entry"].split() == ["graylearn", "check"]

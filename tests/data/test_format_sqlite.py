@@ -46,6 +46,21 @@ def test_a_table_is_chosen_and_others_stay(tmp_path):
     assert (tmp_path / "same.sqlite").read_bytes() == path.read_bytes()
 
 
+def test_what_stands_in_the_log_of_an_open_database_is_not_lost(tmp_path):
+    path, out = example(tmp_path), tmp_path / "clean.sqlite"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("PRAGMA journal_mode = wal")
+        base.execute("INSERT INTO pets VALUES (7, 'cat')")
+        base.commit()  # to pets.sqlite-wal
+        samples, origin = read_file(path, ReadOptions())
+        assert len(samples) == 7
+        keep = [False] + [True] * 6
+        format_of(path).rewrite(path, out, origin, Change([], [], keep, list(range(7))))
+    with closing(sqlite3.connect(out)) as base:
+        assert base.execute("SELECT rowid, size FROM pets").fetchall()[-2:] == [(6, 6.0), (7, 7.0)]
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_tables_without_row_numbers_are_refused_in_words(tmp_path):
     path = tmp_path / "keys.db"
     with closing(sqlite3.connect(path)) as base, base:

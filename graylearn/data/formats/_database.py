@@ -38,6 +38,10 @@ class Database(Format):
     def rows(self, opened: Any, table: str, name: str) -> tuple[RawTable, list[int]]:
         """The rows of a table in the order of their numbers, and these."""
 
+    def copy(self, path: Path, partial: Path) -> None:
+        """All tables, as they are."""
+        shutil.copyfile(path, partial)
+
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows of the table that `split` names, or of the only one."""
         found, numbers = self._rows(path, options.split)
@@ -52,7 +56,7 @@ class Database(Format):
         change.check_count(path, len(numbers))
         label = quoted(str(origin.columns.label))
         with told_as(f"{out} cannot be written as {self.title}"), replacing(out) as partial:
-            shutil.copyfile(path, partial)
+            self.copy(path, partial)
             with closing(self.connect(partial, write=True)) as opened:
                 opened.execute("BEGIN")
                 bearers = sorted({of for at, of in enumerate(change.label_of) if of != at})

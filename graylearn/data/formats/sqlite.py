@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ class Sqlite(Database):
         mode = "rw" if write else "ro"
         # no transactions of its own: `rewrite` begins and ends them
         return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+
+    def copy(self, path: Path, partial: Path) -> None:
+        """All tables; also what stands in the log of writes alone, while a program has the database open."""
+        if not Path(f"{path}-wal").exists():
+            super().copy(path, partial)
+            return
+        with closing(self.connect(path, write=False)) as opened, closing(sqlite3.connect(partial)) as copy:
+            opened.backup(copy)
 
     def tables(self, opened: Any) -> list[str]:
         """Those of the user."""

@@ -6,8 +6,11 @@ import gzip
 import importlib
 import lzma
 import shutil
+import sqlite3
 import zipfile
+from contextlib import closing
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -54,6 +57,33 @@ def test_library_and_command_line_read_the_same(example, tmp_path):
     assert samples.classes == ("cat", "dog")
     assert_same(samples, prepared.everything)
     assert prepared.origin.form == form.name == format_of(path).name
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "feather", "xlsx", "sqlite", "duckdb"])
+def test_paths_of_images_are_written_as_seen_from_the_new_file(tmp_path, name):
+    (tmp_path / "data" / "photos").mkdir(parents=True)
+    path, out = tmp_path / "data" / f"list.{name}", tmp_path / "clean" / f"list.{name}"
+    table = pd.DataFrame({"path": [f"photos/{n}.png" for n in range(4)], "label": ["cat", "dog"] * 2})
+    table.insert(0, "None", "")  # a column of this name is not meant where there is none of paths
+    for image in table["path"]:
+        Image.fromarray(np.full((9, 9, 3), 60, dtype=np.uint8)).save(path.parent / image)
+    if name in ("sqlite", "duckdb"):
+        connect = (sqlite3 if name == "sqlite" else duckdb).connect
+        with closing(connect(str(path))) as base:
+            base.execute('CREATE TABLE list ("None" TEXT, path TEXT, label TEXT)')
+            base.executemany("INSERT INTO list VALUES (?, ?, ?)", table.to_numpy().tolist())
+            base.commit()
+    else:
+        write = {"csv": "to_csv", "parquet": "to_parquet", "feather": "to_feather", "xlsx": "to_excel"}
+        options = {"orient": "records", "lines": True} if name == "jsonl" else {"index": False}
+        options = {} if name == "feather" else options
+        getattr(table, write.get(name, "to_json"))(path, **options)
+    reading = ReadOptions(size=8, cache=tmp_path / "cache", without=("None",))
+    _, origin = read_file(path, reading)
+    format_of(path).rewrite(path, out, origin, Change([], [], [True, True, True, False], [1, 1, 2, 3]))
+    cleaned = read_file(out, reading)[0]
+    assert cleaned.ids.tolist() == [f"../data/photos/{n}.png" for n in range(3)]
+    assert [cleaned.classes[k] for k in cleaned.y] == ["dog", "dog", "cat"]
 
 
 def test_what_is_rewritten_reads_as_decided(example, tmp_path):

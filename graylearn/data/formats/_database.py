@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._base import Change, Format, Origin, told_as
+from graylearn.data.formats._base import Change, Format, Origin, moved_path, told_as
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError, Hint
@@ -51,10 +51,11 @@ class Database(Format):
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """A copy of the database, in which rows of one table are gone or bear another label."""
-        _, numbers = self._rows(path, origin.split)
+        found, numbers = self._rows(path, origin.split)
         table = quoted(self._chosen(path, origin.split))
         change.check_count(path, len(numbers))
-        label = quoted(str(origin.columns.label))
+        label, of_images = quoted(str(origin.columns.label)), origin.columns.path
+        images = [] if of_images is None else [str(image) for image in found.frame[of_images]]
         with told_as(f"{out} cannot be written as {self.title}"), replacing(out) as partial:
             self.copy(path, partial)
             with closing(self.connect(partial, write=True)) as opened:
@@ -66,10 +67,14 @@ class Database(Format):
                     ).fetchone()[0]
                     for of in bearers
                 }
-                for at, of in enumerate(change.label_of):
-                    if of != at and change.keep[at]:
+                cells = [(at, label, labels[of]) for at, of in enumerate(change.label_of) if of != at]
+                for at, image in enumerate(images):
+                    if (moved := moved_path(image, path, out)) != image:
+                        cells.append((at, quoted(str(of_images)), moved))
+                for at, column, value in cells:
+                    if change.keep[at]:
                         opened.execute(
-                            f"UPDATE {table} SET {label} = ? WHERE rowid = ?", (labels[of], numbers[at])
+                            f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, numbers[at])
                         )
                 for at, keep in enumerate(change.keep):
                     if not keep:

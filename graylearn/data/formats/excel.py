@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._base import Change, Format, Origin, told_as
+from graylearn.data.formats._base import Change, Format, Origin, moved_path, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, check_unique_names
@@ -54,11 +54,16 @@ class Excel(Format):
                 f"{path} holds a formula in {formula}, and rows cannot be taken out from under formulas: "
                 "save it with values in their place"
             )
-        column = [str(cell) for cell in header].index(str(origin.columns.label)) + 1
-        labels = [sheet.cell(row, column).value for row in numbers]
-        for at, of in enumerate(change.label_of):
-            if of != at:
-                sheet.cell(numbers[at], column).value = labels[of]
+        column = {str(cell): number for number, cell in enumerate(header, 1)}
+        label = column[str(origin.columns.label)]
+        images = None if origin.columns.path is None else column[str(origin.columns.path)]
+        labels = [sheet.cell(row, label).value for row in numbers]
+        for at in change.kept:
+            if (of := change.label_of[at]) != at:
+                sheet.cell(numbers[at], label).value = labels[of]
+            if images is not None:
+                image = sheet.cell(numbers[at], images)
+                image.value = moved_path(str(image.value), path, out)
         for at in reversed(range(len(numbers))):
             if not change.keep[at]:
                 sheet.delete_rows(numbers[at])

@@ -14,7 +14,7 @@ from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.decision_files import decisions_in
-from graylearn.runs.changed import other_images, what_changed
+from graylearn.runs.changed import check_unchanged, other_images
 from graylearn.runs.files import same_file
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
@@ -64,7 +64,8 @@ def apply_decisions(
         _check_losses(recorded, change, ask)
     where = Path(origin.path if data is None else data)
     _check_target(target, where, origin, overwrite)
-    _check_unchanged(where, origin, recorded, saved.fingerprint)
+    _check_there(where)
+    check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
     if link and target.suffix.lower() == ".csv":
         raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
     form = FORMATS[origin.form]
@@ -159,8 +160,8 @@ def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> 
         )
 
 
-def _check_unchanged(data: Path, origin: Origin, recorded: Recorded, fingerprint: dict[str, Any]) -> None:
-    """Refuse data that are no longer those that were audited."""
+def _check_there(data: Path) -> None:
+    """Refuse data that cannot be found any more."""
     if str(data) == NAMELESS:
         raise DataError(
             "the data were given from Python and are in no file: write them with save_to_disk;",
@@ -170,5 +171,3 @@ def _check_unchanged(data: Path, origin: Origin, recorded: Recorded, fingerprint
         raise DataError(
             f"{data}, which was audited, does not exist any more;", Hint("data", None, "if it was moved")
         )
-    if (changed := what_changed(data, origin.form, recorded.ids, recorded.hashes, fingerprint)) is not None:
-        raise DataError(f"{changed} since it was audited; audit it anew, or bring the old state back")

@@ -11,6 +11,7 @@ from typing import Any
 from graylearn.data.formats import FORMATS
 from graylearn.data.formats.images import listed
 from graylearn.data.options import ReadOptions
+from graylearn.errors import DataError
 from graylearn.paths import matching
 
 LABELS = "labels"
@@ -38,6 +39,14 @@ def what_changed(
         if before != after:
             return f"{data / name} has changed"
     return f"{data} has changed" if found != fingerprint and LABELS not in fingerprint else None
+
+
+def check_unchanged(
+    data: Path, form: str, ids: Sequence[str], hashes: Sequence[str] | None, fingerprint: dict[str, Any]
+) -> None:
+    """Refuse data that are no longer those that were audited; see `what_changed`."""
+    if (changed := what_changed(data, form, ids, hashes, fingerprint)) is not None:
+        raise DataError(f"{changed} since it was audited; audit it anew, or bring the old state back")
 
 
 def other_images(data: Path, ids: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +14,16 @@ import pyarrow.parquet as pq
 
 from graylearn.data.atomic import write_text
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.formats import Origin
+from graylearn.data.formats import FORMATS, Origin
+from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
+from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
 from graylearn.report import fiftyone, label_studio
+from graylearn.runs.changed import check_unchanged
 from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
+from graylearn.runs.plan import read_recorded
 from graylearn.runs.prepare import options_of
 from graylearn.runs.source import read_source
 
@@ -45,17 +50,19 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     )
     if tool == "fiftyone" and origin.kind != "image":
         raise SettingsError(f"FiftyOne shows images, and {origin.path} holds none: use tool label-studio")
+    recorded = read_recorded(folder)
+    check_unchanged(Path(origin.path), origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # the run told it
-        samples, _ = read_file(origin.path, options_of(settings, 8, origin.split))
-    at = {str(name): index for index, name in enumerate(samples.ids)}
+        look = _looks(origin, options_of(settings, 8, origin.split), recorded.ids)
+    at = {name: index for index, name in enumerate(recorded.ids)}
     audit = pq.read_table(folder.audit_parquet).to_pandas()
     suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")
     rows = []
     for row in suspects.to_dict("records"):
         name = str(row["id"])
         suggested = None if pd.isna(row["suggested"]) else str(row["suggested"])
-        shown = _shown(samples.x, at[name], samples.kind, name, origin)
+        shown = look(at[name])
         rows.append({**row, "suggested": suggested, "data": shown, "path": shown.get("image")})
     run_of = folder.read_json(folder.summary).get("fingerprint")
     if tool == "fiftyone":
@@ -64,17 +71,37 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
         write_json(target / "samples.json", fiftyone.samples(rows, run_of))
     else:
         write_json(target, label_studio.tasks(rows, run_of))
-        interface = label_studio.interface(saved.classes, samples.kind)
+        interface = label_studio.interface(saved.classes, origin.kind)
         write_text(target.with_suffix(".xml"), interface + "\n")
     return {"tasks": len(rows), "out": str(target.absolute())}
 
 
-def _shown(x: Any, index: int, kind: str, name: str, origin: Origin) -> dict[str, Any]:
-    """What a person is shown of a sample."""
-    if kind == "image":
-        path = Path(origin.path)
-        return {"image": str((path if path.is_dir() else path.parent) / name)}
-    if kind == "text":
-        return {"text": str(x[index])}
-    values = x.iloc[index].to_dict() if isinstance(x, pd.DataFrame) else dict(enumerate(np.ravel(x[index])))
-    return {"row": {str(column): "" if pd.isna(value) else str(value) for column, value in values.items()}}
+def _looks(origin: Origin, options: ReadOptions, ids: list[str]) -> Callable[[int], dict[str, Any]]:
+    """What a person is shown of the samples of a run, by their index."""
+    path = Path(origin.path)
+    if origin.kind == "image":
+        folder, images = path if path.is_dir() else path.parent, _images(origin, options, ids)
+        return lambda index: {"image": str(folder / images[index])}
+    x = read_file(path, options)[0].x
+    if origin.kind == "text":
+        return lambda index: {"text": str(x[index])}
+
+    def row(index: int) -> dict[str, Any]:
+        values = x.iloc[index].to_dict() if isinstance(x, pd.DataFrame) else enumerate(np.ravel(x[index]))
+        cells = {str(name): "" if pd.isna(value) else str(value) for name, value in dict(values).items()}
+        return {"row": cells}
+
+    return row
+
+
+def _images(origin: Origin, options: ReadOptions, ids: list[str]) -> list[str]:
+    """(N,) the paths of samples that are images: their ids, or of those that a table lists a column."""
+    if origin.form == "folder":
+        return ids
+    found = FORMATS[origin.form].read(Path(origin.path), options)
+    if isinstance(found, Samples):
+        raise SettingsError(
+            f"the images of {origin.path} are in no files of their own, which tools could show"
+        )
+    paths: list[str] = np.delete(found.frame[origin.columns.path].to_numpy(), origin.left_out).tolist()
+    return paths

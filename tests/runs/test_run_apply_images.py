@@ -110,9 +110,12 @@ def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, endi
     }
     data, clean = tmp_path / f"m.{ending}", tmp_path / f"c.{ending}"
     write[ending](data)
-    with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and are left out: .*0\.png"):
-        run = finished(data, features="pixels", size=8, unreadable="skip")
     first, third = ("3", "1") if named else (paths[2], paths[4])
+    with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and are left out: .*0\.png"):
+        run = finished(data, {first: None, third: "cat"}, features="pixels", size=8, unreadable="skip")
+    assert write_tasks(run, tmp_path / "tasks.json")["tasks"] == 2
+    shown = [task["data"]["image"] for task in json.loads((tmp_path / "tasks.json").read_text())]
+    assert shown == [str(tmp_path / paths[2]), str(tmp_path / paths[4])]
     summary = apply_decisions(run, decide(tmp_path, f"{first},drop,", f"{third},relabel,cat"), clean)
     found = read[ending](clean)
     assert found["path"].tolist() == [paths[0], paths[3], paths[4]]
@@ -138,8 +141,12 @@ def test_images_of_a_folder_that_were_not_audited_are_told(tmp_path, finished, p
 def test_a_changed_image_is_named(tmp_path, finished, photos):
     run = finished(photos, features="pixels", size=8)
     Image.new("RGB", (8, 8)).save(photos / "dog" / "3.png")
-    with pytest.raises(DataError, match=r"dog/3\.png has changed"):
-        apply_decisions(run, None, tmp_path / "clean", suspects="drop")
+    for act in (
+        lambda: apply_decisions(run, None, tmp_path / "clean", suspects="drop"),
+        lambda: write_tasks(run, tmp_path / "tasks.json"),
+    ):
+        with pytest.raises(DataError, match=r"dog/3\.png has changed since it was audited"):
+            act()
     (photos / "dog" / "3.png").unlink()
     with pytest.raises(DataError, match=r"dog/3\.png is gone"):
         apply_decisions(run, None, tmp_path / "clean", suspects="drop")

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from run_helpers import decide
 from typer.testing import CliRunner
@@ -134,6 +135,22 @@ def test_decisions_come_back_from_label_studio(tmp_path, plain_run):
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     apply_decisions(plain_run, tmp_path / "export.json", tmp_path / "clean.csv")
     assert (tmp_path / "clean.csv").read_text() == "a,label\n1,y\n2,y\n3,x\n"
+
+
+def test_tasks_are_not_made_of_data_that_changed(tmp_path, plain_run):
+    data = tmp_path / "a.csv"
+    for changed in ("a,label\n1,x\n", "a,label\n4,y\n3,x\n2,y\n1,x\n"):
+        data.write_text(changed)
+        with pytest.raises(DataError, match=r"a\.csv has changed since it was audited"):
+            write_tasks(plain_run, tmp_path / "tasks.json")
+
+
+def test_tasks_are_not_made_of_images_without_files(tmp_path, finished):
+    pixels = np.zeros((4, 8, 8, 3), dtype=np.uint8)
+    np.savez(tmp_path / "a.npz", x=pixels, y=np.array([0, 1, 0, 1]))
+    run = finished(tmp_path / "a.npz", {"2": None}, features="pixels")
+    with pytest.raises(SettingsError, match=r"the images of .*a\.npz are in no files of their own"):
+        write_tasks(run, tmp_path / "tasks.json")
 
 
 def test_tasks_show_missing_cells_as_empty_and_tell_where_there_are_none(tmp_path, finished):

@@ -25,10 +25,16 @@ MEANING = {
 """What is found, for somebody who reads the words for the first time."""
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `said`, which ends with 0; rich would end with 1."""
+        raise BrokenPipeError
+
+
 def console(width: int = 120) -> Console:
     """Standard output; a pipe has no width, so tables are given one."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(width=width, highlight=False)
+    found = _Output(highlight=False)
+    return found if found.is_terminal else _Output(width=width, highlight=False)
 
 
 def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = None) -> Table:

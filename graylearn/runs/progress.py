@@ -51,6 +51,13 @@ class _Bar:
             self.say(f"{words}, about {duration(left)} left")
 
 
+class _Errors(Console):
+    """Standard error, which may close: a run goes on, as its outcome is in its folder."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 def _title() -> TextColumn:
     return TextColumn("{task.description}", markup=False)
 
@@ -59,7 +66,7 @@ class RunProgress:
     """Tells a person on standard error, and later readers in run.log."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+        self.console: Console = _Errors(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
         self._noted: dict[str, str] = {}
         self._busy = False

@@ -94,16 +94,23 @@ def test_a_reader_that_has_seen_enough(made):
     folder, _ = made
     x, _ = blobs(9000)
     pd.DataFrame(x, columns=["one", "two", "three"]).to_csv(folder / "many.csv", index=False)
-    command = f"{GRAYLEARN} predict run many.csv -q; echo code $? >&2"
-    shell = subprocess.run(
-        ["bash", "-c", f"({command}) | head -1"],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert shell.stdout == "id,class,probability,class_2,probability_2,ood_score\n"
-    assert shell.stderr == "code 0\n"
+
+    def one_line_of(command):
+        return subprocess.run(
+            ["bash", "-c", f"({GRAYLEARN} {command}; echo code $? >code.txt) | head -1"],
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    header = "id,class,probability,class_2,probability_2,ood_score\n"
+    assert one_line_of("predict run many.csv -q") == header
+    assert (folder / "code.txt").read_text() == "code 0\n"
+    # a run is finished all the same, and nobody is there for what it says while it goes and at its end
+    assert one_line_of("audit data.csv --out seen 2>&1").startswith("90 samples")
+    assert (folder / "code.txt").read_text() == "code 0\n"
+    assert (folder / "seen" / "summary.json").exists()
 
 
 def test_a_locale_that_cannot_say_the_labels(made):

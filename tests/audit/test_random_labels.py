@@ -65,6 +65,18 @@ def test_where_classes_may_overlap_more_is_asked_to_be_sure(overlap, monkeypatch
     assert (audit(x, label, overlap=overlap).level == SURE).any() == (overlap == "none")
 
 
+@pytest.mark.parametrize("overlap", ["possible", "none"])
+def test_of_two_classes_that_may_overlap_no_random_label_is_sure(overlap, monkeypatch):
+    monkeypatch.setattr(random_labels, "SURE_GAIN", -np.inf)  # whatever the labels pay
+    random = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    wrong = random.random(600) < 0.1
+    found = audit(5 * np.eye(2)[y] + random.normal(size=(600, 2)), np.where(wrong, 1 - y, y), overlap=overlap)
+    assert found.found_by == ("random_labels",)
+    assert found.suspected[wrong].mean() > 0.9
+    assert (found.level == SURE).any() == (overlap == "none")
+
+
 def test_wrong_labels_of_many_small_classes_are_no_ood():
     """A sample in its own class's centre lay closer to it than one that bears another label."""
     random = np.random.default_rng(0)

@@ -101,9 +101,16 @@ def note_of(copies: Duplicates) -> str | None:
         return None
     told = copies.summary()
     members = sum(map(len, copies.groups))
+    if len(copies.leaked):
+        told += ", which measures too well"
     if 2 * members > copies.total:
-        return f"{told}: where columns have few values, equal rows are no sign of copying"
-    return f"{told}, which measures too well" if len(copies.leaked) else told
+        return f"{told}; where columns have few values, equal rows are no sign of copying"
+    if not copies.keep.all() and not copies.contradicting.all():
+        told += (
+            ". Copies vouch for one another's labels, wrong ones too: apply --duplicates keep-one, and audit "
+            "what is left"
+        )
+    return told
 
 
 def _without_names(samples: Samples) -> Samples:

@@ -2,16 +2,19 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from run_helpers import write_blobs
 from typer.testing import CliRunner
 
+from graylearn.audit.duplicates import find_duplicates
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
 from graylearn.report import Decision
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.copies import note_of
 from graylearn.runs.plan import Recorded, one_of_each, plan
 
 HEADER, LINES = 1, 60
@@ -54,6 +57,19 @@ def test_each_sample_has_the_number_of_its_group(made):
     assert "1 group with different labels" in note
     assert "1 of 31 test samples stand in the training set, or nearly so, which measures too well" in note
     assert '"contradicting":true' in (run_folder / "report.html").read_text()
+
+
+def test_what_copies_mean_is_told():
+    rows, labels = np.random.default_rng(0).normal(size=(40, 4)), [0, 1] * 20
+    assert note_of(find_duplicates(rows, labels)) is None
+    same = note_of(find_duplicates(rows, labels, test=rows))
+    assert "which measures too well; where columns have few values" in same
+    assert "vouch" not in note_of(
+        find_duplicates(rows, labels, test=rows[:2])
+    )  # none in training
+    doubled = np.concatenate([rows, rows[:3]])
+    assert note_of(find_duplicates(doubled, [*labels, 0, 1, 0])).endswith("and audit what is left")
+    assert "vouch" not in note_of(find_duplicates(doubled, [*labels, 1, 0, 1]))  # they contradict each other
 
 
 def test_one_of_each_group_is_kept(made, folder):

@@ -64,9 +64,7 @@ def test_what_copies_mean_is_told():
     assert note_of(find_duplicates(rows, labels)) is None
     same = note_of(find_duplicates(rows, labels, test=rows))
     assert "which measures too well; where columns have few values" in same
-    assert "vouch" not in note_of(
-        find_duplicates(rows, labels, test=rows[:2])
-    )  # none in training
+    assert "vouch" not in note_of(find_duplicates(rows, labels, test=rows[:2]))  # none in training
     doubled = np.concatenate([rows, rows[:3]])
     assert note_of(find_duplicates(doubled, [*labels, 0, 1, 0])).endswith("and audit what is left")
     assert "vouch" not in note_of(find_duplicates(doubled, [*labels, 1, 0, 1]))  # they contradict each other

@@ -8,6 +8,7 @@ from typing import Any
 
 from reproduction import names
 from reproduction.figures.style import figure, legend_below, point_style
+from reproduction.grids import PAPER_IMAGES
 from reproduction.records import Group
 from reproduction.statistics import Spread, spread
 
@@ -25,9 +26,9 @@ def panels(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
             key = (str(group.get("dataset")), str(group.get("labels")))
             by_set.setdefault(key, []).append(group)
     return [
-        (f"{names.dataset_title(dataset)}, {labels} labels", sorted(members, key=_length))
+        (f"{names.dataset_title(dataset)}, {labels} labels", sorted(_comparable(members), key=_length))
         for (dataset, labels), members in sorted(by_set.items())
-        if len({group.get("epochs") for group in members}) > 1
+        if _lengths(members) > 1
     ]
 
 
@@ -68,6 +69,18 @@ def _from_oracle(group: Group, method: str) -> Spread | None:
     """Accuracy less the oracle's, over the seeds that both have."""
     mine, oracle = group.values(method), group.values("oracle")
     return spread([mine[seed] - oracle[seed] for seed in mine if seed in oracle])
+
+
+def _comparable(members: list[Group]) -> list[Group]:
+    """The groups trained in the paper's steps, where they are of two lengths: nothing else differs then."""
+    steps = (PAPER_IMAGES.preset, PAPER_IMAGES.batch_size)
+    alike = [group for group in members if (group.get("preset"), group.get("batch_size")) == steps]
+    return alike if _lengths(alike) > 1 else members
+
+
+def _lengths(members: Sequence[Group]) -> int:
+    """How many lengths there are."""
+    return len({group.get("epochs") for group in members})
 
 
 def _length(group: Group) -> tuple[int, int, str]:

@@ -122,6 +122,16 @@ def test_distances_from_the_oracle_stand_over_the_length_of_training():
     ]
 
 
+@pytest.mark.parametrize(("lengths", "shown"), [((20, 200), ["20", "200"]), ((200,), ["36", "200"])])
+def test_lengths_in_other_steps_stand_only_where_the_papers_are_of_one(lengths, shown):
+    named = {"seeds": (0,), "datasets": ("cifar10",), "methods": ("standard", "gl", "oracle"), "only": True}
+    made = rows_of("table1", some, Options(**named, epochs=36, batch_size=512))
+    for epochs in lengths:
+        made += rows_of("table1", some, Options(**named, epochs=epochs))
+    ticks = length_curves(groups(records(made))).axes[0].get_xticklabels()
+    assert [tick.get_text().split()[0] for tick in ticks] == shown
+
+
 def test_curves_show_the_accuracies():
     drawn = alpha_curves(groups(records(rows("alpha"))))
     curve = next(c for c in drawn.axes[0].containers if c.get_label() == "Standard")

@@ -150,6 +150,8 @@ def of_people() -> str:
         )
     for row in results("human_refine", "human-refine"):
         what = "beliefs" if row.get("taught", 1.0) == 1 else f"{100 * row['taught']:.0f} % of the images"
+        if row["way"] == "choose":
+            what = "labels and own answers"
         way = f"{what}, {row['way']}" + (", after a first round" if row["first_round"] else "")
         right = f"{100 * row['beliefs_right']:.1f}"
         body.append([row["labels"], way, str(row["epochs"]), right, f"{100 * row['accuracy']:.1f}"])

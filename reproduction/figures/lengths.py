@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
@@ -44,16 +45,14 @@ def length_curves(found: Sequence[Group]) -> Any:
         for number, method in enumerate(SHOWN):
             aside = (number - (len(SHOWN) - 1) / 2) * STEP
             points = [
-                (place + aside, gap.mean, gap.sd or 0.0)
+                (place + aside, gap.mean, math.nan if gap.sd is None else gap.sd)
                 for place, group in enumerate(members)
                 if (gap := _from_oracle(group, method))
             ]
             if points:
                 places, means, deviations = zip(*points, strict=True)
-                axis.errorbar(
-                    places, means, yerr=deviations if any(deviations) else None, capsize=2,
-                    **{**point_style(method), "linestyle": "none"},
-                )  # fmt: skip
+                style = {**point_style(method), "linestyle": "none"}
+                axis.errorbar(places, means, yerr=deviations, capsize=2, **style)
         axis.set_xticks(range(len(members)), [_way(group) for group in members])
         axis.set_xlim(-0.5, len(members) - 0.5)
         axis.grid(visible=False, axis="x")

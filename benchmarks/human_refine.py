@@ -16,8 +16,6 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     choose      no audit before: what is taught is chosen anew in each step, between the label and the mean of
                 the network's answers to the plain view so far: the likelier that mean holds the label, next
                 to the likeliest class, the more of the label. Learned on blends, half of the images distorted
-    doubt       choose, but the label needs half of the likeliest class's share to gain by being taught: a
-                network that answers a little as it was taught would else be drawn to any label in the end
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -28,7 +26,6 @@ import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import record
@@ -114,8 +111,6 @@ class Chosen(Blended):
 
     state = ("distributions",)
     """The mean answers; before the first, all classes alike."""
-    power: ClassVar[int] = 1
-    """Of the label's share next to the likeliest class's."""
 
     def blend(self, inputs: Tensor) -> Tensor:
         """As blends are; every second image distorted before."""
@@ -131,18 +126,11 @@ class Chosen(Blended):
         answer = torch.lerp(said, self.distributions[step.index], kept)
         self.distributions[step.index] = answer
         if step.epoch >= CHOSEN_FROM * self.task.epochs:
-            trust = ((answer * label).sum(1, keepdim=True) / answer.amax(1, keepdim=True)) ** self.power
+            trust = (answer * label).sum(1, keepdim=True) / answer.amax(1, keepdim=True)
             sharp = answer**SHARPENED
             label = torch.lerp(sharp / sharp.sum(1, keepdim=True), label, trust)
         target = torch.lerp(label[self.partner], label, self.share)
         return -(target * step.logits.log_softmax(1)).sum(1)
-
-
-@dataclass
-class Doubting(Chosen):
-    """Chosen, where an unlikely label loses."""
-
-    power: ClassVar[int] = 3
 
 
 @dataclass
@@ -205,7 +193,6 @@ WAYS = {
     "both": Both,
     "views": Views,
     "choose": Chosen,
-    "doubt": Doubting,
 }
 
 
@@ -252,7 +239,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--kept", type=Path, help="folder of the gl fit's history; not for choose and doubt")
+    options.add_argument("--kept", type=Path, help="folder of the gl fit's history; choose needs none")
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))
     options.add_argument("--ways", nargs="+", default=list(WAYS), choices=tuple(WAYS))
     options.add_argument("--epochs", type=int, default=200)
@@ -268,8 +255,8 @@ def main() -> None:
     )  # fmt: skip
     cell = first.but(epochs=given.epochs, batch_size=given.batch_size, net=given.net)
     train_set, test = cell_samples(first, str(given.data))
-    if given.kept is None and not set(given.ways) <= {"choose", "doubt"}:
-        options.error("--kept: ways other than choose and doubt learn what the gl fit's audit believes")
+    if given.kept is None and set(given.ways) != {"choose"}:
+        options.error("--kept: all ways but choose learn what the audit of the gl fit's history believes")
     unknown = np.full((len(train_set), len(train_set.classes)), 1 / len(train_set.classes))
     target, weight = unknown, np.ones(len(train_set))
     if given.kept is not None:
@@ -287,7 +274,7 @@ def main() -> None:
         target, weight = soft_targets(pipeline.judge(result.history))
         target = target.astype(np.float32)
     for way in given.ways:
-        chosen = issubclass(WAYS[way], Chosen)
+        chosen = way == "choose"
         taught = unknown if chosen else settled(first, given.kept) if way == "views" else target
         method = WAYS[way](torch.from_numpy(taught))
         began = time.perf_counter()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -66,6 +67,10 @@ class Softened(Method):
         """Tell the method."""
         self.method.start_epoch(epoch)
 
+    def blend(self, inputs: Tensor) -> Tensor:
+        """What the method makes of the inputs."""
+        return self.method.blend(inputs)
+
     def end_epoch(self, epoch: int) -> None:
         """Tell the method."""
         self.method.end_epoch(epoch)
@@ -83,3 +88,11 @@ class Softened(Method):
             share = self.targets[step.index]
         share = (1 - self.smoothing) * share + self.smoothing / k
         return self.soft_loss_of(self.method, step, share)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the method remembers."""
+        return self.method.state_dict()
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Told to the method."""
+        self.method.load_state_dict(saved)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -36,15 +37,17 @@ def weights(model):
     return torch.cat([value.flatten() for value in model.state_dict().values()])
 
 
-def trained(x, y, method):
-    return weights(train(network(), (x, y), method=method, epochs=2, device="cpu", log="none").model)
+def trained(x, y, method, smoothing=0.0):
+    options = {"label_smoothing": smoothing, "epochs": 2, "device": "cpu", "log": "none"}
+    return weights(train(network(), (x, y), method=method, **options).model)
 
 
-def test_a_network_learns_from_what_its_method_blends():
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_network_learns_from_what_its_method_blends(smoothing):
     x, y = samples()
-    halved = trained(x / 2, y, "standard")
-    torch.testing.assert_close(trained(x, y, Halved()), halved)
-    assert not torch.equal(halved, trained(x, y, "standard"))
+    halved = trained(x / 2, y, "standard", smoothing)
+    torch.testing.assert_close(trained(x, y, Halved(), smoothing), halved)
+    assert not torch.equal(halved, trained(x, y, "standard", smoothing))
 
 
 def test_in_a_stack_each_network_has_its_own_inputs():

@@ -114,6 +114,30 @@ def test_a_smoothed_run_goes_on_from_its_checkpoint_with_the_same_targets(tmp_pa
             train(mlp(), data, **again | changed)
 
 
+@dataclasses.dataclass
+class Counting(Gray):
+    """gl that counts its steps."""
+
+    state = ("steps",)
+
+    def start(self, task):
+        super().start(task)
+        self.steps = 0
+
+    def soft_loss(self, step, share):
+        self.steps += 1
+        return super().soft_loss(step, share)
+
+
+def test_what_a_smoothed_method_remembers_is_in_its_checkpoint(tmp_path):
+    whole, counting = Counting(), Counting()
+    options = {**PLAIN, "label_smoothing": 0.1}
+    train(mlp(), blobs(), method=whole, **options)
+    train(mlp(), blobs(), method=Counting(), checkpoint=tmp_path, **(options | {"epochs": 1}))
+    train(mlp(), blobs(), method=counting, checkpoint=tmp_path, resume=True, **options)
+    assert counting.steps == whole.steps > 0
+
+
 @pytest.mark.parametrize("net", [mlp, lambda: Opaque(mlp())], ids=["small", "any"])
 @pytest.mark.parametrize("given", [{0: 4.0, 1: 0.0}, [4.0, 0.0, 1.0], torch.tensor([4.0, 0.0, 1.0])])
 def test_the_weight_of_a_class_is_that_of_its_samples(net, given):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -44,6 +46,11 @@ class OptimizerSettings:
         check({"learning_rate": self.learning_rate})
         if self.learning_rate is None:
             raise SettingsError.wrong("learning_rate", None, "a positive number")
+        for name in ("weight_decay", "momentum", "eps"):  # torch's own kernels do not look
+            if not (isinstance(getattr(self, name), Real) and 0 <= getattr(self, name) < math.inf):
+                raise SettingsError.wrong(name, getattr(self, name), "a number of at least 0")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise SettingsError.wrong("betas", self.betas, "two shares from 0 to below 1, as (0.9, 0.999)")
         if self.nesterov and self.momentum <= 0:
             raise SettingsError("nesterov needs momentum: set momentum=0.9, or nesterov=False")
 

@@ -40,6 +40,9 @@ class ScheduleSettings:
             )
         if any(milestone <= 0 for milestone in self.milestones):
             raise SettingsError(f"milestones must be positive, got {self.milestones}")
+        for name in ("gamma", "initial", "final"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise SettingsError.wrong(name, getattr(self, name), "a factor of at least 0")
         if not 0 <= self.warmup < 1:
             raise SettingsError(f"warmup is a fraction of the run in [0, 1), got {self.warmup}")
 

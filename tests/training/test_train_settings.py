@@ -16,6 +16,8 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.methods import make_method
 from graylearn.training import (
     Augment,
+    OptimizerSettings,
+    ScheduleSettings,
     Settings,
     evaluate,
     train,
@@ -64,6 +66,25 @@ from graylearn.training import (
 def test_bad_settings_are_refused_by_name(options, message):
     with pytest.raises((SettingsError, DataError), match=message):
         train(mlp(), blobs(), **{"epochs": 1, "log": "none", **options})
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "expected"),
+    [
+        (OptimizerSettings, "weight_decay", -1e-4, "a number of at least 0"),
+        (OptimizerSettings, "weight_decay", "0.1", "a number of at least 0"),
+        (OptimizerSettings, "momentum", -0.9, "a number of at least 0"),
+        (OptimizerSettings, "eps", float("nan"), "a number of at least 0"),
+        (OptimizerSettings, "betas", (0.9, 1.0), "two shares from 0 to below 1"),
+        (OptimizerSettings, "betas", (0.9,), "two shares from 0 to below 1"),
+        (ScheduleSettings, "gamma", -0.1, "a factor of at least 0"),
+        (ScheduleSettings, "initial", float("nan"), "a factor of at least 0"),
+        (ScheduleSettings, "final", -1.0, "a factor of at least 0"),
+    ],
+)
+def test_numbers_that_no_optimizer_or_schedule_can_have_are_refused(kind, field, value, expected):
+    with pytest.raises(SettingsError, match=f"{field} is .*, expected {expected}"):
+        kind(**{field: value})
 
 
 @pytest.mark.parametrize("field", ["optimizer", "schedule"])

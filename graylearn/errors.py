@@ -63,6 +63,11 @@ def one_line(text: str) -> str:
     return _LINE_BREAKS.sub(" ", text).translate(_CONTROLS)
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of others says, less what follows its first line; its kind where it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def first_few(names: Sequence[Any] | np.ndarray, most: int = 10, between: str = ", ") -> str:
     """Names for a sentence, so many of them at most: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graylearn.errors import DivergedError
+from graylearn.errors import DivergedError, first_line
 from reproduction.cells import Cell
 from reproduction.images import run_images
 from reproduction.measure import rounded
@@ -65,7 +65,7 @@ def run_unit(
     except (DivergedError, RuntimeError) as error:  # torch says out of memory by the latter
         left = [cell for cell in unit if cell not in done]
         if len(left) == 1:
-            yield [Failure(left[0], f"{type(error).__name__}: {str(error).splitlines()[0]}")]
+            yield [Failure(left[0], f"{type(error).__name__}: {first_line(error)}")]
             return
         for cell in left:
             yield from run_unit((cell,), experiment, folder, device, traces)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable, table_from_arrow, table_from_pandas
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_line
 
 MAX_DENSE = 1 << 32
 """Bytes that a sparse matrix may take once it is dense."""
@@ -52,10 +52,9 @@ def _of_tensor(x: Any) -> np.ndarray:
         known = not x.is_floating_point() or x.dtype.itemsize >= 4 or str(x.dtype) == "torch.float16"
         found: np.ndarray = (x if known else x.float()).numpy()
     except (TypeError, RuntimeError) as error:  # sparse, quantized, or on no device at all
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
-            f"a tensor of {x.dtype} ({x.layout}, on {x.device}) cannot be read ({reason}): give a dense one "
-            "of torch.float32"
+            f"a tensor of {x.dtype} ({x.layout}, on {x.device}) cannot be read ({first_line(error)}): give a "
+            "dense one of torch.float32"
         ) from error
     return found
 

@@ -15,7 +15,7 @@ from typing import Any
 from graylearn.data.atomic import replacing
 from graylearn.data.images.cache import default_cache_folder
 from graylearn.data.progress import progress_bar
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_line
 from graylearn.paths import address_of, as_path
 
 _TELLS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "md5Hash")
@@ -52,9 +52,9 @@ def fetch(address: str) -> Path:
             if not isinstance(error.__cause__, OSError):
                 raise DataError(f"{address} does not exist") from error
             why = error.__cause__  # nobody answered who would know
-        reason = (str(why).splitlines() or [type(why).__name__])[0]
         raise DataError(
-            f"{address} is not read ({reason}): give another, or save the data to a file and give that"
+            f"{address} is not read ({first_line(why)}): give another, or save the data to a file and give "
+            "that"
         ) from error
 
 

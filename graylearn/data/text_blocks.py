@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from graylearn.data.cells import codec_of
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.formats import suffix_of
-from graylearn.data.formats._base import first_line
 from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened
 from graylearn.data.formats.delimited import (
     TABBED,
@@ -33,7 +32,7 @@ from graylearn.data.formats.json_records import is_list, records_of_lines
 from graylearn.data.options import ReadOptions
 from graylearn.data.table_samples import WHOLE
 from graylearn.data.tables import MISSING_WORDS, RawTable, table_from_arrow
-from graylearn.errors import DataError, Hint
+from graylearn.errors import DataError, Hint, first_line
 
 Tables = Callable[[Sequence[str] | None], Iterator[RawTable]]
 """The rows of a table in order, a block at a time; of some columns, or of all."""

@@ -33,7 +33,7 @@ from graylearn.data.atomic import alone, checksum, replacing, signature, write_t
 from graylearn.data.batches.augment import PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.samples import classes_from_json, classes_to_json
-from graylearn.errors import FULL, CheckpointError
+from graylearn.errors import FULL, CheckpointError, first_line
 from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.card import write_card
 from graylearn.estimator.committee import wide
@@ -275,8 +275,7 @@ def _check_weights(classifier: ClassifierState, weights: dict[str, torch.Tensor]
         with torch.device("meta"):  # shapes alone
             described = {name: value.shape for name, value in _new_network(classifier).state_dict().items()}
     except (RuntimeError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise CheckpointError(f"the network described in {folder} cannot be ({reason})") from error
+        raise CheckpointError(f"the network described in {folder} cannot be ({first_line(error)})") from error
     for name, shape in described.items():
         if name not in weights or weights[name].shape != shape:
             found = tuple(weights[name].shape) if name in weights else "missing"

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from graylearn.data.batches.base import BatchSource
+from graylearn.errors import first_line
 from graylearn.methods import Method
 from graylearn.training.learner import ModuleLearner
 from graylearn.training.networks import FeatureTap
@@ -46,7 +47,7 @@ def compile_where_it_pays(
             raise
         # no compiler or no Triton on this machine: the run goes on without
         learner.compiled, learner.keeps_outputs = None, True
-        note(f"not compiled, because it failed: {type(error).__name__}: {str(error).splitlines()[0]}")
+        note(f"not compiled, because it failed: {type(error).__name__}: {first_line(error)}")
 
 
 def _best_mode(learner: ModuleLearner, method: Method) -> str:

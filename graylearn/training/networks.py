@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.data.batches.several import Several
-from graylearn.errors import SettingsError
+from graylearn.errors import SettingsError, first_line
 from graylearn.methods.base import Output
 from graylearn.torch_internals import BatchNorm
 from graylearn.training.history import note_probabilities
@@ -166,10 +166,7 @@ def one_of_logits(
         given = f"{example.dtype} samples of shape {tuple(example.shape[1:])}"
         if isinstance(example, Several):
             given = f"the inputs {', '.join(map(str, example.named))}"
-        raise SettingsError(
-            f"the network cannot read {given}"
-            f" ({(str(error) or type(error).__name__).splitlines()[0]}): {mend}"
-        ) from error
+        raise SettingsError(f"the network cannot read {given} ({first_line(error)}): {mend}") from error
     finally:
         model.train(was_training)
     logits = _logits_in(answer, which)

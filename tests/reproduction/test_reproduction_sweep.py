@@ -287,3 +287,13 @@ def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):
     assert "NaN or infinite" in outcome.failed[0].reason
     assert [(number, total) for _, number, total in heard] == [(1, 3), (2, 3), (3, 3)]
     assert isinstance(heard[1][0], Failure)
+
+
+def test_a_cell_that_fails_without_a_word_is_told_by_the_kind_of_its_error(monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(units, "run_tables", fail)
+    (cell,) = Grid("table", (Source("iris"),), ("standard",)).cells(Options())
+    ((failure,),) = units.run_unit((cell,), "table2", None, None)
+    assert failure == Failure(cell, "RuntimeError: RuntimeError")

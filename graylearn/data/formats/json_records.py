@@ -16,14 +16,13 @@ from graylearn.data.formats._base import (
     Change,
     Format,
     Origin,
-    first_line,
     moved_path,
     read_text_bytes,
     write_bytes,
 )
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_pandas
-from graylearn.errors import DataError
+from graylearn.errors import DataError, first_line
 
 
 class Json(Format):

@@ -23,7 +23,6 @@ from graylearn.data.formats._base import (
     Format,
     Origin,
     file_fingerprint,
-    first_line,
     joint_fingerprint,
     read_bytes,
     suffix_of,
@@ -34,7 +33,7 @@ from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.formats._pages import Buffer, held_in_pages
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError, first_few
+from graylearn.errors import DataError, first_few, first_line
 from graylearn.paths import matching, most_unpacked, too_large
 
 ROWS, BYTES = 20_000, 16 << 20

@@ -13,9 +13,10 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     views       only what the history is settled on is taught, half as many images of a class as bear its
                 label: those that most epochs before labels are learned by heart call so. Of the others, what
                 the network is sure of in the plain view is taught to it in a distorted one
-    choose      no audit before: what is taught is chosen anew in each step, between the label and the mean of
-                the network's answers to the plain view so far: the likelier that mean holds the label, next
-                to the likeliest class, the more of the label. Learned on blends, half of the images distorted
+    choose      what is taught is chosen anew in each step, between what was told (the labels; with `--kept`
+                the beliefs) and the mean of the network's answers to the plain view so far: the likelier that
+                mean holds what was told, next to its likeliest class, the more of it is taught; with `--power
+                3` less where it is unlikely. Learned on blends, half of the images distorted
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -37,7 +38,7 @@ from graylearn.audit.history import epochs_before_heart
 from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
 from graylearn.estimator.refine import SoftTargets, soft_targets
-from graylearn.methods.base import Step
+from graylearn.methods.base import Step, Task
 from graylearn.training import History, Result
 from reproduction.cells import Cell
 from reproduction.images import pipeline_of
@@ -107,10 +108,18 @@ class Both(Blended):
 
 @dataclass
 class Chosen(Blended):
-    """Blends, half of them distorted, of targets that lie between the label and the answers so far."""
+    """Blends, half of them distorted, of targets that lie between what was told and the answers so far."""
 
-    state = ("distributions",)
+    power: int = 1
+    """Of the share that what was told has in the answers."""
+
+    state = ("answers",)
     """The mean answers; before the first, all classes alike."""
+
+    def start(self, task: Task) -> None:
+        """No answers yet."""
+        super().start(task)
+        self.answers = torch.full_like(self.distributions, 1 / task.num_classes)
 
     def blend(self, inputs: Tensor) -> Tensor:
         """As blends are; every second image distorted before."""
@@ -118,18 +127,18 @@ class Chosen(Blended):
         return super().blend(half_distorted(inputs, self.task.generator))
 
     def loss(self, step: Step) -> Tensor:
-        """Cross entropy with the blend of what is chosen for both; for the first epochs that is the label."""
-        label = torch.nn.functional.one_hot(step.target, self.task.num_classes).float()
+        """Cross entropy with the blend of what is chosen for both: for the first epochs what was told."""
+        chosen = self.distributions[step.index]
         with torch.no_grad():
             said = step.forward(self.plain).logits.float().softmax(1)
         kept = MOMENTUM if step.epoch > 0 else 0.0
-        answer = torch.lerp(said, self.distributions[step.index], kept)
-        self.distributions[step.index] = answer
+        answer = torch.lerp(said, self.answers[step.index], kept)
+        self.answers[step.index] = answer
         if step.epoch >= CHOSEN_FROM * self.task.epochs:
-            trust = (answer * label).sum(1, keepdim=True) / answer.amax(1, keepdim=True)
+            agreed = (answer * chosen).sum(1, keepdim=True) / answer.amax(1, keepdim=True)
             sharp = answer**SHARPENED
-            label = torch.lerp(sharp / sharp.sum(1, keepdim=True), label, trust)
-        target = torch.lerp(label[self.partner], label, self.share)
+            chosen = torch.lerp(sharp / sharp.sum(1, keepdim=True), chosen, agreed**self.power)
+        target = torch.lerp(chosen[self.partner], chosen, self.share)
         return -(target * step.logits.log_softmax(1)).sum(1)
 
 
@@ -239,12 +248,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--kept", type=Path, help="folder of the gl fit's history; choose needs none")
+    options.add_argument("--kept", type=Path, help="folder of the gl fit's history; choose may do without")
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))
     options.add_argument("--ways", nargs="+", default=list(WAYS), choices=tuple(WAYS))
     options.add_argument("--epochs", type=int, default=200)
     options.add_argument("--batch-size", type=int, default=128)
     options.add_argument("--net", default="resnet18")
+    options.add_argument("--power", type=int, default=1, help="of choose: how little it trusts the unlikely")
     options.add_argument("--first-round", type=int, help="epochs of a fit whose history is audited again")
     options.add_argument("--device")
     options.add_argument("--out", type=Path, default=Path("results/human_refine.jsonl"))
@@ -257,8 +267,7 @@ def main() -> None:
     train_set, test = cell_samples(first, str(given.data))
     if given.kept is None and set(given.ways) != {"choose"}:
         options.error("--kept: all ways but choose learn what the audit of the gl fit's history believes")
-    unknown = np.full((len(train_set), len(train_set.classes)), 1 / len(train_set.classes))
-    target, weight = unknown, np.ones(len(train_set))
+    target, weight = np.eye(len(train_set.classes))[train_set.y], np.ones(len(train_set))
     if given.kept is not None:
         target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
     seed = member_seeds(0, 1)[0]
@@ -274,20 +283,22 @@ def main() -> None:
         target, weight = soft_targets(pipeline.judge(result.history))
         target = target.astype(np.float32)
     for way in given.ways:
-        chosen = way == "choose"
-        taught = unknown if chosen else settled(first, given.kept) if way == "views" else target
-        method = WAYS[way](torch.from_numpy(taught))
+        taught = settled(first, given.kept) if way == "views" else target
+        settings = {"power": given.power} if way == "choose" else {}
+        method = WAYS[way](torch.from_numpy(taught), **settings)
         began = time.perf_counter()
-        _, result = learn(method, cell, np.ones(len(train_set)) if chosen else weight)
+        _, result = learn(method, cell, weight)
         measured = tested(result.predict_logits(test.x), test.y, with_bins=False)
-        believed = np.asarray(result.predict_logits(train_set.x)) if chosen else taught
-        known = believed.any(1)
+        known = taught.any(1)
+        answered = np.asarray(result.predict_logits(train_set.x)).argmax(1)
         record.append(
             record.record(
-                "human-refine", labels=given.labels, way=way, first_round=given.first_round,
+                "human-refine", labels=given.labels, way=way,
+                told="labels" if given.kept is None else "beliefs", **settings, first_round=given.first_round,
                 epochs=given.epochs, batch_size=given.batch_size, net=given.net, seed=0, **measured,
                 train_accuracy=result.log[-1]["accuracy"], taught=float(known.mean()),
-                beliefs_right=float((believed.argmax(1) == train_set.true_y)[known].mean()),
+                beliefs_right=float((taught.argmax(1) == train_set.true_y)[known].mean()),
+                answers_right=float((answered == train_set.true_y).mean()),
                 seconds=round(time.perf_counter() - began, 1),
             ),
             given.out,

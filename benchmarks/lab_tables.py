@@ -150,11 +150,14 @@ def of_people() -> str:
         )
     for row in results("human_refine", "human-refine"):
         what = "beliefs" if row.get("taught", 1.0) == 1 else f"{100 * row['taught']:.0f} % of the images"
+        right = row["beliefs_right"]
         if row["way"] == "choose":
-            what = "labels and own answers"
-        way = f"{what}, {row['way']}" + (", after a first round" if row["first_round"] else "")
-        right = f"{100 * row['beliefs_right']:.1f}"
-        body.append([row["labels"], way, str(row["epochs"]), right, f"{100 * row['accuracy']:.1f}"])
+            what = f"{row.get('told', 'labels')} and own answers"
+            right = row.get("answers_right", right)  # in the end it teaches itself its answers
+        way = f"{what}, {row['way']}" + (f", power {row['power']}" if row.get("power", 1) > 1 else "")
+        way += ", after a first round" if row["first_round"] else ""
+        right, accurate = f"{100 * right:.1f}", f"{100 * row['accuracy']:.1f}"
+        body.append([row["labels"], way, str(row["epochs"]), right, accurate])
     body.sort(key=lambda line: (line[0], int(line[2]), float(line[4])))
     return markdown(["labels", "learned", "epochs", "taught right, %", "accuracy, %"], body)
 

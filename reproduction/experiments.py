@@ -7,11 +7,10 @@ CIFAR-100, and as the source of OOD samples for Mini-ImageNet, without the class
 
 from __future__ import annotations
 
+from reproduction import paper
 from reproduction.grids import CORE, Experiment, Grid, Labels, Schedule, Source
 
-PAPER_METHODS = ("standard", "mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "gl")
-"""The columns of the paper's two tables."""
-ALL_METHODS = (*PAPER_METHODS, "gl-label", "gl+refine", "oracle")
+ALL_METHODS = (*paper.METHODS, "gl-label", "gl+refine", "oracle")
 OTHER_METHODS = (
     "gl-label",
     "gl-relative",
@@ -27,9 +26,7 @@ OTHER_METHODS = (
 )
 """The rest, quick ones first: a sweep that ends early lacks the least."""
 LABELS: tuple[Labels, ...] = ("specific", "random")
-NETS = ("resnet18", "vgg19", "shufflenetv2", "mobilenetv2", "senet18", "densenet121")
 ALPHAS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-TABLES = ("abalone", "arrhythmia", "gene", "iris", "skyserver", "speech", "stellar", "wineqt")
 TEN_SEEDS = tuple(range(10))
 
 CIFAR10 = Source("cifar10", "tiny-imagenet")
@@ -41,7 +38,7 @@ MISSING = tuple(Source(name, "mini-imagenet") for name in ("cifar10", "svhn", "c
 
 _SHORT = Schedule("fast", 25, 512)
 _LONG = Schedule("paper-warm", 100, 128)
-_TABLE_SOURCES = tuple(Source(name) for name in TABLES)
+_TABLE_SOURCES = tuple(Source(name) for name in paper.TABLE2)
 _ABLATION = ("standard", "nl", "standard+nl", "gl", "oracle", "gl-label", "gl+refine")
 
 # what scikit-learn carries: digits, its last two classes OOD, as pictures; iris and wine as tables
@@ -115,7 +112,7 @@ ARCHITECTURES = Experiment(
     title="Six networks on CIFAR-10 with the first group of Tiny-ImageNet as OOD samples",
     claim="With six architectures GL is above standard training, on average by .55 points with specific and "
     "by .64 with random labels.",
-    grids=(Grid("image", (GROUP_0,), (*CORE, "gl-label"), labels=LABELS, nets=NETS),),
+    grids=(Grid("image", (GROUP_0,), (*CORE, "gl-label"), labels=LABELS, nets=paper.ARCHITECTURES),),
     quick=(_quick((*CORE, "gl-label"), nets=("small_cnn-8", "small_cnn-16"), train_size=96),),
 )
 CALIBRATION = Experiment(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from graylearn.audit import Audit
 from graylearn.data import Contaminated
@@ -20,7 +21,7 @@ BINS = 20
 
 def tested(logits: NDArray[Any], target: NDArray[np.int64], *, with_bins: bool) -> dict[str, Any]:
     """Accuracy and calibration on the test set; with the bins of a reliability diagram where asked."""
-    probabilities = softmax(logits)
+    probabilities = softmax(np.asarray(logits, dtype=np.float64), axis=1)
     diagram = reliability(probabilities, target, bins=BINS)
     measured: dict[str, Any] = {"accuracy": accuracy(probabilities, target), "ece": diagram.ece}
     if with_bins:
@@ -61,13 +62,6 @@ def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:
         "audit_auroc": auroc(audit.score, wrong) if wrong.any() and not wrong.all() else None,
         "refined": pays(audit),
     }
-
-
-def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
-    """(N, K) probabilities."""
-    exact = np.asarray(logits, dtype=np.float64)
-    powers = np.exp(exact - exact.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def rounded(value: Any) -> Any:

@@ -13,6 +13,7 @@ from graylearn.errors import SettingsError
 
 Backend = Literal["processes", "dask", "ray"]
 PROTOCOLS = ("paper", "released", "tuned")
+"""Of tables, in the order in which they are listed."""
 IMAGE_PRESETS = ("paper", "paper-warm", "fast")
 
 

@@ -12,6 +12,7 @@ from graylearn.metrics import gap_recovered
 from reproduction import names, paper
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
+from reproduction.options import PROTOCOLS
 from reproduction.records import Group, Record, Row, groups, method_rank, records
 from reproduction.statistics import LEVEL, Spread, holm, paired_p, spread
 
@@ -217,8 +218,7 @@ def table2(found: Sequence[Record]) -> list[Table]:
     """Tables: one table a protocol, the eight sets across."""
     tables = []
     by_protocol = _by(groups(found), "protocol")
-    order = ["paper", "released", "tuned"]
-    for protocol in sorted(by_protocol, key=lambda name: (order.index(name) if name in order else 9, name)):
+    for protocol in (name for name in PROTOCOLS if name in by_protocol):
         made = in_order(by_protocol[protocol], ("dataset",))
         extra = varying(made)
         columns = []

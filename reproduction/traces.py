@@ -16,6 +16,7 @@ import numpy as np
 
 from graylearn.data import Contaminated
 from graylearn.data.atomic import replacing, write_text
+from graylearn.data.contaminate import TRUTH
 from graylearn.training import History, Result
 from reproduction.cells import Cell
 from reproduction.diagnostics import by_group
@@ -66,7 +67,7 @@ class Traces:
         if self.histories is None:
             return
         self.histories.mkdir(parents=True, exist_ok=True)
-        truth = {name: getattr(train, name) for name in ("is_ood", "is_flipped", "true_y", "source")}
+        truth = {name: getattr(train, name) for name in TRUTH}
         if cell.method == "oracle":  # it was trained without the others
             truth = {name: values[~train.is_ood] for name, values in truth.items()}
         with replacing(self.histories / f"{cell.key}.npz") as partial, partial.open("wb") as file:

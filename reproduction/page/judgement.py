@@ -103,6 +103,10 @@ def state_for(comparison: Comparison, wanted: str = "higher") -> State:
     return "yes" if comparison.state == wanted else "no"
 
 
+IN_TITLE = ("ood", "labels", "alpha", "net", "epochs")
+"""Of a setting, beside its dataset, in a list of settings of all kinds."""
+
+
 def group_title(group: Group, *shown: str) -> str:
     """A setting in a few words: its dataset, and those of `shown` that it has."""
     words = {

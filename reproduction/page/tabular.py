@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from reproduction import names, paper
+from reproduction.options import PROTOCOLS
 from reproduction.page.evidence import Evidence, where
 from reproduction.page.rules.accuracy import tables_of
 from reproduction.page.text import NOT_YET, joined, shown
@@ -13,7 +14,6 @@ from reproduction.records import Group
 from reproduction.render.markdown import markdown_grid
 from reproduction.statistics import Comparison, compare, from_differences, spread
 
-PROTOCOLS = ("paper", "released", "tuned")
 TWO_CLASSES_TEST = "tests/reproduction/test_page_two_classes.py"
 """The test that trains the same network with five losses on two classes and finds one trajectory."""
 

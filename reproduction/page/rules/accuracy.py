@@ -7,6 +7,7 @@ from statistics import fmean
 from reproduction import paper
 from reproduction.page.evidence import Evidence, by_schedule, where, with_all
 from reproduction.page.judgement import (
+    IN_TITLE,
     Judgement,
     Part,
     State,
@@ -24,8 +25,7 @@ def ood_hurts(evidence: Evidence) -> Judgement:
     """Do OOD samples cost accuracy at all?"""
     every = [g for g in evidence.every_group if g.get("protocol") != "released"]
     found, others = by_schedule(every, lambda g: compare(g.values("oracle"), g.values("standard")))
-    shown_settings = ("ood", "labels", "alpha", "net", "epochs")
-    parts, beside = (pairwise(some, "oracle", "standard", *shown_settings) for some in (found, others))
+    parts, beside = (pairwise(some, "oracle", "standard", *IN_TITLE) for some in (found, others))
     shown = sum(part.state == "yes" for part in parts)
     headline = f"a cost is shown in {shown} of {len(parts)} settings" if parts else ""
     rule = "An oracle trained without the OOD samples is shown to be more accurate than standard training."

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from graylearn.errors import counted
 from reproduction import names
 from reproduction.page.evidence import Evidence, by_schedule, where
-from reproduction.page.judgement import Judgement, Part, State, group_title, pairwise, part_for
+from reproduction.page.judgement import IN_TITLE, Judgement, Part, State, group_title, pairwise, part_for
 from reproduction.records import Group
 from reproduction.statistics import compare, spread
 
@@ -21,14 +21,11 @@ def calibrated(evidence: Evidence) -> tuple[list[Group], list[Group]]:
     return by_schedule(every, lambda g: compare(g.values("gl", "ece"), g.values("standard", "ece")))
 
 
-_SETTING = ("ood", "labels", "alpha", "net", "epochs")
-
-
 def calibration_gl(evidence: Evidence) -> Judgement:
     """Is GL better calibrated?"""
     found, others = calibrated(evidence)
     parts, beside = (
-        pairwise(some, "gl", "standard", *_SETTING, wanted="lower", measure="ece") for some in (found, others)
+        pairwise(some, "gl", "standard", *IN_TITLE, wanted="lower", measure="ece") for some in (found, others)
     )
     rule = "GL's calibration error (20 bins) is shown to be lower than that of standard training."
     headline = "; ".join(
@@ -63,7 +60,7 @@ def calibration_perfect(evidence: Evidence) -> Judgement:
         if (error := spread(group.values("gl", "ece"))) is not None:
             state: State = "yes" if error.mean <= NEAR_PERFECT else "no"
             errors.append(error.mean)
-            what = group_title(group, *_SETTING)
+            what = group_title(group, *IN_TITLE)
             parts.append(Part(what, state, f"GL {error.mean:.2f} %", error.n))
     rule = f"GL's calibration error is at most {NEAR_PERFECT:g} %, what the paper calls near perfect."
     headline = ""
@@ -102,7 +99,7 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
             continue
         means.append((fmean(standard.values()), fmean(gray.values())))
         text = f"confidence - accuracy: GL {means[-1][1]:+.1f}, Standard {means[-1][0]:+.1f}: {pair}"
-        part = part_for(group_title(group, *_SETTING), pair, text, "lower")
+        part = part_for(group_title(group, *IN_TITLE), pair, text, "lower")
         parts.append(part if means[-1][0] > 0 else replace(part, state="no"))
     headline = ""
     if means:

@@ -9,6 +9,7 @@ from statistics import fmean
 from reproduction import names
 from reproduction.page.evidence import Evidence, by_schedule, labelled, where, with_all
 from reproduction.page.judgement import (
+    IN_TITLE,
     Judgement,
     gain_headline,
     gains_of,
@@ -19,9 +20,6 @@ from reproduction.page.judgement import (
 )
 from reproduction.records import Group
 from reproduction.statistics import Comparison, compare, from_differences, spread
-
-_SETTING = ("ood", "labels", "alpha", "net", "epochs")
-"""What names a setting in a list of all of them."""
 
 
 def ablation(evidence: Evidence, kind: str) -> Judgement:
@@ -80,7 +78,7 @@ def separation(evidence: Evidence) -> Judgement:
     every = [g for g in evidence.every_group if g.get("kind") == "image"]
     found, others = by_schedule(every, lambda g: gains_of([g], "gl", measure="ood_auroc"))
     parts, beside = (
-        pairwise(some, "gl", "standard", *_SETTING, measure="ood_auroc") for some in (found, others)
+        pairwise(some, "gl", "standard", *IN_TITLE, measure="ood_auroc") for some in (found, others)
     )
     told = [
         f"{labels} labels {fmean(gains):+.1f} points in the mean of {len(gains)} settings{middle(gains)}"
@@ -98,7 +96,7 @@ def formula(evidence: Evidence) -> Judgement:
     """Does the paper's own formula for the confidence do it?"""
     every = [g for g in evidence.every_group if g.get("kind") == "image"]
     found, others = by_schedule(every, with_all("gl-label", "standard"))
-    parts, beside = (pairwise(some, "gl-label", "standard", *_SETTING) for some in (found, others))
+    parts, beside = (pairwise(some, "gl-label", "standard", *IN_TITLE) for some in (found, others))
     rule = "`gl-label`, GL with C = Q(y | x), is shown to be more accurate than standard training on images."
     headline = gain_headline(found, "gl-label", "standard")
     if gains := gains_of(found, "gl-label", "gl"):

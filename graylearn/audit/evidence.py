@@ -153,9 +153,9 @@ class Evidence:
         """The model that the first detector that has several chose, "none" before it was asked."""
         return next((each.form for each in self.findings.values() if each.form), "none")
 
-    def found(self, *names: str) -> bool:
-        """Whether any of these detectors, all without names, found something so far."""
-        return any(each.found for name, each in self.findings.items() if not names or name in names)
+    def found(self) -> bool:
+        """Whether any detector found something so far."""
+        return any(each.found for each in self.findings.values())
 
     def after(self, name: str, finding: Finding) -> Evidence:
         """The same with one more finding, less those it overrules, for the detectors that come next."""

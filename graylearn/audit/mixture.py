@@ -86,7 +86,7 @@ class NoiseFit:
 
     @property
     def gain(self) -> float:
-        """2 (LL2 - max(LL0, LL1)): what labels pay for the full model."""
+        """What labels pay for the full model."""
         return full_gain(self.log_likelihood)
 
     @property
@@ -96,7 +96,7 @@ class NoiseFit:
 
 
 def full_gain(log_likelihood: Mapping[str, float]) -> float:
-    """2 (LL2 - max(LL0, LL1))."""
+    """2 (LL2 - max(LL0, LL1)): what labels pay for the full model."""
     return 2 * (log_likelihood["full"] - max(log_likelihood["none"], log_likelihood["constant"]))
 
 
@@ -209,11 +209,10 @@ def uneven_sharpness(log_p: NDArray[Any], label: NDArray[np.int64], evidence: Fl
 
 
 def gain_by_frequency(objective: _Objective) -> float:
-    """2 (LL2 - max(LL0, LL1)) where a random label is a class as often as the given labels are."""
+    """`full_gain` where a random label is a class as often as the given labels are."""
     label = objective.label
     frequency = np.bincount(label)[label] / len(label)
-    found = _fit_forms(_Objective(objective.log_p, label, objective.evidence, frequency))[1]
-    return 2 * (found["full"] - max(found["none"], found["constant"]))
+    return full_gain(_fit_forms(_Objective(objective.log_p, label, objective.evidence, frequency))[1])
 
 
 def fit_noise(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from graylearn.array_types import Floats
-from graylearn.losses.trees import gray_derivatives
+from graylearn.losses.trees import LEAST, gray_derivatives
 
 
 def gray_objective(y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
@@ -26,7 +26,7 @@ def gray_objective(y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple
     if scores.ndim == 2:
         return gray_derivatives(scores, label, weight)
     probability, each = expit(scores.astype(np.float64)), 1.0 if weight is None else weight
-    return each * (probability - label), np.maximum(each * probability * (1.0 - probability), 1e-16)
+    return each * (probability - label), np.maximum(each * probability * (1.0 - probability), LEAST)
 
 
 def train_objective(scores: Any, data: Any) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -149,11 +149,7 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
     if not by_history and (words := how_long(prepared.train)) is not None:
         progress.say(words)
     if settings.command == "audit" and not by_history and test is None:
-        if unused := [name for name in OF_A_FIT if getattr(settings, name) != getattr(RunSettings, name)]:
-            progress.note(
-                f"passing over {', '.join(unused)}: the networks that this audit asks are its own; "
-                "--mode history asks one that is trained as you say"
-            )
+        tell_unused(settings, progress, OF_A_FIT, "; --mode history asks one that is trained as you say")
         alone = make_classifier(settings)
         stages = FolderStages(folder, progress)
         return Fitted(alone, alone.audit_only(prepared.train, stages=stages), {}, None, stages.logs)
@@ -173,6 +169,16 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
             way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
             said[way] = classifier.predict_proba(test)
     return Fitted(classifier, audit, said, labels, logs)
+
+
+def tell_unused(
+    settings: RunSettings, progress: RunProgress, names: Iterable[str], instead: str = ""
+) -> None:
+    """Say which of these settings an audit passes over, and what to do instead."""
+    if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
+        progress.note(
+            f"passing over {', '.join(unused)}: the networks that this audit asks are its own{instead}"
+        )
 
 
 def how_long(samples: Samples) -> str | None:

@@ -35,7 +35,7 @@ from graylearn.runs import report
 from graylearn.runs.changed import LABELS
 from graylearn.runs.crowd import has_annotators
 from graylearn.runs.files import write_csv
-from graylearn.runs.fit import Fitted, FolderStages, make_classifier
+from graylearn.runs.fit import OF_A_FIT, Fitted, FolderStages, make_classifier, tell_unused
 from graylearn.runs.folder import RunFolder, check_same_data
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts
 from graylearn.runs.large_fit import FITTED, fit_parts
@@ -111,6 +111,8 @@ def audited_in_parts(
     began = time.perf_counter()
     if has_annotators(settings):
         raise SettingsError("labels of several annotators are not brought together in parts")
+    if settings.command == "audit":
+        tell_unused(settings, progress, (name for name in OF_A_FIT if name != "epochs"))
     opened = open_large(settings, progress, source)
     origin = opened.blocks.origin
     fingerprint = data_fingerprint(opened)

@@ -297,6 +297,13 @@ def test_parts_shrink_with_classes_and_columns():
     assert parts.part_size(5000, 128) < 2500
 
 
+def test_settings_of_a_fit_that_an_audit_in_parts_passes_over_are_told(tables, tmp_path):
+    progress = RunProgress(quiet=True)
+    settings = settings_of(tables[0], method="standard", batch_size=8, part_size=900)
+    run(settings, tmp_path / "run", progress=progress)
+    assert any(note.startswith("passing over method, batch_size: the networks") for note in progress.notes)
+
+
 @pytest.mark.parametrize(("id_like", "columns"), [("drop", 5), ("keep", 6)])
 def test_columns_that_seem_to_name_the_rows_are_learned_from_where_told(tables, tmp_path, id_like, columns):
     _, frame, _ = tables

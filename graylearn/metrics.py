@@ -31,7 +31,7 @@ def accuracy(predicted: ArrayLike, target: ArrayLike) -> float:
     """
     values = _numpy(predicted, "predicted")
     if values.ndim == 2:
-        values = _finite_floats(values, "predicted").argmax(axis=1)
+        values = _floats_without_nan(values, "predicted").argmax(axis=1)
     elif values.ndim != 1:
         raise DataError(
             f"predicted has shape {values.shape}, expected classes (N,) or logits (N, K): reshape it"
@@ -168,7 +168,7 @@ def _numpy(values: ArrayLike, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _finite_floats(values: npt.NDArray[Any], name: str) -> _Floats:
+def _floats_without_nan(values: npt.NDArray[Any], name: str) -> _Floats:
     """The values as float64; NaN cannot be ordered."""
     floats = values.astype(np.float64)
     if bad := int(np.isnan(floats).sum()):
@@ -194,7 +194,7 @@ def _confidence_and_correct(probabilities: ArrayLike, target: ArrayLike) -> tupl
     values = _numpy(probabilities, "probabilities")
     if values.ndim != 2:
         raise DataError(f"probabilities have shape {values.shape}, expected (N, K): one column a class")
-    values = _finite_floats(values, "probabilities")
+    values = _floats_without_nan(values, "probabilities")
     row_error = np.abs(values.sum(axis=1) - 1).max()
     if values.min() < 0 or row_error > _ROW_SUM_TOLERANCE:
         raise DataError(
@@ -219,7 +219,7 @@ def _detection_counts(scores: ArrayLike, is_ood: ArrayLike) -> tuple[_Ints, _Int
     values = _numpy(scores, "scores")
     if values.ndim != 1:
         raise DataError(f"scores have shape {values.shape}, expected (N,): one score a sample")
-    values = _finite_floats(values, "scores")
+    values = _floats_without_nan(values, "scores")
     truth = _numpy(is_ood, "is_ood")
     _same_length(values, truth, "scores", "is_ood")
     if not np.isin(truth, (0, 1)).all():

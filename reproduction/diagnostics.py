@@ -37,15 +37,15 @@ def by_group(
     for name, members in groups.items():
         if members.any():
             told[name] = {"samples": int(members.sum())}
-    for place in range(len(label)):
-        q, m = label[place].astype(np.float64), largest[place].astype(np.float64)
-        values = {"label": q, "max": m, "fitted": (predicted[place] == targets).astype(np.float64)}
+    for epoch in range(len(label)):
+        q, m = label[epoch].astype(np.float64), largest[epoch].astype(np.float64)
+        values = {"label": q, "max": m, "fitted": (predicted[epoch] == targets).astype(np.float64)}
         parts: dict[str, Floats] = {}
         if method in _CONFIDENCE or method == "gl-history":
-            past = label[:place].astype(np.float64)
+            past = label[:epoch].astype(np.float64)
             C = trust(past, targets) if method == "gl-history" else confidence(q, m, _CONFIDENCE[method])
             values["confidence"] = C
-            given, rejected = gradients(q, m, predicted[place] == targets, history.num_classes)
+            given, rejected = gradients(q, m, predicted[epoch] == targets, history.num_classes)
             parts = {"given": C * given, "rejected": (1 - C) * rejected}
         total = sum(float(np.nansum(part)) for part in parts.values()) or 1.0
         for name, members in groups.items():

@@ -85,8 +85,8 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """p values adjusted by Holm's step-down for being several."""
     adjusted: dict[str, float] = {}
     highest = 0.0
-    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        highest = max(highest, min(1.0, p * (len(p_values) - place)))
+    for before, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        highest = max(highest, min(1.0, p * (len(p_values) - before)))
         adjusted[name] = highest
     return adjusted
 

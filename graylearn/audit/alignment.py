@@ -101,7 +101,7 @@ def _window(source: Tensor, windows: Tensor, side: int = COMPARED) -> Tensor:
 
 
 def unit(part: Tensor) -> Tensor:
-    """(N, values) of pictures (N, 1, height, width): without their mean, and of length one."""
+    """(N, values) of pictures (N, C, height, width): each channel without its mean, all of length one."""
     centred = (part - part.mean(dim=(2, 3), keepdim=True)).flatten(1)
     length: Tensor = centred.norm(dim=1, keepdim=True)
     return centred / length.clamp_min(1e-6)

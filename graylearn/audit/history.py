@@ -31,15 +31,15 @@ def in_order_of(history: History, ids: NDArray[Any]) -> History:
     names = as_ids(history.ids, None, history.num_samples)
     if names.dtype.kind in "iu" and np.array_equal(np.sort(names), np.arange(len(names))):
         return history
-    place = pd.Index(names).get_indexer(pd.Index(ids))
-    if (place < 0).all():
+    found = pd.Index(names).get_indexer(pd.Index(ids))
+    if (found < 0).all():
         return history
-    if (place < 0).any():
+    if (found < 0).any():
         raise DataError(
-            f"the history has no sample {ids[place < 0][0]}: give ids= the names in history.ids, in the order"
+            f"the history has no sample {ids[found < 0][0]}: give ids= the names in history.ids, in the order"
             " of y and features"
         )
-    index = torch.from_numpy(place)
+    index = torch.from_numpy(found)
     return history.selected(lambda values: values.cpu()[..., index], history.targets.cpu()[index], ids)
 
 

@@ -20,7 +20,7 @@ from graylearn.audit.history import epochs_before_heart, epochs_differ, history_
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
-from graylearn.audit.shares import counted, part_in_words, share_in_words, shares_of, told
+from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of, told
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.samples import Label, Samples
@@ -155,7 +155,7 @@ class Audit:
     @cached_property
     def _counted(self) -> dict[str, Floats]:
         """(N,) how far each sample counts as "ood" and as "mislabelled" wherever a share is told."""
-        return counted(self.ood_posterior, self.wrong, self.kind)
+        return chances_by_kind(self.ood_posterior, self.wrong, self.kind)
 
     @property
     def contamination(self) -> dict[str, float | None]:
@@ -257,11 +257,11 @@ class Audit:
     def _told_confusions(self) -> list[str]:
         """The pairs of classes that are confused most, in a line; none where none is."""
         pairs = self.confusions[self.confusions["suspected"] > 0].head(3)
-        told = [
+        words = [
             f"{row.share:.1%} of {as_unicode(row.label)!r} are {as_unicode(row.true_class)!r}"
             for row in pairs.itertuples()
         ]
-        return [f"labels mistaken most: {', '.join(told)}"] if told else []
+        return [f"labels mistaken most: {', '.join(words)}"] if words else []
 
     def save(self, path: str | Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
         """Write a folder: the table for people (CSV or Parquet), and JSON and npz for `load`; no pickle.

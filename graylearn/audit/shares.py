@@ -22,7 +22,7 @@ MOST_TOLD = 0.25
 many are wrong."""
 
 
-def counted(ood: Floats, wrong: Floats, kind: Ints) -> dict[str, Floats]:
+def chances_by_kind(ood: Floats, wrong: Floats, kind: Ints) -> dict[str, Floats]:
     """(N,) how far each sample counts as "ood" and as "mislabelled": their sums are what is estimated.
 
     ood, wrong: (N,) the chance of either. kind: (N,) the verdicts. A suspect counts as what it was found to
@@ -43,7 +43,7 @@ def counted(ood: Floats, wrong: Floats, kind: Ints) -> dict[str, Floats]:
 
 
 def shares_of(chances: dict[str, Floats]) -> dict[str, float]:
-    """Share of each kind that `counted` tells apart, and their sum "total"."""
+    """Share of each kind that `chances_by_kind` tells apart, and their sum "total"."""
     shares = {name: float(each.mean()) if len(each) else 0.0 for name, each in chances.items()}
     return {**shares, "total": sum(shares.values())}
 

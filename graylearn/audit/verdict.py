@@ -13,7 +13,7 @@ from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
-from graylearn.audit.shares import MOST_TOLD, counted, range_unfound, ranges_of, shares_of
+from graylearn.audit.shares import MOST_TOLD, chances_by_kind, range_unfound, ranges_of, shares_of
 from graylearn.data.samples import Label
 from graylearn.errors import first_few
 from graylearn.options import MIN_CLASS
@@ -102,7 +102,7 @@ def _ranges(
         return {}
     if not evidence.found():
         return dict.fromkeys(("ood", "mislabelled", "total"), range_unfound(evidence.contradicted))
-    share = shares_of(counted(chances.ood, chances.wrong, kind))
+    share = shares_of(chances_by_kind(chances.ood, chances.wrong, kind))
     ranges = {
         name: (min(low, share[name]), max(high, share[name]))
         for name, (low, high) in ranges_of(findings, chances).items()

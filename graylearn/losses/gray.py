@@ -197,7 +197,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         )
 
     def extra_repr(self) -> str:
-        """The settings that differ from batch to batch of experiments."""
+        """The settings that people change."""
         return (
             f"confidence={self.confidence!r}, ignore_index={self.ignore_index}, reduction={self.reduction!r}"
         )

@@ -263,8 +263,8 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
 
     def problem(index: int, kind: str, suggested: str | None = None, level: str = "sure") -> Problem:
         name = str(shown.ids[index])
-        counted = prepared.origin.form in ("delimited", "json") and prepared.origin.columns.id is None
-        line = int(shown.ids[index]) if counted and shown.ids.dtype.kind in "iu" else None
+        by_line = prepared.origin.form in ("delimited", "json") and prepared.origin.columns.id is None
+        line = int(shown.ids[index]) if by_line and shown.ids.dtype.kind in "iu" else None
         label = str(shown.classes[shown.y[index]])
         return Problem(keys[index], kind, name, line, label, suggested, level)
 

@@ -86,15 +86,15 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
             alike[bare].append(name)
     found: dict[str, Decision] = {}
     for decision in decisions:
-        meant = [decision.id] if decision.id in known else alike[_bare(decision.id)]
-        if len(meant) != 1:
+        names = [decision.id] if decision.id in known else alike[_bare(decision.id)]
+        if len(names) != 1:
             raise DataError(
                 f"the decisions name the sample {decision.id!r}, which the run does not have: "
                 "are they of another run?"
             )
-        if meant[0] in found:
-            raise DataError(f"the decisions decide on {meant[0]!r} a second time: keep one of them")
-        found[meant[0]] = replace(decision, id=meant[0])
+        if names[0] in found:
+            raise DataError(f"the decisions decide on {names[0]!r} a second time: keep one of them")
+        found[names[0]] = replace(decision, id=names[0])
     return list(found.values())
 
 

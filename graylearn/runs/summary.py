@@ -207,8 +207,8 @@ def apply_command(prepared: Prepared, run: Path) -> str:
 
 def id_word(prepared: Prepared, audit: Audit) -> str:
     """What the ids count where they are numbers that no column gave."""
-    counted = audit.ids.dtype.kind in "iu" and prepared.origin.columns.id is None
-    return _ID_WORDS.get(prepared.origin.form, "row") if counted else ""
+    are_counted = audit.ids.dtype.kind in "iu" and prepared.origin.columns.id is None
+    return _ID_WORDS.get(prepared.origin.form, "row") if are_counted else ""
 
 
 def id_heading(prepared: Prepared, audit: Audit) -> str:

@@ -299,11 +299,11 @@ class Loop:
     def _weight_of(self, index: Tensor) -> Tensor:
         """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
         size = index.shape[0]
-        whole = size if self.group is None else self.group.whole[self.step]
-        uniform = self.uniform.get((size, whole))
+        of_all = size if self.group is None else self.group.whole[self.step]
+        uniform = self.uniform.get((size, of_all))
         if uniform is None:
-            uniform = torch.full((size,), self.learner.models / whole, device=self.device)
-            self.uniform[size, whole] = uniform
+            uniform = torch.full((size,), self.learner.models / of_all, device=self.device)
+            self.uniform[size, of_all] = uniform
         return uniform if self.weights is None else uniform * self.weights.index_select(0, index)
 
     def _flush(self) -> None:

@@ -12,7 +12,7 @@ from graylearn.audit.apart import Apart
 from graylearn.audit.evidence import gather
 from graylearn.audit.finding import threshold_of
 from graylearn.audit.kinds import OK, OOD, REVIEW, SURE
-from graylearn.audit.shares import counted
+from graylearn.audit.shares import chances_by_kind
 from graylearn.audit.verdict import SITTING, _unexpected
 
 
@@ -345,8 +345,8 @@ def test_one_estimate_is_told_wherever_a_share_is(wrong):
 
 def test_chances_count_as_what_was_found_and_add_up_to_what_is_flagged():
     ood, wrong = np.array([0.2, 0.1, 0.1, 0.0]), np.array([0.5, 0.3, 0.1, 0.0])
-    told = counted(ood, wrong, np.array([1, 1, 0, 0]))
+    told = chances_by_kind(ood, wrong, np.array([1, 1, 0, 0]))
     np.testing.assert_allclose(told["ood"], [0, 0, 0.1, 0])
     # two are flagged, 1.2 are expected: the 0.3 and 0.6 that the suspects lack are raised alike
     np.testing.assert_allclose(told["mislabelled"], [0.7 + 0.3 * 8 / 9, 0.4 + 0.6 * 8 / 9, 0.1, 0.0])
-    np.testing.assert_allclose(counted(ood, wrong, np.zeros(4, dtype=int))["mislabelled"], wrong)
+    np.testing.assert_allclose(chances_by_kind(ood, wrong, np.zeros(4, dtype=int))["mislabelled"], wrong)

@@ -169,8 +169,9 @@ class _Part:
         self.label, self.best = evidence.label[rows], evidence.best[rows]
         self.probabilities = evidence.probabilities[rows]
         self.num_classes = evidence.num_classes
-        told = evidence.features is not None and "neighbours" in evidence.opinions
-        self.features = evidence.features[rows] if told and evidence.features is not None else None
+        self.features = None
+        if evidence.features is not None and "neighbours" in evidence.opinions:
+            self.features = evidence.features[rows]
         self.asked_again = partial(evidence.asked_again, rows)
         self.epochs_disagree = evidence.epochs_disagree
         self.details: dict[str, float] = {}

@@ -124,7 +124,7 @@ def augment_rows(
 
 
 def _reflect(position: Tensor, size: int) -> Tensor:
-    """Places outside 0 .. size - 1 mirrored back in, the edge itself not repeated."""
+    """Positions outside 0 .. size - 1 mirrored back in, the edge itself not repeated."""
     return size - 1 - (size - 1 - position.abs()).abs()
 
 

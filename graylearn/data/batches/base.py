@@ -193,7 +193,7 @@ class StackBatches:
     """Batches for several models side by side: inputs (models, N, D), labels and indices laid end to end.
 
     For one model alone inputs are (N, D), as they are for any network.
-    Places run through models x num_samples: sample i of model g is g * num_samples + i.
+    Indices run through models x num_samples: sample i of model g is g * num_samples + i.
     """
 
     def __init__(

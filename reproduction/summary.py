@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
@@ -14,6 +15,7 @@ from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import PROTOCOLS
 from reproduction.records import Group, Record, Row, groups, method_rank, records
+from reproduction.schedules import trained_alike
 from reproduction.statistics import LEVEL, Spread, holm, paired_p, spread
 
 NO_CONTEST = ("oracle",)
@@ -194,24 +196,47 @@ def title_of(group: Group, shown: Sequence[str], extra: Sequence[str]) -> str:
 
 def table1(found: Sequence[Record]) -> list[Table]:
     """Images: dataset x labels, one column each, and the paper's sets that are not at hand."""
-    made = in_order(groups(found), ("dataset", "labels"))
-    extra = varying(made)
-    if len({(group.get("dataset"), group.get("ood")) for group in made}) > len(
-        {g.get("dataset") for g in made}
-    ):
-        extra.append("ood")
-    columns = []
-    for group in made:
-        dataset, labels = str(group.get("dataset")), group.get("labels")
-        printed = paper.TABLE1.get((dataset, labels)) if group.get("net") == "resnet18" else None
-        columns.append(make_column(group, title_of(group, ("dataset", "labels"), extra), printed))
-    have = {(column.cell.get("dataset"), column.cell.get("labels")) for column in columns}
-    for (dataset, labels), printed in paper.TABLE1.items():
-        if (dataset, labels) not in have:
-            title = f"{names.dataset_title(dataset)}, {labels} labels"
-            columns.append(missing(dataset, title, printed))
-    notes = [MARKS_NOTE, PAPER_NOTE, _how(made), _image_sources(made), _untrained(columns)]
-    return [Table("table1", "Table 1: accuracy on images, %", _clean(notes), tuple(columns))]
+    tables: list[Table] = []
+    for name, title, made in _by_schedule("table1", "Table 1: accuracy on images, %", groups(found)):
+        made = in_order(made, ("dataset", "labels"))
+        extra = varying(made)
+        if len({(group.get("dataset"), group.get("ood")) for group in made}) > len(
+            {g.get("dataset") for g in made}
+        ):
+            extra.append("ood")
+        columns = []
+        for group in made:
+            dataset, labels = str(group.get("dataset")), group.get("labels")
+            printed = paper.TABLE1.get((dataset, labels), {}) if group.get("net") == "resnet18" else {}
+            if tables:  # what the paper has of methods that were not run stands in the first
+                printed = {method: printed[method] for method in group.methods if method in printed}
+            columns.append(make_column(group, title_of(group, ("dataset", "labels"), extra), printed))
+        if not tables:
+            columns += _not_measured(found)
+        general = [] if tables else [MARKS_NOTE, PAPER_NOTE]
+        notes = [*general, _how(made), _image_sources(made), _untrained(columns)]
+        tables.append(Table(name, title, _clean(notes), tuple(columns)))
+    return tables
+
+
+def _not_measured(found: Sequence[Record]) -> list[Column]:
+    """A column for each set and kind of labels of the paper's first table that has no rows."""
+    have = {(group.get("dataset"), group.get("labels")) for group in groups(found)}
+    return [
+        missing(dataset, f"{names.dataset_title(dataset)}, {labels} labels", printed)
+        for (dataset, labels), printed in paper.TABLE1.items()
+        if (dataset, labels) not in have
+    ]
+
+
+def _by_schedule(name: str, title: str, made: Sequence[Group]) -> Iterator[tuple[str, str, list[Group]]]:
+    """(name, title, groups) of each table: images trained alike share one, the nearest to the paper first."""
+    images = [group for group in made if group.get("kind") == "image"]
+    tables = [group for group in made if group.get("kind") != "image"]
+    parts = [*([("tables", tables)] if tables else []), *trained_alike(images)]
+    for place, (way, members) in enumerate(parts):
+        own = f"{name}-{re.sub('[^a-z0-9]+', '-', way)}" if place else name
+        yield own, (f"{title}, {way}" if len(parts) > 1 else title), members
 
 
 def table2(found: Sequence[Record]) -> list[Table]:
@@ -243,27 +268,31 @@ def by_setting(
     """A maker of tables with one column a group, told apart by the settings `shown`."""
 
     def make(found: Sequence[Record]) -> list[Table]:
-        made = in_order(groups(found), shown)
-        extra = [field for field in varying(made) if field not in shown]
-        columns = tuple(
-            make_column(group, title_of(group, shown, extra), _printed(group, measure), measure)
-            for group in made
-        )
-        if columns:
-            columns += _waiting(name.partition("-")[0], columns)
-        beside = PAPER_NOTE if any(column.paper for column in columns) else ""
-        weak = _untrained(columns) if measure == "accuracy" else ""
-        notes = _clean([MARKS_NOTE, beside, _how(made), weak])
-        return [Table(name, title, notes, columns, measure)] if columns else []
+        tables: list[Table] = []
+        for part_name, part_title, made in _by_schedule(name, title, groups(found)):
+            made = in_order(made, shown)
+            extra = [field for field in varying(made) if field not in shown]
+            columns = tuple(
+                make_column(group, title_of(group, shown, extra), _printed(group, measure), measure)
+                for group in made
+            )
+            if not tables:
+                columns += _waiting(name.partition("-")[0], found)
+            general = [] if tables else [MARKS_NOTE]
+            beside = PAPER_NOTE if any(column.paper for column in columns) else ""
+            weak = _untrained(columns) if measure == "accuracy" else ""
+            notes = _clean([*general, beside, _how(made), weak])
+            tables.append(Table(part_name, part_title, notes, columns, measure))
+        return tables
 
     return make
 
 
-def _waiting(experiment: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+def _waiting(experiment: str, found: Sequence[Record]) -> tuple[Column, ...]:
     """A column for each set that the experiment declares, has no rows of, and whose files are not at hand."""
     sources = [source for grid in EXPERIMENTS[experiment].grids for source in grid.sources]
     declared = dict.fromkeys(name.split("/")[0] for source in sources for name in source)
-    measured = {str(c.cell.get(name)).split("/")[0] for c in columns for name in ("dataset", "ood")}
+    measured = {str(g.get(name)).split("/")[0] for g in groups(found) for name in ("dataset", "ood")}
     absent = [name for name in declared if name in NOT_AT_HAND and name not in measured]
     return tuple(missing(name, names.dataset_title(name), {}) for name in absent)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from reproduction import names
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import PAPER_IMAGES
 from reproduction.records import Group, Record, every_record, groups, records
+from reproduction.schedules import distance
 from reproduction.store import Store
 from reproduction.summary import in_order
 
@@ -23,17 +22,6 @@ SETTING = ("kind", "protocol", "dataset", "ood", "alpha", "labels", "net")
 
 LEAST = 0.5
 """Of the epochs of the longest runs that a claim has: what was trained for fewer stands beside them."""
-
-
-def distance(group: Group) -> tuple[float, ...]:
-    """How far a group's training is from the paper's, to sort by: the whole set first, then length, shape and
-    batch size. Tables are trained as their protocol says, which is no distance."""
-    if group.get("kind") != "image":
-        return (0.0,)
-    length = abs(math.log(float(group.get("epochs")) / PAPER_IMAGES.epochs))
-    batch = abs(math.log(float(group.get("batch_size")) / PAPER_IMAGES.batch_size))
-    part = 0.0 if group.get("train_size") is None else 1.0
-    return (part, length, float(group.get("preset") != PAPER_IMAGES.preset), batch)
 
 
 def by_schedule(found: Iterable[Group], has: Callable[[Group], object]) -> tuple[list[Group], list[Group]]:
@@ -118,11 +106,3 @@ def labelled(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
     """(labels, groups) with specific and with random labels, where there are any."""
     pairs = [(labels, where(found, labels=labels)) for labels in ("specific", "random")]
     return [(labels, members) for labels, members in pairs if members]
-
-
-def trained_alike(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
-    """(schedule, groups) of those trained the same way, networks aside."""
-    ways: dict[str, list[Group]] = {}
-    for group in found:
-        ways.setdefault(f"{names.length(group.cell)}, batch {group.get('batch_size')}", []).append(group)
-    return list(ways.items())

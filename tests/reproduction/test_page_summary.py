@@ -85,11 +85,21 @@ def test_sets_that_are_not_at_hand_keep_their_column():
 
 def test_other_settings_are_never_pooled():
     mixed = cifar_rows() + cifar_rows({"standard": [0.5], "gl": [0.6]}, epochs=80)
-    [table] = tables("table1", mixed)
-    means = {c.title: c.entries["gl"].spread.mean for c in table.columns if c.entries}
+    made = tables("table1", mixed)
+    means = {t.title: c.entries["gl"].spread.mean for t in made for c in t.columns if c.entries}
+    title = "Table 1: accuracy on images, %"
     assert means == pytest.approx(
-        {"CIFAR-10, random labels, 40 epochs": 93.9, "CIFAR-10, random labels, 80 epochs": 60.0}
+        {f"{title}, 80 epochs, batch 16": 60.0, f"{title}, 40 epochs, batch 16": 93.9}
     )
+
+
+def test_of_several_schedules_the_nearest_to_the_papers_has_what_was_not_run():
+    near, far = tables("table1", cifar_rows({"gl": [0.9]}) + cifar_rows({"gl": [0.6]}, epochs=20))
+    assert (near.name, far.name) == ("table1", "table1-20-epochs-batch-16")
+    assert {c.title for c in near.columns} > {c.title for c in far.columns} == {"CIFAR-10, random labels"}
+    assert "mae" in near.methods
+    assert far.methods == ("gl",)
+    assert set(near.notes) > set(far.notes)
 
 
 def test_two_sources_of_ood_samples_are_two_columns():
@@ -170,10 +180,10 @@ def test_sources_and_shares_stand_in_their_order():
 
 def test_sets_that_an_experiment_waits_for_keep_a_column():
     made = rows_of("ablation", lambda cell: 0.9, Options(seeds=(0,)), without=("gene",))
-    [table] = tables("ablation", made)
-    assert [(c.title, c.note) for c in table.columns if c.note] == [("Gene", names.needs("gene"))]
-    [table] = tables("ablation", rows_of("ablation", lambda cell: 0.9, Options(seeds=(0,))))
-    assert not [column for column in table.columns if column.note]
+    columns = [column for table in tables("ablation", made) for column in table.columns]
+    assert [(c.title, c.note) for c in columns if c.note] == [("Gene", names.needs("gene"))]
+    whole = tables("ablation", rows_of("ablation", lambda cell: 0.9, Options(seeds=(0,))))
+    assert not [column for table in whole for column in table.columns if column.note]
 
 
 def test_a_share_of_ood_samples_that_was_not_reached_is_said():

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from reproduction import names
-from reproduction.page.evidence import Evidence, by_schedule, distance, labelled, trained_alike, with_all
+from reproduction.page.evidence import Evidence, by_schedule, labelled, with_all
 from reproduction.page.judgement import (
     Judgement,
     Part,
@@ -22,6 +22,7 @@ from reproduction.page.judgement import (
     part_for,
 )
 from reproduction.records import Group
+from reproduction.schedules import trained_alike
 from reproduction.statistics import (
     LEVEL,
     MARGIN,
@@ -72,8 +73,8 @@ def trend(found: Sequence[Group], method: str) -> Trend | None:
 def _shares(evidence: Evidence, method: str) -> list[Group]:
     """The groups of the study of shares that are trained alike, nearest to the paper's way of those ways in
     which a method has enough shares for a trend."""
-    ways = [members for _, members in trained_alike(evidence.groups("alpha")) if _trends(members, method)]
-    return min(ways, key=lambda members: min(map(distance, members)), default=[])
+    ways = trained_alike(evidence.groups("alpha"))
+    return next((members for _, members in ways if _trends(members, method)), [])
 
 
 def _trends(found: Sequence[Group], method: str) -> bool:
@@ -188,8 +189,7 @@ def architectures_residual(evidence: Evidence) -> Judgement:
     parts = []
     for labels, members in labelled(evidence.groups("architectures")):
         ways = [(way, alike) for way, alike in trained_alike(members) if sum(map(_standard, alike)) >= 4]
-        nearest = sorted(ways, key=lambda pair: min(map(distance, pair[1])))[:1]
-        for way, alike in nearest:
+        for way, alike in ways[:1]:
             found += alike
             runs = {str(g.get("net")): values for g in alike if (values := g.values("standard"))}
             if len(runs) >= 4:

@@ -119,7 +119,8 @@ def _ranges(
 def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
     """Why nothing was found, and how much may be wrong all the same: to find nothing is not to find none."""
     by_heart = []
-    if evidence.mode == "predictions" and evidence.contradicted.mean() < BY_HEART:
+    given = evidence.opinions["network"].argmax(axis=1)  # without what features say, which learned no label
+    if evidence.mode == "predictions" and (given != evidence.label).mean() < BY_HEART:
         by_heart = [
             "a model that was trained on these samples agrees with wrong labels too: if this one was, "
             "give probabilities of samples that it did not see, as cross_val_predict makes them"

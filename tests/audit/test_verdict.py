@@ -350,3 +350,15 @@ def test_chances_count_as_what_was_found_and_add_up_to_what_is_flagged():
     # two are flagged, 1.2 are expected: the 0.3 and 0.6 that the suspects lack are raised alike
     np.testing.assert_allclose(told["mislabelled"], [0.7 + 0.3 * 8 / 9, 0.4 + 0.6 * 8 / 9, 0.1, 0.0])
     np.testing.assert_allclose(chances_by_kind(ood, wrong, np.zeros(4, dtype=int))["mislabelled"], wrong)
+
+
+def test_a_model_that_learned_these_samples_is_told_of_whatever_features_say():
+    random = np.random.default_rng(0)
+    true = np.arange(600) % 3
+    x = 2 * np.eye(3)[true] + random.normal(size=(600, 3))
+    label = np.where(random.random(600) < 0.1, (true + 1) % 3, true)
+    by_heart = np.eye(3)[label] * 0.5 + np.eye(3)[true] * 0.47 + 0.01  # doubts what it learned, no more
+    found = Audit.from_predictions(by_heart, label, x)
+    assert not found.suspected.any()
+    assert (found.probabilities.argmax(axis=1) != label).mean() > 0.01  # neighbours contradict some labels
+    assert any("as cross_val_predict makes them" in note for note in found.notes)

@@ -73,7 +73,10 @@ def _values(column: pd.Series[Any]) -> pd.Series[Any] | None:
             return column
         cut = pd.qcut(column, 4, duplicates="drop")
         return cut.map(lambda part: f"{part.left:.4g} to {part.right:.4g}").astype(object)
-    return column.astype(object) if column.nunique() <= MOST_VALUES else None
+    try:
+        return column.astype(object) if column.nunique() <= MOST_VALUES else None
+    except TypeError:  # lists and the like, which are not alike
+        return None
 
 
 def _holm(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.columns import find_columns, without_columns
@@ -128,6 +129,13 @@ def read(
 
 def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Samples, Origin]:
     """The samples of a file or folder, and what was read: what `read` gives for it, and how it got there."""
+    return read_with_others(source, options)[:2]
+
+
+def read_with_others(
+    source: str | os.PathLike[str], options: ReadOptions
+) -> tuple[Samples, Origin, pd.DataFrame | None]:
+    """The same, and the columns of a table that no sample is made of, a row a sample; None where no table."""
     path = local(source)
     form = format_of(path)
     if options.split is not None and not form.has_splits:
@@ -140,11 +148,11 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
     if isinstance(found, Samples):
         told = Columns(label=options.label) if isinstance(options.label, str) else Columns()
-        return found, replace(origin, kind=found.kind, columns=told)
+        return found, replace(origin, kind=found.kind, columns=told), None
     samples, columns, rows = of_table(found, path.parent, options)
     is_sample = np.zeros(len(found.frame), dtype=bool)
     is_sample[rows] = True
-    return samples, replace(
+    origin = replace(
         origin,
         columns=columns,
         kind=samples.kind,
@@ -152,6 +160,11 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
         left_out=tuple(np.flatnonzero(~is_sample).tolist()),
         **found.found,
     )
+    used = {columns.label, columns.id, columns.text, columns.path}
+    if columns.text is None and columns.path is None:
+        used |= set(without_columns(found, options.without).frame.columns)
+    others = [name for name in found.frame.columns if name not in used]
+    return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)
 
 
 def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.options import ReadOptions
-from graylearn.data.read import read_file
+from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
@@ -57,6 +58,8 @@ class Prepared:
     """(N,) of each image, where the source is a folder of them."""
     shown_test: Samples | None = None
     """The samples to measure on as a person knows them."""
+    others: pd.DataFrame | None = None
+    """Columns of a table that nothing is learned from, of the training samples."""
 
 
 def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
@@ -65,7 +68,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     of_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if of_images == "embed" else PIXELS_SIZE)
     with progress.working(f"reading {path.name}", bar=_is_large(path)):
-        samples, origin = read_file(path, options_of(settings, size, settings.split))
+        samples, origin, others = read_with_others(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
     told = f"{counted(len(samples), 'sample')} ({samples.kind}), "
@@ -112,6 +115,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
         fingerprint=fingerprint,
         image_hashes=hashes,
         shown_test=shown_test,
+        others=None if others is None else others[~held_out],
     )
 
 

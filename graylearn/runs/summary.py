@@ -164,13 +164,14 @@ def notes_of(outcome: Outcome) -> list[str]:
 
 
 def slices_of(prepared: Prepared, audit: Audit) -> list[str]:
-    """Where suspects gather, by columns that are no numbers and by folders; one folder a class is none."""
-    x = prepared.shown.x
-    is_table = isinstance(x, pd.DataFrame)
-    frame = x.select_dtypes(exclude="number") if is_table else pd.DataFrame(index=audit.ids)
-    folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
+    """Where suspects gather, by columns that are no numbers, be they learned from or not, and by folders; one
+    folder a class is none."""
     if not audit.suspected.any():
         return []
+    tables = [each for each in (prepared.shown.x, prepared.others) if isinstance(each, pd.DataFrame)]
+    every = [pd.DataFrame(index=range(len(audit))), *(each.reset_index(drop=True) for each in tables)]
+    frame = pd.concat(every, axis=1).select_dtypes(exclude="number")
+    folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
     return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
 
 

@@ -47,3 +47,8 @@ def test_chance_is_rarely_told(rows):
     assert sum(told) <= 3
     with pytest.raises(DataError, match="there are 3 verdicts for 600 rows"):
         slices([True, False, True], frame)
+
+
+def test_columns_of_lists_have_no_slices(rows):
+    frame, bad = rows
+    assert slices(bad, frame.assign(tags=[["a"]] * len(frame))).equals(slices(bad, frame))

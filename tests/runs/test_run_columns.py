@@ -1,19 +1,23 @@
 """Which column means what: as told, or as the names leave no doubt; and labels that leave some."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from run_helpers import write_blobs
 
 from graylearn.data.columns import find_columns
 from graylearn.data.formats import Origin
 from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.read import read_with_others
 from graylearn.data.samples import Samples
 from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
+from graylearn.runs import run
 from graylearn.runs.new_samples import read_new
 from graylearn.runs.prepare import prepare, tell_doubts
 from graylearn.runs.progress import RunProgress
@@ -166,3 +170,37 @@ def test_ids_are_headed_by_the_users_own_word_or_by_what_they_count(tmp_path, na
     write[(tmp_path / name).suffix](tmp_path / name, index=False)
     prepared = prepare(RunSettings(data=str(tmp_path / name), **columns), tmp_path, RunProgress(quiet=True))
     assert id_heading(prepared, SimpleNamespace(ids=prepared.shown.ids)) == heading
+
+
+def test_suspects_gather_in_columns_that_nothing_is_learned_from(tmp_path):
+    wrong = range(0, 120, 4)
+    rows = write_blobs(tmp_path / "blobs.csv", wrong=wrong, n=240).read_text().splitlines()
+    clinics = ["clinic", *("north" if row < 120 else "south" for row in range(240))]
+    lines = [f"{line},{clinic}" for line, clinic in zip(rows, clinics, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    settings = RunSettings(
+        data=str(tmp_path / "rows.csv"),
+        label="label",
+        without=("clinic",),
+        test_share=0.2,
+        refine=False,
+        epochs=2,
+    )
+    summary = run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    audit = pd.read_csv(tmp_path / "run" / "audit.csv")
+    north = audit["id"] < 120 + 2
+    told = f"where clinic is 'north': {audit['suspected'][north].sum()} of {north.sum()} samples"
+    assert any(told in note for note in summary["notes"])
+
+
+def test_other_columns_of_a_table_are_a_row_a_sample(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text("text,topic,by,stars\na b,x,anna,1\nc d,,ben,2\ne f,y,cleo,3\n")
+    asked = ReadOptions(text="text", label="topic", missing_labels="skip")
+    samples, _, others = read_with_others(path, asked)
+    assert samples.x.tolist() == ["a b", "e f"]
+    assert others.to_dict("list") == {"by": ["anna", "cleo"], "stars": [1, 3]}
+    rows = read_with_others(path, replace(asked, text=None, without=("by",)))[2]
+    assert rows.to_dict("list") == {"by": ["anna", "cleo"]}
+    np.savez(tmp_path / "a.npz", x=np.zeros((2, 2)), y=[0, 1])
+    assert read_with_others(tmp_path / "a.npz", ReadOptions())[2] is None

@@ -8,6 +8,9 @@ import pytest
 
 import graylearn as gl
 from graylearn.audit import Audit
+from graylearn.data.formats import Change, format_of
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read_file
 from graylearn.errors import DataError
 
 
@@ -40,6 +43,27 @@ def test_an_audit_cleans_a_dataset_into_a_dataset():
     clean = audit.clean(pets)
     assert clean["size"][:] == [1.5, 3, 4, 5, 6]
     assert clean.features == pets.features
+
+
+def test_a_dataset_is_rewritten_whole_or_not_at_all(tmp_path, monkeypatch):
+    path, out = example(tmp_path), tmp_path / "clean"
+    _, origin = read_file(path, ReadOptions())
+    change = Change([], [], [True] * 5 + [False], list(range(6)))
+    save = datasets.Dataset.save_to_disk
+
+    def interrupted(dataset, folder):
+        save(dataset.select(range(2)), folder)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(datasets.Dataset, "save_to_disk", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            format_of(path).rewrite(path, out, origin, change)
+    assert [each.name for each in tmp_path.iterdir()] == ["pets"]
+    for _ in range(2):  # as with any format, what is there is replaced
+        format_of(path).rewrite(path, out, origin, change)
+        assert len(gl.read(out)) == 5
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["clean", "pets"]
 
 
 def test_damaged_offsets_are_not_followed(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from graylearn.data.atomic import replacing_folder
 from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.formats._ipc import check_repeated, check_unpacked
@@ -53,9 +54,8 @@ class HuggingFace(Format):
             labels = [given[of] for of in change.label_of]
             dataset = dataset.remove_columns(label).add_column(label, labels, feature=features[label])
             dataset = dataset.select_columns(list(features))
-        if out.exists():
-            raise DataError(f"{out} is there already: name a folder that is not, or remove it")
-        dataset.select(change.kept).save_to_disk(str(out))
+        with replacing_folder(out) as partial:
+            dataset.select(change.kept).save_to_disk(str(partial))
 
     def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
         """Size and hash of all its Arrow files together."""

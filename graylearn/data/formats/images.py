@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from graylearn.data.atomic import replacing_folder
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats._base import (
     TABLES,
@@ -69,29 +70,18 @@ class Images(Format):
         if out.suffix.lower() == ".csv":
             _write_manifest(path, out, change, label_of)
             return
-        partial = out.with_name(f".{out.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            stay = [change.ids[index] for index in change.kept if change.label_of[index] == index]
-            taken = {_as_one(name) for name in stay}
-            with progress_bar("Images", len(change.kept)) as advance:
-                for index in change.kept:
-                    name = change.ids[index]
-                    if change.label_of[index] != index:
-                        name = _free_name(name, label_of[index], taken)
-                        taken.add(_as_one(name))
-                    target = partial / name
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    _bring(path / change.ids[index], target, change.link)
-                    advance(1)
-            if out.is_dir():
-                shutil.rmtree(out)
-            else:
-                out.unlink(missing_ok=True)
-            out.parent.mkdir(parents=True, exist_ok=True)
-            partial.rename(out)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        stay = [change.ids[index] for index in change.kept if change.label_of[index] == index]
+        taken = {_as_one(name) for name in stay}
+        with replacing_folder(out) as partial, progress_bar("Images", len(change.kept)) as advance:
+            for index in change.kept:
+                name = change.ids[index]
+                if change.label_of[index] != index:
+                    name = _free_name(name, label_of[index], taken)
+                    taken.add(_as_one(name))
+                target = partial / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _bring(path / change.ids[index], target, change.link)
+                advance(1)
 
     def may_become(self, path: Path, out: Path) -> bool:
         """Whatever its name, a folder is a folder."""

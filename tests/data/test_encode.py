@@ -166,6 +166,12 @@ def test_text_that_is_mostly_numbers():
     assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]
 
 
+@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64])
+def test_a_missing_word_is_missing_whatever_its_precision(kind):
+    table = pd.DataFrame({"a": pd.Series(["red", "blue", kind("nan")] * 3, dtype=object)})
+    assert TableEncoder().fit(table).get_feature_names_out().tolist() == ["a=blue", "a=red", "a is missing"]
+
+
 def test_constant_columns_are_dropped_and_not_asked_for_again():
     frame = pd.DataFrame({"a": [1.0, 2.0], "same": [3, 3], "one": ["x", "x"], "none": [np.nan, np.nan]})
     encoder = TableEncoder().fit(frame)

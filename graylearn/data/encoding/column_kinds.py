@@ -298,10 +298,10 @@ def _note(text: str) -> None:
 
 
 def _word(value: Any) -> str | None:
-    if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+    if value is None or value is pd.NaT or value is pd.NA:
         return None
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return None if np.isnan(value) else str(int(value)) if float(value).is_integer() else str(value)
     return str(value)
 
 

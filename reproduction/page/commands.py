@@ -9,11 +9,11 @@ from typing import Any
 
 from graylearn.errors import SettingsError
 from reproduction.cells import LABELS, Cell
+from reproduction.columns import waits
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import TABLE_SETTINGS, Schedule
 from reproduction.options import IMAGE_PRESETS, Options
 from reproduction.records import Record, method_rank
-from reproduction.summary import waits
 
 WAY = ("kind", "protocol", "preset", "epochs", "batch_size", "train_size")
 """The settings that one command gives to all its cells."""

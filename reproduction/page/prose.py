@@ -9,13 +9,13 @@ from scipy import stats
 
 from graylearn.errors import counted
 from reproduction import names, paper
+from reproduction.columns import NOT_AT_HAND
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import PAPER_IMAGES
 from reproduction.page.evidence import LEAST, Evidence
 from reproduction.page.text import joined
 from reproduction.render import markdown_grid
 from reproduction.statistics import MARGIN, WILCOXON_FROM, compare, state_of
-from reproduction.summary import NOT_AT_HAND
 
 HOW_JUDGED = f"""## How a claim is judged
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from reproduction import names
+from reproduction.columns import recovered
 from reproduction.page.evidence import Evidence
 from reproduction.page.text import NOT_YET, joined
 from reproduction.records import Group
 from reproduction.render.cells import share
 from reproduction.render.markdown import markdown_grid
 from reproduction.statistics import Comparison, compare, from_differences, spread
-from reproduction.summary import recovered
 
 HELPERS = ("gl", "gl-relative", "gl-history", "gl+refine")
 """What might win back the cost."""

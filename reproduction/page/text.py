@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from graylearn.errors import counted
 from reproduction import names
 from reproduction.cells import REVISIONS, Cell
+from reproduction.columns import waits
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import PAPER_IMAGES, Schedule
 from reproduction.records import Group, Record
 from reproduction.statistics import Comparison
-from reproduction.summary import waits
 
 NOT_YET = "*Not measured yet.*"
 """What stands where a store is missing."""

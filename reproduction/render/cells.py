@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from graylearn.errors import counted
+from reproduction.columns import Column, Entry
 from reproduction.statistics import Spread
-from reproduction.summary import Column, Entry, Table
+from reproduction.summary import Table
 
 MISSING = "-"
 """Where nothing was measured."""

@@ -6,9 +6,10 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from reproduction.columns import Column
 from reproduction.names import method_title
 from reproduction.render.cells import head, number, printed
-from reproduction.summary import Column, Table
+from reproduction.summary import Table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

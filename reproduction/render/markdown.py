@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reproduction.columns import Column
 from reproduction.names import method_title
 from reproduction.render.cells import MISSING, head, number, printed, recovered_lines
-from reproduction.summary import Column, Table
+from reproduction.summary import Table
 
 _SPECIAL = "\\`*_{}[]<>|#~"
 

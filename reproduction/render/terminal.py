@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from reproduction.columns import Column
 from reproduction.names import method_title
 from reproduction.render.cells import MISSING, head, number, printed, recovered_lines
-from reproduction.summary import Column, Table
+from reproduction.summary import Table
 
 
 def show(tables: Sequence[Table], console: Console | None = None) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from reproduction.columns import Column, Entry
 from reproduction.experiments import EXPERIMENTS
 from reproduction.render import csv_text, latex, markdown, show
 from reproduction.render.latex import escape as latex_escape
 from reproduction.render.markdown import escape as markdown_escape
 from reproduction.statistics import Spread
 from reproduction.store import Store
-from reproduction.summary import Column, Entry, Table, tables
+from reproduction.summary import Table, tables
 
 RESULTS = Path(__file__).parents[2] / "results"
 

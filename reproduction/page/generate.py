@@ -28,6 +28,8 @@ FIGURES = ROOT / "docs" / "figures"
 RESULTS = ROOT / "results"
 CLOSE = 0.5
 """Points below the oracle that are as good as it."""
+FOLDED = '<details markdown="1">'
+"""Without the attribute the built pages would show what is inside as it is written, tables as bars."""
 VERDICTS = ("holds", "holds in part", "does not hold", "not measured")
 HEAD = """# The paper, reproduced
 
@@ -190,7 +192,7 @@ def _claim(claim: paper.Claim, judgement: Judgement) -> str:
         "",
         "Again: " + ", ".join(f"`{command}`" for command in _again(judgement)) + ".",
         "",
-        f"<details><summary>{counted(len(judgement.parts), 'part')}: {judgement.count('yes')} yes, "
+        f"{FOLDED}<summary>{counted(len(judgement.parts), 'part')}: {judgement.count('yes')} yes, "
         f"{judgement.count('open')} open, {judgement.count('no')} no{_tested(judgement)}</summary>",
         "",
         markdown_grid(
@@ -244,7 +246,7 @@ def _experiment(name: str, evidence: Evidence, folder: Path) -> str:
         lines += ["", f"![{experiment.title}](../figures/{figure})"]
     tables = MAKERS[name](found)
     for table in tables:
-        lines += ["", "<details><summary>" + table.title + "</summary>", "", markdown(table), "</details>"]
+        lines += ["", f"{FOLDED}<summary>{table.title}</summary>", "", markdown(table), "</details>"]
     return "\n".join(lines)
 
 

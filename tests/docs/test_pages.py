@@ -38,6 +38,12 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(there), f"{link}: no such heading"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_tables_that_are_folded_away_are_tables_on_the_site(page):
+    """Without the attribute the site shows what is folded away as it is written."""
+    assert not re.search(r"<details(?! markdown)", prose(page))
+
+
 @pytest.mark.parametrize("guide", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=name_of)
 def test_a_guide_is_under_800_words(guide):
     assert len(guide.read_text(encoding="utf-8").split()) < 800

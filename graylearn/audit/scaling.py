@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from sklearn.utils.extmath import randomized_svd
 from graylearn.audit.blocks import LARGE
 
 MAX_COLUMNS, COMPONENTS = 256, 128
+FAR = 100.0
+"""Quartile ranges from the median beyond which a value has no say in mean and spread: a sensor's 99999, or
+-999 for missing. With 20 such rows among 2,000 stars views contradicted .11 of the labels, without them .04."""
+_ASKED = 2_000  # rows that quartiles are read from
 _BLOCK = 1 << 17  # values worked on at once, of 8 bytes and several times over
 _TINY = 1e-3  # spreads, of the mean, that single precision is too coarse for
 _MANY = 1 << 24  # values beyond which rows are read in their order: columns are far apart in memory
@@ -22,23 +27,41 @@ def scaled(
 ) -> NDArray[np.float32]:
     """Features (N, D) of mean 0 and spread 1; missing values take the mean, constant columns become zeros.
 
-    Values beyond 10 spreads are cut, so that one broken row does not set the scale of all. Rows are taken,
-    and added up, in `order` where it is given.
+    Values far from all others are left out of both, and those beyond 10 spreads are cut, so that broken rows
+    do not set the scale of all. Rows are taken, and added up, in `order` where it is given.
     """
     x = np.asarray(features)
     x = x.reshape(len(x), math.prod(x.shape[1:]))  # -1 is refused where there are no samples
+    near = _near(x, order)
     if x.size > _MANY:
-        quick = _scaled_at_once(x, order) if len(x) > LARGE and x.dtype == np.float32 else None
-        return _scaled_by_rows(x, order) if quick is None else quick
+        quick = _scaled_at_once(x, order, near) if len(x) > LARGE and x.dtype == np.float32 else None
+        return _scaled_by_rows(x, order, near) if quick is None else quick
     x = x if order is None else x[order]
     done = np.empty(x.shape, dtype=np.float32)
     columns = max(1, _BLOCK // max(1, len(x)))
     for start in range(0, x.shape[1], columns):
-        done[:, start : start + columns] = _scaled(x[:, start : start + columns].astype(np.float64))
+        some = slice(start, start + columns)
+        done[:, some] = _scaled(x[:, some].astype(np.float64), near[:, some])
     return done
 
 
-def _scaled_by_rows(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float32]:
+def _near(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    """(2, D) the least and the largest value that is not far; infinite where half of a column is the same."""
+    if not x.size:
+        return np.zeros((2, x.shape[1]))
+    rows = np.arange(0, len(x), max(1, len(x) // _ASKED))
+    some = (x[rows] if order is None else x[order[rows]]).astype(np.float64)
+    some = np.where(np.isfinite(some), np.clip(some, -1e30, 1e30), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a value
+        first, median, third = np.nan_to_num(np.nanquantile(some, (0.25, 0.5, 0.75), axis=0))
+    reach = np.where(third > first, FAR * (third - first), np.inf)
+    return np.stack([median - reach, median + reach])
+
+
+def _scaled_by_rows(
+    x: NDArray[Any], order: NDArray[np.int64] | None, near: NDArray[np.float64]
+) -> NDArray[np.float32]:
     """The same in three passes over blocks of rows: many times as quick for a million rows."""
     columns = x.shape[1]
     step = max(1, _BLOCK // columns)
@@ -53,10 +76,16 @@ def _scaled_by_rows(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray
             rows[~np.isfinite(rows)] = np.nan
         return np.clip(rows, -1e30, 1e30, out=rows)
 
+    def read_near(part: slice) -> NDArray[np.float64]:
+        """The same for what is far."""
+        rows = read(part)
+        rows[(rows < near[0]) | (rows > near[1])] = np.nan
+        return rows
+
     total, count = np.zeros(columns), np.zeros(columns)
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
     for part in parts:
-        rows = read(part)
+        rows = read_near(part)
         found = rows.sum(axis=0)
         if np.isnan(found).any():
             total += np.nansum(rows, axis=0)
@@ -71,7 +100,7 @@ def _scaled_by_rows(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray
     size = np.where(size > 0, size, 1.0)  # so of columns without a value too
     square = np.zeros(columns)
     for part in parts:
-        rows = read(part)
+        rows = read_near(part)
         rows -= mean
         rows /= size
         found = np.einsum("nd,nd->d", rows, rows)
@@ -88,17 +117,22 @@ def _scaled_by_rows(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray
     return done
 
 
-def _scaled_at_once(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float32] | None:
+def _scaled_at_once(
+    x: NDArray[Any], order: NDArray[np.int64] | None, near: NDArray[np.float64]
+) -> NDArray[np.float32] | None:
     """The same in single precision and one pass less; None where a value is missing or too large for it."""
     done = np.empty(x.shape, dtype=np.float32)
     step = max(1, _BLOCK // x.shape[1])
     parts = [slice(start, start + step) for start in range(0, len(x), step)]
     first = np.zeros(x.shape[1], dtype=np.float32)
+    low, high = near.astype(np.float32)
     total, square = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for part in parts:
             rows = done[part]
             rows[...] = x[part] if order is None else x[order[part]]
+            if (rows < low).any() or (rows > high).any():
+                return None
             if part.start == 0:
                 first = rows.mean(axis=0)
             rows -= first  # near their mean, squares lose nothing
@@ -121,15 +155,17 @@ def _or_infinite(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDAr
     return np.asarray(np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-30), spread, np.inf))
 
 
-def _scaled(x: NDArray[np.float64]) -> NDArray[np.float32]:
+def _scaled(x: NDArray[np.float64], near: NDArray[np.float64]) -> NDArray[np.float32]:
     known = np.isfinite(x)
     x = np.where(known, np.clip(x, -1e30, 1e30), 0.0)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = x.sum(axis=0) / count
+    counts = known & (x >= near[0]) & (x <= near[1])
+    count = np.maximum(counts.sum(axis=0), 1)
+    mean = np.where(counts, x, 0.0).sum(axis=0) / count
     centred = np.where(known, x - mean, 0.0)
-    size = np.abs(centred).max(axis=0, initial=0.0)
+    inner = np.where(counts, centred, 0.0)
+    size = np.abs(inner).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)  # squares of 1e30 would overflow
-    spread = _or_infinite(size * np.sqrt(((centred / size) ** 2).sum(axis=0) / count), mean)
+    spread = _or_infinite(size * np.sqrt(((inner / size) ** 2).sum(axis=0) / count), mean)
     return np.clip(centred / spread, -10.0, 10.0).astype(np.float32)
 
 

@@ -81,6 +81,16 @@ def test_scaled_survives_what_tables_hold(many, monkeypatch):
     assert z[0, 2] == 0
 
 
+@pytest.mark.parametrize(("many", "large"), [(scaling._MANY, 10**9), (0, 10**9), (0, 100)])
+def test_broken_rows_do_not_set_the_scale_of_all(random, monkeypatch, many, large):
+    monkeypatch.setattr(scaling, "_MANY", many)
+    monkeypatch.setattr(scaling, "LARGE", large)
+    whole = random.normal(size=(400, 3)).astype(np.float32)
+    found = scaled(np.concatenate([whole, np.full((60, 3), 99999, dtype=np.float32)]))
+    np.testing.assert_allclose(found[:400], scaled(whole), atol=1e-5)
+    assert (found[400:] == 10).all()
+
+
 def test_many_rows_are_scaled_as_few_are(random, monkeypatch):
     x = random.normal(size=(301, 7)) * [1, 1e-20, 1e25, 5, 1, 1, 1]
     x[:, 3], x[:, 4], x[9, 5], x[::2, 6], x[5, 0], x[7, 1] = 7.3, np.nan, 1e38, 0.0, np.nan, -np.inf

@@ -15,7 +15,7 @@ from graylearn.audit.blocks import LARGE
 MAX_COLUMNS, COMPONENTS = 256, 128
 FAR = 100.0
 """Quartile ranges from the median beyond which a value has no say in mean and spread: a sensor's 99999, or
--999 for missing. With 20 such rows among 2,000 stars views contradicted .11 of the labels, without them .04."""
+-999 for missing. With 20 such rows among 2,000 stars .11 of labels were contradicted, without them .04."""
 _ASKED = 2_000  # rows that quartiles are read from
 _BLOCK = 1 << 17  # values worked on at once, of 8 bytes and several times over
 _TINY = 1e-3  # spreads, of the mean, that single precision is too coarse for

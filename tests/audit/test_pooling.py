@@ -91,6 +91,14 @@ def test_broken_rows_do_not_set_the_scale_of_all(random, monkeypatch, many, larg
     assert (found[400:] == 10).all()
 
 
+def test_the_values_of_a_sparse_column_set_its_scale(random):
+    counts = np.zeros((400, 1))
+    counts[:5], counts[5:104] = 0.5, 200 + random.normal(size=(99, 1))  # its third quartile is .5
+    z = scaled(counts)
+    np.testing.assert_allclose(z.mean(), 0, atol=1e-6)
+    np.testing.assert_allclose(z.std(), 1, atol=1e-5)
+
+
 def test_many_rows_are_scaled_as_few_are(random, monkeypatch):
     x = random.normal(size=(301, 7)) * [1, 1e-20, 1e25, 5, 1, 1, 1]
     x[:, 3], x[:, 4], x[9, 5], x[::2, 6], x[5, 0], x[7, 1] = 7.3, np.nan, 1e38, 0.0, np.nan, -np.inf

@@ -133,11 +133,17 @@ def consensus(
 ) -> Crowd:
     """Bring the labels of several annotators together.
 
-    labels: (N, A), one column an annotator, with None or NaN where one gave none; or a frame in long form,
-        one label a row, with the columns `sample`, `annotator` and `label`.
-    X: features (N, D) of the samples: networks that did not see them are asked as well. pred_probs (N, K):
-        the same from a model of your own. Samples in long form are in the order of their first label.
-    id_like: "keep" asks the columns of X that seem to name the rows as well.
+    Args:
+        labels: (N, A), one column an annotator, with None or NaN where one gave none; or a frame in long
+            form, one label a row. Samples in long form are in the order of their first label.
+        X: features (N, D) of the samples: networks that did not see them are asked as well.
+        pred_probs: (N, K), the same from a model of your own.
+        sample: the column of a long form that names the sample.
+        annotator: the one that names who gave the label.
+        label: the one of the labels.
+        classes: all classes, in the order to keep. None takes those of the labels.
+        seed: of the networks that are asked.
+        id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
     said = None

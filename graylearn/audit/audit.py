@@ -52,28 +52,34 @@ def audit(
 ) -> Audit:
     """Find the samples of a training set that do not belong.
 
-    X: numbers (N, ...), a sparse matrix, a frame of pandas, polars or pyarrow with columns of any kind, or
-        Samples (then leave out `y`). Images of up to 1,024 pixels are taken as they are; larger ones and text
-        want features of a pre-trained network first (`embed_images`, `embed_text`). The history of a training
-        run is audited as it is, see `audit_history`. y: labels, any kind.
-    model: a classifier of scikit-learn's kind (boosted trees, a pipeline, a skorch net), copies of which are
-        asked about samples that they were not fitted on, instead of our networks; X is then given to it as it
-        is, and may be anything that it reads.
-    mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
-        one stack); "history" reads the confidences of a single short Gray Learning run.
-    overlap: "none" where each sample has one true class that a person could tell (photos, texts, sounds),
-        "possible" where classes may overlap (measured quantities): there a label that looks wrong may be
-        right, and labels that are mistaken for one another are not flagged. "auto": none for images, texts
-        and arrays of 32 columns or more, possible for tables.
-    id_like: columns of a frame that seem to name the rows are left out, with a warning; "keep" learns from
-        them.
-    folds, repeats: unless told 2 and 3, beyond 67 million class probabilities (30,000 samples of 2,200
-        classes) 2 and 1, and of a `model` 5 and 1. Large sets that two networks learn from a part are left to
-        these, unless repeats or epochs are told.
-    epochs: of each training; unless told 6 for history, and for held-out 20, fewer beyond 50,000 samples.
-    device: where networks are trained and neighbours and kernels are compared.
-    log: how far it is, as a "bar", as "lines" (one each half minute) or "none"; "auto" is a bar on a terminal
-        and lines elsewhere.
+    Args:
+        X: numbers (N, ...), a sparse matrix, a frame of pandas, polars or pyarrow with columns of any kind,
+            or Samples (then leave out `y`). Images of up to 1,024 pixels are taken as they are; larger ones
+            and text want features of a pre-trained network first (`embed_images`, `embed_text`). The history
+            of a training run is audited as it is, see `audit_history`.
+        y: labels, any kind.
+        model: a classifier of scikit-learn's kind (boosted trees, a pipeline, a skorch net), copies of which
+            are asked about samples that they were not fitted on, instead of our networks; X is then given to
+            it as it is, and may be anything that it reads.
+        mode: "held-out" asks networks that never saw the sample (`repeats` x `folds` small trainings, done as
+            one stack); "history" reads the confidences of a single short Gray Learning run.
+        ids: one name a sample. None takes those of Samples or of a frame, else row numbers.
+        classes: all classes, in the order to keep. None takes those of the labels.
+        overlap: "none" where each sample has one true class that a person could tell (photos, texts, sounds),
+            "possible" where classes may overlap (measured quantities): there a label that looks wrong may be
+            right, and labels that are mistaken for one another are not flagged. "auto": none for images,
+            texts and arrays of 32 columns or more, possible for tables.
+        id_like: columns of a frame that seem to name the rows are left out, with a warning; "keep" learns
+            from them.
+        folds: of each repeat. None takes 2, of a `model` 5.
+        repeats: trainings of all folds. None takes 3, of a `model` or beyond 67 million class probabilities
+            (30,000 samples of 2,200 classes) 1. Large sets that two networks learn from a part are left to
+            these, unless repeats or epochs are told.
+        epochs: of each training. None takes 6 for history, and for held-out 20, fewer beyond 50,000 samples.
+        seed: of all random draws; the same data and seed give the same audit.
+        device: where networks are trained and neighbours and kernels are compared.
+        log: how far it is, as a "bar", as "lines" (one each half minute) or "none"; "auto" is a bar on a
+            terminal and lines elsewhere.
 
     ```python
     import numpy as np

@@ -88,11 +88,14 @@ def find_duplicates(
 ) -> Duplicates:
     """Find copies among samples.
 
-    data: Samples; uint8 images (N, H, W, C); a list of texts; or rows, numbers (N, D) or a frame. Embeddings
-        are rows. labels: (N,), of Samples their own; with `test` those of the first set alone.
-    test: a second set of the same kind, whose samples should not stand in the first.
-    near: whether to look for copies that are not the same to the last bit.
-    id_like: columns of a frame that seem to name the rows have no part in what is near, unless it is "keep".
+    Args:
+        data: Samples; uint8 images (N, H, W, C); a list of texts; or rows, numbers (N, D) or a frame.
+            Embeddings are rows.
+        labels: (N,), of Samples their own; with `test` those of the first set alone.
+        test: a second set of the same kind, whose samples should not stand in the first.
+        near: whether to look for copies that are not the same to the last bit.
+        id_like: columns of a frame that seem to name the rows have no part in what is near, unless it is
+            "keep".
     """
     if isinstance(data, Samples) and labels is None and data.classes:
         labels = data.y

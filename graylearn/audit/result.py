@@ -303,10 +303,16 @@ class Audit:
     ) -> Audit:
         """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
 
-        Column k is class k of `classes`; without `classes`, that which the column of a frame is called, or
-        else labels are the whole numbers 0..K-1. Features
-        (N, D), where given, add what neighbours and a kernel regression say. overlap, id_like: as in `audit`;
-        without features "auto" is "possible", and labels that are mistaken for one another are only told of.
+        Args:
+            pred_probs: (N, K); column k is class k of `classes`.
+            labels: (N,) as given.
+            features: (N, D), which add what neighbours and a kernel regression say.
+            ids: one name a sample. None takes those of a frame of features, else row numbers.
+            classes: of the columns. None takes what the columns of a frame are called; else labels are the
+                whole numbers 0..K-1.
+            overlap: as in `audit`; without features "auto" is "possible", and labels that are mistaken for
+                one another are only told of.
+            id_like: as in `audit`.
         """
         shape = np.shape(pred_probs)
         classes = classes_of_columns(pred_probs, labels) if classes is None else classes
@@ -346,8 +352,15 @@ class Audit:
     ) -> Audit:
         """Audit from the confidences that one training run gathered; no further training.
 
-        y: the labels as the user calls them; without it, 0..K-1. ids: whose the rows of y and features are,
-        by the names a `Recorder` was given; without it, they are in the order of `history.ids`.
+        Args:
+            history: of a training run, or of a `Recorder`.
+            y: the labels as the user calls them; without it, 0..K-1.
+            features: (N, D), which add what neighbours and a kernel regression say.
+            ids: whose the rows of y and features are, by the names a `Recorder` was given; without it, they
+                are in the order of `history.ids`.
+            classes: all classes, in the order of the logits.
+            overlap: as in `audit`.
+            id_like: as in `audit`.
         """
         row_ids = as_ids(history.ids if ids is None else ids, None, history.num_samples)
         history = in_order_of(history, row_ids)

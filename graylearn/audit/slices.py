@@ -23,8 +23,10 @@ def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
     """One row a slice with more suspects than chance: column, value, samples, suspects, share, p; least p
     first.
 
-    suspected: (N,) bools, such as `audit.suspected`. columns: a frame of N rows; numbers are cut into
-    quarters, dates into months. ids: names of samples, whose folders are slices too.
+    Args:
+        suspected: (N,) bools, such as `audit.suspected`.
+        columns: a frame of N rows; numbers are cut into quarters, dates into months.
+        ids: names of samples, whose folders are slices too.
     """
     flagged = np.asarray(suspected, dtype=bool)
     frame = pd.DataFrame(columns).reset_index(drop=True)

@@ -177,12 +177,13 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
     ) -> Self:
         """Train on samples X with labels y of which some may be wrong, and audit them.
 
-        X: array, sparse matrix or frame (N, columns), uint8 images (N, H, W, C), or Samples (then y may be
-            left out).
-        sample_weight: (N,) how much each counts; 0 leaves a sample out of training, not out of the audit.
-        validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
-            network of the best epoch is kept.
-        stages: what is done around each stage, such as keeping what it made; by default nothing.
+        Args:
+            X: array, sparse matrix or frame (N, columns), uint8 images (N, H, W, C), or Samples.
+            y: labels; may be left out where X is Samples.
+            sample_weight: (N,) how much each counts; 0 leaves a sample out of training, not out of the audit.
+            validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
+                network of the best epoch is kept.
+            stages: what is done around each stage, such as keeping what it made; by default nothing.
         """
         goes_on = self._goes_on
         pipeline = self._pipeline(X, y, sample_weight, validation, stages)

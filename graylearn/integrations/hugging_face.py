@@ -41,10 +41,11 @@ def gray_loss_func(
 class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: ignore[misc]
     """Records what the model says of every training sample, and audits them when training ends.
 
-    id: the column of the training set that numbers its samples; set `remove_unused_columns=False` in
-        TrainingArguments, so that it stays. The model does not get to see it.
-    loss_func: what `loss` computes; leave `compute_loss_func` out to train by the model's own loss.
-    options: of `Audit.from_history`, such as `features`, `classes` or `overlap`.
+    Args:
+        id: the column of the training set that numbers its samples; set `remove_unused_columns=False` in
+            TrainingArguments, so that it stays. The model does not get to see it.
+        loss_func: what `loss` computes; leave `compute_loss_func` out to train by the model's own loss.
+        options: of `Audit.from_history`, such as `features`, `classes` or `overlap`.
     """
 
     def __init__(self, id: str = "id", loss_func: LossFunction = gray_loss_func, **options: Any) -> None:

@@ -25,7 +25,8 @@ _NEEDED = ("ids", "logits", "labels")
 class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ignore[misc]
     """Records every training batch, and audits the training set when the fit ends.
 
-    options: of `Audit.from_history`, such as `features`, `classes` or `overlap`.
+    Args:
+        options: of `Audit.from_history`, such as `features`, `classes` or `overlap`.
     """
 
     def __init__(self, **options: Any) -> None:

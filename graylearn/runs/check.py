@@ -154,9 +154,14 @@ def check(
 ) -> Checked:
     """Audit the data of `settings` and compare with the suspects that the file `against` accepts.
 
-    max_suspects: how many samples may be new suspects, a number or a share such as `2%`. cache: a folder that
-    keeps features and verdicts, so that data that did not change are not audited again. copies: whether those
-    with the same label are problems too, all but one of a group.
+    Args:
+        settings: what to audit, and how.
+        against: a file of suspects that are known and accepted.
+        max_suspects: how many samples may be new suspects, a number or a share such as `2%`.
+        copies: whether those with the same label are problems too, all but one of a group.
+        cache: a folder that keeps features and verdicts, so that data that did not change are not audited
+            again.
+        progress: who is told how far it is.
     """
     progress = progress or RunProgress()
     allowed_of(max_suspects, 0)  # a wrong one is told before the audit

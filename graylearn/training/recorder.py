@@ -55,8 +55,9 @@ def warn_of_what_went_before(steps: int) -> None:
 class Recorder:
     """Takes ids, logits and labels of every batch, in any order, and gives a `History`.
 
-    ids: what each sample is called, the same in every epoch: whole numbers or texts. ignore_index: labels of
-    this value are not recorded. budget: bytes that the kept epochs may take, as in `History`.
+    Args:
+        ignore_index: labels of this value are not recorded.
+        budget: bytes that the kept epochs may take, as in `History`.
 
     ```python
     import torch
@@ -89,7 +90,8 @@ class Recorder:
     def record(self, ids: Any, logits: Any, labels: Any) -> None:
         """Take a batch: N ids, logits (N, K) and labels (N,), class numbers; tensors or arrays.
 
-        Nothing waits for the device after the first batch.
+        Ids are whole numbers or texts; a sample has the same in every epoch. Nothing waits for the device
+        after the first batch.
         """
         logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
         if logits.ndim != 2 or labels.shape != logits.shape[:1] or len(ids) != len(labels):

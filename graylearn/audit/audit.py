@@ -22,7 +22,7 @@ from graylearn.audit.progress import shown
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
 from graylearn.audit.trial import learned_from_a_part
-from graylearn.data.encoding.label_notes import note_labels
+from graylearn.data.encoding.label_notes import note_labels, note_order
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import IdLike, Log, OverlapSetting, check
@@ -101,6 +101,7 @@ def audit(
     _check(model, mode, folds, repeats, epochs)
     check({"id_like": id_like, "log": log})
     label, names = _given_labels(X, y, classes)
+    note_order(y, X)
     note_labels(names, np.bincount(label, minlength=len(names)))
     values = X.x if isinstance(X, Samples) else X
     where = devices.choose(device)

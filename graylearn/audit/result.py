@@ -23,6 +23,7 @@ from graylearn.audit.overlap import Overlap, overlap_of
 from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of, told
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
+from graylearn.data.encoding.label_notes import note_order
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, first_few
 from graylearn.notebook import bars, shown
@@ -324,6 +325,7 @@ class Audit:
                     f"labels are text ({first_few(given, 5)}): say in classes= which label each of the "
                     f"{len(names)} columns of pred_probs is for, in their order"
                 )
+        note_order(labels, pred_probs, features)
         label, known = as_labels(labels, names)
         network = as_probabilities(pred_probs, len(label))
         if network.shape[1] != len(known):

@@ -22,7 +22,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.encoding.label_notes import note_telling_columns
+from graylearn.data.encoding.label_notes import note_order, note_telling_columns
 from graylearn.data.inputs import as_dense, as_plain, is_sparse
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_unique_names
@@ -153,6 +153,7 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise DataError(
             "requires y to be passed, but the target y is None: give the label of each sample, or Samples"
         )
+    note_order(y, samples)
     labels = _plain(y)
     if isinstance(labels, pd.DataFrame):
         labels = labels.to_numpy()

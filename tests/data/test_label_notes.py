@@ -173,3 +173,25 @@ def test_a_library_call_tells_of_labels_alike():
     rows, labels = np.random.default_rng(0).normal(size=(40, 2)), ["cat", "Cat ", "dog", "owl"] * 10
     with pytest.warns(DataWarning, match="the labels 'Cat ' and 'cat' differ only in"):
         gl.audit(rows, labels, repeats=1, epochs=1)
+
+
+def test_labels_in_another_order_than_their_samples_are_told():
+    random = np.random.default_rng(0)
+    y = pd.Series(np.arange(60) % 3, index=[f"row {number}" for number in range(60)])
+    x = pd.DataFrame(random.normal(size=(60, 2)), index=y.index)
+    p = pd.DataFrame(np.full((60, 3), 1 / 3), index=y.index)
+    for told, labels in (
+        (True, y[::-1]),
+        (False, y),
+        (False, y.reset_index(drop=True)),
+        (False, y.to_numpy()),
+    ):
+        for ask in (
+            lambda labels: gl.audit(x, labels, mode="history", epochs=1),
+            lambda labels: gl.GrayClassifier(epochs=1, audit=None).fit(x, labels),
+            lambda labels: gl.Audit.from_predictions(p, labels),
+        ):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                ask(labels)
+            assert any("in another order" in str(each.message) for each in found) == told

@@ -1,4 +1,4 @@
-"""Notes on labels: a column that gives them away, words for none, labels alike, measurements."""
+"""Notes on labels: in another order, given away by a column, words for none, alike, measurements."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 import unicodedata
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,21 @@ _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows eac
 _FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
 _MOST_ALIKE = 5  # groups of labels that are told
 _NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
+
+
+def note_order(labels: Any, *others: Any) -> None:
+    """Warn where labels have the index of their samples in another order: rows go by where they stand."""
+    for each in others:
+        pair = [part.index for part in (labels, each) if isinstance(part, pd.Series | pd.DataFrame)]
+        if len(pair) < 2 or len(pair[0]) != len(pair[1]) or pair[0].equals(pair[1]):
+            continue
+        if all(index.is_unique for index in pair) and pair[0].isin(pair[1]).all():
+            told = (
+                "the labels have the index of the samples in another order, and rows go by where they stand, "
+                "not by index: give y.loc[X.index] if they belong together by index"
+            )
+            warnings.warn(told, DataWarning, stacklevel=3)
+            return
 
 
 def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:

@@ -175,6 +175,26 @@ def test_npz_cuts_what_belongs_to_samples(tmp_path, finished):
         assert found["class_names"].tolist() == ["no", "yes"]
 
 
+def test_npz_cuts_no_other_split(tmp_path, finished):
+    data, x, y = tmp_path / "a.npz", np.arange(12.0).reshape(4, 3), np.array([0, 1, 0, 1])
+    np.savez(data, x=x, y=y, pos_x=y, pos_y=y, test_x=x, test_y=y, val_images=x, val_labels=y)
+    apply_decisions(finished(data), decide(tmp_path, "2,drop,"), tmp_path / "c.npz")
+    with np.load(tmp_path / "c.npz") as found:
+        lengths = {name: len(found[name]) for name in found}
+    assert lengths == {
+        "x": 3, "y": 3, "pos_x": 3, "pos_y": 3, "test_x": 4, "test_y": 4, "val_images": 4, "val_labels": 4
+    }  # fmt: skip
+
+
+def test_npz_cuts_the_samples_whatever_their_labels_are_called(tmp_path, finished):
+    data, x = tmp_path / "a.npz", np.arange(12.0).reshape(4, 3)
+    np.savez(data, x=x, noisy_y=[0, 1, 0, 1])
+    apply_decisions(finished(data, label="noisy_y"), decide(tmp_path, "2,drop,"), tmp_path / "c.npz")
+    with np.load(tmp_path / "c.npz") as found:
+        assert np.array_equal(found["x"], x[[0, 1, 3]])
+        assert found["noisy_y"].tolist() == [0, 1, 1]
+
+
 def test_changed_data_are_refused(tmp_path, plain_run):
     (tmp_path / "a.csv").write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
     with pytest.raises(DataError, match=r"a\.csv has changed since it was audited"):

@@ -31,7 +31,7 @@ class Npz(Format):
     def read(self, path: Path, options: ReadOptions) -> Samples:
         """The samples of one split; `label` may name the array of labels."""
         arrays = _arrays(path)
-        prefix = _prefix(arrays, options.split, "x", _X_NAMES)
+        prefix = _prefix(arrays, options.split)
         if prefix is None:
             splits = sorted(name.removesuffix("_x") for name in arrays if name.endswith("_x"))
             raise DataError(
@@ -68,9 +68,10 @@ class Npz(Format):
         return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """Arrays of the same names; those that hold one entry a sample are cut."""
+        """Arrays of the same names; those that hold one entry a sample are cut, other splits stay whole."""
         arrays = _arrays(path)
-        prefix = _prefix(arrays, origin.split, "y", _Y_NAMES) or ""
+        prefix = _prefix(arrays, origin.split) or ""
+        others = _other_splits(arrays, prefix)
         label = next(
             (
                 name
@@ -83,8 +84,8 @@ class Npz(Format):
             raise DataError(f"{path} holds no array of labels; make the run anew")
         arrays[label] = arrays[label][change.label_of]
         for name, values in arrays.items():
-            of_samples = values.shape[:1] == (len(change.keep),) and name not in _CLASS_NAMES
-            if name == label or (name.startswith(prefix) and of_samples):
+            of_split = name.startswith(prefix) and not name.startswith(others) and name not in _CLASS_NAMES
+            if name == label or (of_split and values.shape[:1] == (len(change.keep),)):
                 arrays[name] = values[change.kept]
         with replacing(out) as partial, partial.open("wb") as opened:
             np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]
@@ -101,14 +102,29 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _prefix(arrays: Iterable[str], split: str | None, letter: str, names: tuple[str, ...]) -> str | None:
+def _prefix(arrays: Iterable[str], split: str | None) -> str | None:
     """What the names of a split begin with; nothing where there are none, None where several could be."""
     if split is not None:
         return f"{split}_"
-    splits = [name.removesuffix(letter) for name in arrays if name.endswith(f"_{letter}")]
-    if not splits or any(name in arrays for name in names):
+    splits = [name.removesuffix("x") for name in arrays if name.endswith("_x")]
+    if not splits or any(name in arrays for name in _X_NAMES):
         return ""
     return splits[0] if len(splits) == 1 else None
+
+
+def _other_splits(arrays: dict[str, np.ndarray], own: str) -> tuple[str, ...]:
+    """What names of other splits begin with, where `own` begins them too: they have labels, and samples of
+    the same shape; pos_x and pos_y beside x, a number a sample each, are no split."""
+    x = _one_of(arrays, [own + name for name in _X_NAMES])
+    found = []
+    for ending in _X_NAMES:
+        for name in arrays:
+            prefix = name.removesuffix(ending)
+            if name.endswith(f"_{ending}") and prefix.startswith(own) and prefix != own:
+                labels = _one_of(arrays, [prefix + each for each in _Y_NAMES])
+                if labels is not None and x is not None and arrays[name].shape[1:] == x.shape[1:]:
+                    found.append(prefix)
+    return tuple(found)
 
 
 def _named(y: np.ndarray, names: np.ndarray, path: Path) -> np.ndarray:

@@ -7,10 +7,12 @@ Hugging Face, streamed or not. Blocks end at the same rows in every reading, so 
 from __future__ import annotations
 
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,13 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files, loaded
 from graylearn.data.formats.images import listed
 from graylearn.data.formats.parquet import blocks_of, parts_of
 from graylearn.data.hugging_face import DatasetRows, is_hugging_face
+from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.files import decode
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import of_table
@@ -52,8 +56,12 @@ class Block:
     end: int
     """The row after the last that was read for it."""
     rows: Ints
-    """(n,) where each of its samples stands in the data; rows without a label may be left out."""
+    """(n,) where each of its samples stands in the data; rows that are no samples are left out."""
     samples: Samples
+
+
+Piece = tuple[int, Callable[[], Block | None]]
+"""The row after the last, and what reads the rows before it; None where no row has a label."""
 
 
 class Blocks(ABC):
@@ -61,6 +69,8 @@ class Blocks(ABC):
 
     origin: Origin
     """What is read, as a run remembers it."""
+    options: ReadOptions
+    """How it is read."""
     rows = 0
     """How many rows there are, samples or not; known once the labels are counted."""
 
@@ -69,8 +79,31 @@ class Blocks(ABC):
         """How many samples bear each label, in the order of the classes."""
 
     @abstractmethod
+    def pieces(self, classes: Sequence[Label], start: int) -> Iterator[Piece]:
+        """What `read` reads from row `start` on."""
+
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         """The blocks from row `start` on, where an earlier one ended."""
+        block, unread = None, None
+        for end, make in self.pieces(classes, start):
+            found = None
+            try:
+                found = make()
+            except NoImagesError as error:
+                if self.options.on_error == "stop":
+                    raise
+                warnings.warn(f"{error}: they are left out", DataWarning, stacklevel=2)
+                unread = error
+            if found is None and block is not None:
+                block = replace(block, end=end)  # so that rows that are no samples end no reading
+            elif found is not None:
+                if block is not None:
+                    yield block
+                block = found
+        if block is not None:
+            yield block
+        elif unread is not None:
+            raise unread
 
     def at(self, rows: Ints, classes: Sequence[Label]) -> Samples:
         """The samples at `rows`, which rise."""
@@ -163,18 +196,24 @@ class _TableBlocks(Blocks):
         self.label = str(columns.label)
         self._labelled_by = Columns(label=self.label)
         self.id = None if columns.id is None else str(columns.id)
-        kind = self.samples_of(*self._first_labelled(table))[0].kind
+        kind = self._first_samples(table).kind
         where = name if name == NAMELESS else str(path.absolute())
         names, split = tuple(table.frame.columns), options.split
         self.origin = Origin(where, form, columns, kind, names=names, split=split, **(found or {}))
 
-    def _first_labelled(self, first: RawTable) -> tuple[RawTable, ReadOptions]:
-        """The first block that has a label, and how to read those rows of it that have one."""
+    def _first_samples(self, first: RawTable) -> Samples:
+        """Those of the first block that has any."""
         options = replace(self.options, missing_labels="skip")
+        wrong = none_labelled(first, self.label)
         for table in chain([first], self.tables(None)):
             if len(rows_to_read(table, self._labelled_by, options)):
-                return table, options
-        raise none_labelled(first, self.label)
+                try:
+                    return self.samples_of(table, options)[0]
+                except NoImagesError as error:
+                    if options.on_error == "stop":
+                        raise
+                    wrong = error
+        raise wrong
 
     def columns_of(self, table: RawTable, options: ReadOptions) -> Columns:
         """What the columns mean."""
@@ -226,23 +265,20 @@ class _TableBlocks(Blocks):
                 Hint("id", False, "to count the rows instead"),
             )
 
-    def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
+    def pieces(self, classes: Sequence[Label], start: int) -> Iterator[Piece]:
         options = replace(self.options, classes=classes if self.options.labelled else None)
-        begin, block = 0, None
+        begin = 0
         for table in self.tables(None):
             end = begin + len(table.frame)
-            if begin < start or end == begin:
-                pass
-            elif len(rows_to_read(table, self._labelled_by, options)):
-                if block is not None:
-                    yield block
-                samples, _, rows = self.samples_of(table, options)
-                block = Block(end, rows + begin, samples)
-            elif block is not None:
-                block = replace(block, end=end)  # so that rows without a label end no reading
+            if begin >= start and end > begin:
+                yield end, partial(self._block, table, begin, options)
             begin = end
-        if block is not None:
-            yield block
+
+    def _block(self, table: RawTable, begin: int, options: ReadOptions) -> Block | None:
+        if not len(rows_to_read(table, self._labelled_by, options)):
+            return None
+        samples, _, rows = self.samples_of(table, options)
+        return Block(begin + len(table.frame), rows + begin, samples)
 
 
 class _DatasetBlocks(_TableBlocks):
@@ -284,9 +320,10 @@ class _ImageBlocks(Blocks):
         counts = np.bincount(self.y, minlength=len(self.classes))
         return dict(zip(self.classes, counts.tolist(), strict=True))
 
-    def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
+    def pieces(self, classes: Sequence[Label], start: int) -> Iterator[Piece]:
         for begin in range(start, len(self.names), IMAGES):
-            yield self._block(np.arange(begin, min(begin + IMAGES, len(self.names))))
+            end = min(begin + IMAGES, len(self.names))
+            yield end, partial(self._block, np.arange(begin, end))
 
     def _block(self, rows: Ints) -> Block:
         names = [self.names[row] for row in rows]

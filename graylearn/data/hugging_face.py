@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
@@ -133,5 +134,5 @@ def _decoded(records: list[Any], name: str, options: ReadOptions) -> tuple[np.nd
         )
     kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
     if not len(kept):
-        raise DataError(f"none of the {len(records)} images of {name} can be read")
+        raise NoImagesError(f"none of the {len(records)} images of {name} can be read")
     return images, kept

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,50 @@ def test_a_folder_of_images(tmp_path):
         Image.new("RGB", (9, 7), (20 * number, 0, 0)).save(folder / f"{number:02d}.png")
     options = ReadOptions(size=8)
     check(open_blocks(tmp_path / "photos", options), gl.read(tmp_path / "photos", size=8), 8)
+
+
+@pytest.mark.parametrize("source", ["folder", "manifest", "dataset"])
+@pytest.mark.parametrize("unread", [range(4), range(4, 8), range(4, 11), range(11)])
+def test_blocks_of_images_that_cannot_be_read_are_passed_over(tmp_path, source, unread):
+    import datasets
+
+    names = [f"{'ab'[number // 6]}/{number:02d}.png" for number in range(11)]
+    for number, name in enumerate(names):
+        (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        if number in unread:
+            (tmp_path / "photos" / name).write_bytes(b"no image")
+        else:
+            Image.new("RGB", (9, 7), (20 * number, 0, 0)).save(tmp_path / "photos" / name)
+    data = tmp_path / "photos"
+    if source == "manifest":
+        data = tmp_path / "lists"
+        data.mkdir()
+        paths = [f"photos/{name}" for name in names]
+        for begin in (0, 4, 8):
+            frame = pd.DataFrame({"path": paths, "label": [name[0] for name in names]})[begin : begin + 4]
+            frame.to_parquet(data / f"{begin}.parquet")
+    if source == "dataset":
+        records = [{"bytes": (data / name).read_bytes(), "path": None} for name in names]
+        kinds = datasets.Features({"picture": datasets.Image(), "label": datasets.Value("string")})
+        labels = [name[0] for name in names]
+        data = datasets.Dataset.from_dict({"picture": records, "label": labels}, features=kinds)
+
+    def rows(on_error):
+        blocks = open_blocks(data, ReadOptions(size=8, on_error=on_error))
+        found = list(blocks.read(tuple(blocks.label_counts())))
+        assert found[-1].end == 11
+        return np.concatenate([block.rows for block in found]).tolist()
+
+    with pytest.raises(DataError, match="cannot be read"):
+        rows("stop")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if len(unread) < 11:
+            assert rows("skip") == [number for number in range(11) if number not in unread]
+        else:
+            with pytest.raises(DataError, match="none of the"):
+                rows("skip")
+    assert len(unread) == 11 or any("they are left out" in str(each.message) for each in told)
 
 
 def test_parquet_with_an_index_that_pandas_kept(tmp_path):

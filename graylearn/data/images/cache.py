@@ -32,6 +32,10 @@ _FORMAT = 1  # part of every key: raise it when the same files would give other 
 _PIXELS, _META = "pixels.bin", "meta.json"
 
 
+class NoImagesError(DataError):
+    """None of some images can be read: of a block others may be, of a whole set none are left."""
+
+
 @dataclass(frozen=True, eq=False)
 class CachedImages:
     """Decoded images and which of the given files they are."""
@@ -149,7 +153,7 @@ def _open(entry: Path, files: list[Path], size: int, on_error: str) -> CachedIma
             Hint("on_error", "skip", "to leave them out"),
         )
     if len(failed) == len(files):
-        raise DataError(
+        raise NoImagesError(
             f"none of the {len(files)} images can be read; the first is {failed[0][0]} ({failed[0][1]})"
         )
     kept = np.setdiff1d(np.arange(len(files)), [index for index, _ in failed_indices]).astype(np.int64)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.images.cache import CachedImages, cache_images
+from graylearn.data.images.cache import CachedImages, NoImagesError, cache_images
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
@@ -46,7 +46,7 @@ def samples_from_manifest(
     rows = samples_from_table(table, Columns(columns.label, columns.id, columns.path), options)
     files = [root / name for name in names]
     if not any(file.exists() for file in files):
-        raise DataError(
+        raise NoImagesError(
             f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
             f"folder of the table, so that the first is {files[0]}"
         )

@@ -43,6 +43,7 @@ from graylearn.runs.outputs import write_log
 from graylearn.runs.prepare import (
     Prepared,
     can_embed_images,
+    check_kind,
     encoded,
     encoding_of,
     options_of,
@@ -209,6 +210,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
     blocks = open_blocks(
         settings.data if source is None else source, options_of(settings, size, settings.split)
     )
+    check_kind(settings, blocks.origin, progress)
     if blocks.origin.kind == "image" and (settings.features == "pixels" or not can_embed_images()):
         raise SettingsError("images of a large set are audited by features=embed: install graylearn[images]")
     with progress.working("counting labels"):
@@ -216,7 +218,9 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
     if sum(count > 0 for count in counts.values()) < 2:
         raise DataError("all samples bear one label: an audit needs two classes or more")
     note_labels(tuple(counts), list(counts.values()))
-    settings = replace(settings, label=blocks.origin.columns.label or settings.label, features="embed")
+    settings = replace(settings, label=blocks.origin.columns.label or settings.label)
+    if blocks.origin.kind == "image":
+        settings = replace(settings, features="embed")
     spread = np.unique(np.linspace(0, blocks.rows - 1, min(blocks.rows, FITTED)).astype(np.int64))
     with progress.working("learning how samples become features"):
         if blocks.origin.kind == "table":

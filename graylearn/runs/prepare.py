@@ -81,7 +81,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     tell_left_out(origin, progress)
     _check_classes(samples, path)
     tell_doubts(samples, progress)
-    _check_kind(settings, samples, path, progress)
+    check_kind(settings, origin, progress)
     settings = replace(settings, label=origin.columns.label or settings.label)
     if samples.kind == "image":
         if settings.features != of_images == "pixels":
@@ -119,16 +119,20 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     )
 
 
-def _check_kind(settings: RunSettings, samples: Samples, path: Path, progress: RunProgress) -> None:
+def check_kind(settings: RunSettings, origin: Origin, progress: RunProgress) -> None:
     """Refuse, or tell of, settings that are for samples of another kind."""
-    if settings.features == "pixels" and samples.kind != "image":
-        raise SettingsError(f"features is {settings.features!r}, but {path} holds no images: leave it out")
-    for name, of, kinds in (
+    if settings.features == "pixels" and origin.kind != "image":
+        raise SettingsError(f"features is 'pixels', but {origin.path} holds no images: leave it out")
+    name = Path(origin.path).name
+    for option, of, kinds in (
         ("size", "images", ("image",)),
         ("embedding", "images and texts", ("image", "text")),
+        ("features", "images and texts", ("image", "text")),
     ):
-        if getattr(settings, name) is not None and samples.kind not in kinds:
-            progress.note(f"--{name} is for {of}: passed over, for {path.name} holds none")
+        if getattr(settings, option) != getattr(RunSettings, option) and origin.kind not in kinds:
+            progress.note(f"--{option} is for {of}: passed over, for {name} holds none")
+    if settings.size is not None and origin.kind == "image" and origin.form == "npz":
+        progress.note(f"--size is for image files: passed over, for {name} holds pixels")
 
 
 def tell_doubts(samples: Samples, progress: RunProgress) -> None:

@@ -144,14 +144,22 @@ def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, 
     path.write_text(
         "Id,a,label\n" + "".join(f"{7 * row},{row}.5,{'xy'[row % 2]}\n" for row in range(9)) + "90,1,\n"
     )
-    settings = RunSettings(data=str(path), missing_labels="skip", size=32, embedding="mine")
+    settings = RunSettings(data=str(path), missing_labels="skip", size=32, embedding="mine", features="embed")
     prepare(settings, tmp_path, RunProgress())
     told = " ".join(capsys.readouterr().err.split())
     assert "labels from column 'label', named by column 'Id'" in told
     assert "note: --size is for images: passed over, for a.csv holds none" in told
     assert "note: --embedding is for images and texts: passed over" in told
+    assert "note: --features is for images and texts: passed over" in told
     with pytest.raises(DataError, match=r"1 of 10 labels are missing \(id 90\)"):
         prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
+
+
+def test_pixels_in_an_array_are_told_to_keep_their_size(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.zeros((4, 8, 8, 3), np.uint8), y=[0, 1, 0, 1])
+    progress = RunProgress(quiet=True)
+    prepare(RunSettings(data=str(tmp_path / "a.npz"), features="pixels", size=32), tmp_path, progress)
+    assert "--size is for image files: passed over, for a.npz holds pixels" in progress.notes
 
 
 @pytest.mark.parametrize(

@@ -304,6 +304,17 @@ def test_settings_of_a_fit_that_an_audit_in_parts_passes_over_are_told(tables, t
     assert any(note.startswith("passing over method, batch_size: the networks") for note in progress.notes)
 
 
+def test_settings_of_images_that_tables_in_parts_pass_over_are_told(tables):
+    progress = RunProgress(quiet=True)
+    opened = large.open_large(settings_of(tables[0], size=32, features="embed"), progress)
+    for option, of in (("size", "images"), ("features", "images and texts")):
+        assert f"--{option} is for {of}: passed over, for *.parquet holds none" in progress.notes
+    assert large.open_large(settings_of(tables[0]), progress).settings.features == "auto"
+    assert opened.columns == 7
+    with pytest.raises(SettingsError, match=r"features is 'pixels', but .* holds no images"):
+        large.open_large(settings_of(tables[0], features="pixels"), progress)
+
+
 @pytest.mark.parametrize(("id_like", "columns"), [("drop", 5), ("keep", 6)])
 def test_columns_that_seem_to_name_the_rows_are_learned_from_where_told(tables, tmp_path, id_like, columns):
     _, frame, _ = tables

@@ -82,7 +82,8 @@ def counted(count: int, noun: str) -> str:
 def meant(wrong: str, right: Iterable[str]) -> str | None:
     """The one of some names that was meant by a mistyped one; None where none is near."""
     lower = {name.lower(): name for name in right}
-    close = difflib.get_close_matches(wrong.lower(), list(lower), n=1)
+    # who meant a name typed two thirds of it: by less, QUASAR was meant as STAR
+    close = difflib.get_close_matches(wrong.lower(), list(lower), n=1, cutoff=2 / 3)
     return lower[close[0]] if close else None
 
 

@@ -92,7 +92,7 @@ def flag(
 Run: TypeAlias = Annotated[Path, path_argument(help="A run folder of graylearn fit or audit.")]
 Out: TypeAlias = Annotated[Path, path_flag("--out", "-o", help="The run folder to write.", metavar="RUN")]
 SettingsFile: TypeAlias = Annotated[
-    Path | None, path_flag("--settings", help="A TOML or YAML file of settings; flags win over it.")
+    Path | None, path_flag("--settings", help="A TOML or YAML file of settings, data too; flags win over it.")
 ]
 
 
@@ -103,9 +103,7 @@ def with_settings(
 
     A flag that is not given is None, so that a settings file can say it. like: see `with_flags`.
     """
-    data = path_argument(
-        metavar="DATA", help=documented(RunSettings).get("data", "") + " May also come from --settings."
-    )
+    data = path_argument(metavar="DATA", help=documented(RunSettings).get("data", ""))
     types: dict[str, Any] = {"data": Annotated[Path | None, data]}
     for name in FIELDS:
         if name not in ("data", "command", *leave_out):

@@ -86,10 +86,10 @@ def group_column(copies: Duplicates) -> pd.Series[int]:
 
 
 def copies_in_numbers(copies: Duplicates) -> dict[str, int]:
-    """For summary.json: how many copies there are."""
+    """For summary.json: how many copies there are, those of the test set among them."""
     return {
         "groups": len(copies.groups),
-        "samples": int((copies.group[: copies.count] >= 0).sum()),
+        "samples": sum(map(len, copies.groups)),
         "contradicting": int(copies.contradicting.sum()),
         "leaked": len(copies.leaked),
     }

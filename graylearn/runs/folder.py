@@ -121,7 +121,8 @@ class RunFolder:
 
     def _why_not(self, missing: Path) -> str:
         if not self.path.is_dir():
-            return f"{self.path} is not a run folder: there is no such folder"
+            why = "it is a file" if self.path.exists() else "there is no such folder"
+            return f"{self.path} is not a run folder: {why}"
         if not self.settings_file.exists():
             return f"{self.path} is not a run folder: it has no settings.toml"
         if not self.is_finished:

@@ -25,7 +25,7 @@ from rich.progress import (
 
 from graylearn.audit.progress import EVERY, duration
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.errors import Worded
+from graylearn.errors import Worded, counted
 from graylearn.runs.settings import in_flags
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
@@ -188,6 +188,6 @@ class RunProgress:
             return
         last = rows[-1]
         self.say(
-            f"{title}: {len(rows)} epochs, loss {last['loss']:.4f}, accuracy {last['accuracy']:.3f} "
-            f"({time.perf_counter() - began:.1f} s)"
+            f"{title}: {counted(len(rows), 'epoch')}, loss {last['loss']:.4f}, "
+            f"accuracy {last['accuracy']:.3f} ({time.perf_counter() - began:.1f} s)"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,11 +142,15 @@ def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | N
 
 
 def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
-    """What each sample looks like; pictures whole, from their files, not cropped as they are learned."""
-    cropped = preview_samples(prepared.shown)
+    """What each sample looks like: rows with the columns that were left out, pictures whole, from their
+    files, not cropped as they are learned."""
+    shown = prepared.shown
+    if isinstance(shown.x, pd.DataFrame) and prepared.others is not None:  # a person may judge by them too
+        shown = replace(shown, x=pd.concat([shown.x, prepared.others.set_axis(shown.x.index)], axis=1))
+    cropped = preview_samples(shown)
     if prepared.origin.form != "folder":
         return cropped
-    folder, names = Path(prepared.origin.path), prepared.shown.ids
+    folder, names = Path(prepared.origin.path), shown.ids
 
     def whole(index: int) -> Preview | None:
         try:

@@ -37,6 +37,8 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     of metadata.json and samples.json.
     """
     folder, target = RunFolder(run), Path(out)
+    if tool == "label-studio" and target.suffix.lower() != ".json":
+        raise SettingsError(f"{target} does not end in .json, which the tasks are")
     folder.check_finished()
     saved, settings = read_source(folder), folder.settings()
     origin = saved.origin

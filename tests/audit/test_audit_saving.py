@@ -85,6 +85,9 @@ def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
     np.savez(tmp_path / "e" / "arrays.npz", **arrays)
     with pytest.raises(CheckpointError, match=r"damaged audit \(it lacks ids, score\)"):
         Audit.load(tmp_path / "e")
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="file is a file: name a folder to save the audit in"):
+        some.save(tmp_path / "file")
     with pytest.raises(SettingsError, match="use csv or parquet"):
         some.save(tmp_path / "c", format="pickle")
 

@@ -137,6 +137,7 @@ def _check_usage_and_help(told):
     assert "130 Ctrl-C" in told[0][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[1:5])
     assert all("Usage: graylearn" in shown for _, shown, _ in told[5:-1])
+    assert "--settings" not in told[5 + COMMANDS.index("duplicates")][1]  # which it has not
     assert "larger than that of this share of the samples that belong, such as 0.99" in " ".join(
         told[3][1].replace("│", " ").split()
     )

@@ -52,8 +52,9 @@ def test_each_sample_has_the_number_of_its_group(made):
     assert group[first] == group[LINES + 2] == group[LINES + 3]
     assert group[first + 1] == group[LINES + 4]
     assert pd.read_parquet(run_folder / "audit.parquet")["group"].dropna().tolist() == group.tolist()
-    assert summary["copies"] == {"groups": 3, "samples": 6, "contradicting": 1, "leaked": 1}
+    assert summary["copies"] == {"groups": 3, "samples": 7, "contradicting": 1, "leaked": 1}
     (note,) = [note for note in summary["notes"] if "copies" in note]
+    assert note.startswith("7 of 94 samples are in 3 groups of copies")
     assert "1 group with different labels" in note
     assert "1 of 31 test samples stand in the training set, or nearly so, which measures too well" in note
     assert '"contradicting":true' in (run_folder / "report.html").read_text()
@@ -104,7 +105,7 @@ def test_copies_and_leaks_from_the_command_line(folder):
     words = ["duplicates", str(folder / "data.csv"), "--test", str(folder / "test.csv"), "--label", "label"]
     done = CliRunner().invoke(app, [*words, "--out", str(folder / "copies.csv"), "--json", "-q"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout) == {"groups": 3, "samples": 6, "contradicting": 1, "leaked": 1}
+    assert json.loads(done.stdout) == {"groups": 3, "samples": 7, "contradicting": 1, "leaked": 1}
     table = pd.read_csv(folder / "copies.csv")
     assert table.columns.tolist() == ["group", "set", "id", "label", "kind", "contradicting"]
     assert table["set"].tolist() == ["train"] * 6 + ["test"]

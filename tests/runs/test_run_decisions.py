@@ -137,6 +137,18 @@ def test_decisions_come_back_from_label_studio(tmp_path, plain_run):
     assert (tmp_path / "clean.csv").read_text() == "a,label\n1,y\n2,y\n3,x\n"
 
 
+def test_a_class_that_is_not_there_is_no_typing_error(tmp_path, finished):
+    (tmp_path / "a.csv").write_text("a,label\n1,STAR\n2,GALAXY\n3,STAR\n4,GALAXY\n")
+    run = finished(tmp_path / "a.csv", {})
+    with pytest.raises(DataError, match=r"labels are 'STAR', 'GALAXY'$"):
+        apply_decisions(run, decide(tmp_path, "2,relabel,QUASAR"), tmp_path / "c.csv")
+
+
+def test_tasks_for_label_studio_are_a_json_file(tmp_path, plain_run):
+    with pytest.raises(SettingsError, match=r"tasks\.txt does not end in \.json"):
+        write_tasks(plain_run, tmp_path / "tasks.txt")
+
+
 def test_tasks_are_not_made_of_data_that_changed(tmp_path, plain_run):
     data = tmp_path / "a.csv"
     for changed in ("a,label\n1,x\n", "a,label\n4,y\n3,x\n2,y\n1,x\n"):

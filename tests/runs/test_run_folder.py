@@ -221,6 +221,9 @@ def test_a_run_among_the_classes_of_its_images_is_refused(tmp_path, monkeypatch)
 def test_what_is_not_a_finished_run_says_so(tmp_path):
     with pytest.raises(CheckpointError, match="no such folder"):
         RunFolder(tmp_path / "nowhere").check_finished()
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="file is not a run folder: it is a file"):
+        RunFolder(tmp_path / "file").check_finished()
     with pytest.raises(CheckpointError, match=r"no settings\.toml"):
         RunFolder(tmp_path).check_finished()
     with pytest.raises(CheckpointError, match="not finished; go on with it first: graylearn fit"):

@@ -74,6 +74,12 @@ def test_how_far_a_stage_is_stands_in_the_log(tmp_path, monkeypatch, capsys):
     assert "audit, judging: 50%" in capsys.readouterr().err
 
 
+def test_a_fit_of_one_epoch_is_told_as_one(capsys):
+    with RunProgress().training("first fit") as hand_over:
+        hand_over([{"loss": 1.0, "accuracy": 0.5}])
+    assert "first fit: 1 epoch, loss" in capsys.readouterr().err
+
+
 def test_a_long_audit_says_so_at_its_start():
     def samples(n, columns, classes):
         x = np.broadcast_to(np.float32(0), (n, columns))

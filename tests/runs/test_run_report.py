@@ -34,9 +34,12 @@ def made(tmp_path_factory):
     table = pd.DataFrame(6 * np.eye(5)[truth] + rng.normal(size=(300, 5)), columns=list("abcde"))
     table["bought"] = [f"{row % 28 + 1}.12.2024" for row in range(300)]
     table["ticket_id"] = [f"T-{7919 * row % 10_007:05d}" for row in range(300)]
+    table["lab"] = [f"lab {row}" for row in range(300)]
     table["label"] = np.array(["ant", "bee", "cow", "dog", "eel"])[given]
     table.to_csv(folder / "my blobs.csv", index=False)
-    settings = RunSettings(command="audit", data=str(folder / "my blobs.csv"), label="label")
+    settings = RunSettings(
+        command="audit", data=str(folder / "my blobs.csv"), label="label", without=("lab",)
+    )
     run(settings, folder / "run", progress=RunProgress(quiet=True))
     return folder
 
@@ -47,7 +50,10 @@ def test_the_report_of_a_table_explains_its_rows(made):
     assert main["judge"] == "networks that had not seen it"
     assert main["command"] == f"graylearn apply {made / 'run'} decisions.csv --out 'my blobs-clean.csv'"
     assert main["previews"]["odd"]["names"] == [*"abcde", "bought"]  # ticket_id names the rows
-    assert main["previews"]["columns"] == [[*"abcde", "bought", "ticket_id"]]
+    assert main["previews"]["columns"] == [[*"abcde", "bought", "ticket_id", "lab"]]  # left out, but shown
+    page = (made / "run" / "report.html").read_text(encoding="utf-8")
+    rows = json.loads(re.search(r'class="previews">(.*?)</script>', page, re.S)[1])
+    assert [values[-1] for _, _, values, *_ in rows] == [f"lab {row}" for row in main["previews"]["index"]]
     assert len(main["beside"]["likely"]["of"]) == 300
     assert len(main["map"]["index"]) == 300
     suspects = main["suspected"].count("1")

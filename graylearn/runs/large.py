@@ -53,6 +53,7 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import EMBED_SIZE, Encoding, write_source
 from graylearn.runs.summary import Outcome, counts_of, summary_of
+from graylearn.training.devices import choose
 
 Encode = Callable[[Samples], NDArray[np.float32]]
 Audited = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
@@ -259,12 +260,14 @@ def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgre
 def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
     """Audit the parts that are not yet, here or on a cluster."""
     settings = opened.settings
+    # Tasks of Ray go by cores: several at once would share a GPU that nobody asked for.
+    device = "cpu" if settings.device is None and settings.engine == "ray" else choose(settings.device)
     options: dict[str, Any] = {
         "mode": "history" if settings.mode == "history" else "held-out",
         "overlap": opened.overlap,
         "epochs": settings.epochs,
         "seed": settings.seed,
-        "device": settings.device or "cpu",
+        "device": str(device),
     }
     todo = files.open_parts()
     classes, parts = opened.classes, files.parts

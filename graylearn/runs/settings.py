@@ -92,7 +92,8 @@ class Sizing:
     more than a million rows, and of more than a gigabyte of CSV, JSON lines or a Hugging Face dataset, in
     parts that fit a gigabyte, others as a whole."""
     engine: Literal["here", "ray"] = "here"
-    """Where parts are audited: in this process, or on a Ray cluster (extra ray) that sees the run folder."""
+    """Where parts are audited: in this process, or on a Ray cluster (extra ray) that sees the run folder,
+    there by CPUs unless a device is named."""
     address: str | None = None
     """Of the Ray cluster. None: the one that this machine belongs to, or else one on it."""
 

@@ -304,6 +304,24 @@ def test_settings_of_a_fit_that_an_audit_in_parts_passes_over_are_told(tables, t
     assert any(note.startswith("passing over method, batch_size: the networks") for note in progress.notes)
 
 
+@pytest.mark.parametrize(
+    ("settings", "device"),
+    [({}, "cuda"), ({"device": "cpu"}, "cpu"), ({"engine": "ray"}, "cpu")],
+)
+def test_parts_are_audited_on_the_gpu_where_there_is_one(tables, tmp_path, monkeypatch, settings, device):
+    opened = large.open_large(settings_of(tables[0]), RunProgress(quiet=True))
+    opened = replace(opened, settings=replace(opened.settings, **({"device": None} | settings)))
+    files = parts.PartFiles(tmp_path / "parts", 1)
+    files.part(0).mkdir(parents=True)
+    (files.part(0) / "rows").touch()
+    seen = []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(large, "audit_part", lambda *_, device, **__: seen.append(device))
+    monkeypatch.setattr(large, "_engine", lambda settings: lambda folders, work: map(work, folders))
+    large.audit_all(opened, files, RunProgress(quiet=True))
+    assert seen == [device]
+
+
 def test_settings_of_images_that_tables_in_parts_pass_over_are_told(tables):
     progress = RunProgress(quiet=True)
     opened = large.open_large(settings_of(tables[0], size=32, features="embed"), progress)

@@ -6,6 +6,9 @@ import json
 import math
 from typing import Any
 
+_WHOLE = frozenset({int, bool, str, type(None)})
+"""Types in which nothing can be NaN: long lists of them need no second look."""
+
 
 def to_json(value: Any) -> str:
     """JSON that cannot end the script element it stands in, whatever the text says."""
@@ -19,6 +22,6 @@ def _finite(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list) and value and not isinstance(value[0], int | str):
+    if isinstance(value, list | tuple) and not _WHOLE.issuperset(map(type, value)):
         return [_finite(part) for part in value]
     return value

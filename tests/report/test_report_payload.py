@@ -134,6 +134,12 @@ def test_json_cannot_end_its_element_and_says_the_same():
     assert json.loads(text) == {"texts": hostile, "numbers": [1.5, None, None]}
 
 
+def test_what_is_no_number_is_null_wherever_it_stands():
+    nan = float("nan")
+    assert to_json([1, nan]) == to_json((1, nan)) == "[1,null]"
+    assert to_json(["a", [0, {"b": nan}], None, True]) == '["a",[0,{"b":null}],null,true]'
+
+
 def test_thumbnails_are_small_and_keep_their_shape():
     def decoded(preview):
         kind, data = preview.content.split(";base64,")

@@ -99,8 +99,7 @@ def _write(classifier: ClassifierState, folder: Path) -> None:
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     with replacing(folder / _WEIGHTS) as partial:
         partial.write_bytes(safetensors.torch.save(plain))
-    with replacing(folder / _HISTORY) as partial:
-        classifier.history_.save(partial)
+    classifier.history_.save(folder / _HISTORY)
     if classifier.audit_ is not None:
         classifier.audit_.save(folder / _AUDIT)
     content = _content(classifier, folder)

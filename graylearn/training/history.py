@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.data.atomic import replacing
 from graylearn.data.npz import OWN, read_arrays
 from graylearn.errors import CheckpointError, DataError
 from graylearn.notebook import lines, shown
@@ -289,8 +290,8 @@ class History:
         return {"ids": ids, "targets": self.targets.cpu().numpy(), **own, **kept}
 
     def save(self, path: str | Path) -> None:
-        """Write the history to an npz file that `History.load` and numpy read; no pickle."""
-        with Path(path).open("wb") as file:
+        """Write the history to an npz file that `History.load` and numpy read, whole or not at all."""
+        with replacing(Path(path)) as partial, partial.open("wb") as file:
             np.savez(file, **self.arrays())  # type: ignore[arg-type]
 
     @classmethod

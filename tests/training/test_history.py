@@ -1,5 +1,7 @@
 """The history holds what the network said of each sample, exactly, in full or in running means."""
 
+import errno
+
 import numpy as np
 import pytest
 import torch
@@ -89,6 +91,21 @@ def test_a_saved_history_comes_back_whole(budget, tmp_path):
         np.testing.assert_array_equal(getattr(back, name), getattr(history, name))
     np.testing.assert_array_equal(back.mean_label_confidence(), history.mean_label_confidence())
     assert (back.num_classes, back.epochs) == (3, 5)
+
+
+def test_a_saved_history_stays_where_another_cannot_be_written(tmp_path, monkeypatch):
+    history = filled()[0]
+    history.save(tmp_path / "history.npz")
+    before = (tmp_path / "history.npz").read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"some")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        history.save(tmp_path / "history.npz")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 
 def test_what_is_not_a_history_is_refused(tmp_path):

@@ -83,4 +83,4 @@ def _fetch(name: str, data: Path | None) -> None:
             bar.update(task, completed=received, total=total)
 
         folder = download(name, data, progress=seen)
-    stderr.print(f"{name} is in {folder}", soft_wrap=True)
+    stderr.print(f"{name} is in {folder}", soft_wrap=True, markup=False)

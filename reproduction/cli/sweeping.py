@@ -81,7 +81,8 @@ def run(experiment: Experiment, options: Options) -> Outcome:
         def begin(outcome: Outcome, pending: int) -> None:
             done = len(outcome.cells) - pending - len(outcome.waiting)
             ahead = counted(pending, "cell")
-            console.print(f"{experiment.name}: {ahead} to run, {done} in {outcome.store.path} already")
+            there = f"{done} in {outcome.store.path} already"
+            console.print(f"{experiment.name}: {ahead} to run, {there}", markup=False)
             for needs in dict.fromkeys(outcome.waiting.values()):
                 count = sum(text == needs for text in outcome.waiting.values())
                 verb = "waits" if count == 1 else "wait"

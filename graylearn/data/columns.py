@@ -5,6 +5,7 @@ A column is guessed only where its name leaves no doubt; otherwise the error lis
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Hashable
 from dataclasses import replace
@@ -102,7 +103,7 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     columns = table.frame.columns
     if given is None or (isinstance(given, Hashable) and given in columns):
         return given
-    number = int(given) if isinstance(given, str) and given.lstrip("-").isdecimal() else given
+    number = int(given) if isinstance(given, str) and re.fullmatch(r"-?\d+", given) else given
     if isinstance(number, int) and not isinstance(number, bool) and -len(columns) <= number < len(columns):
         return columns[number]
     close = meant(str(given), map(str, columns))

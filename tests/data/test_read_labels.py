@@ -156,6 +156,8 @@ def test_label_is_never_guessed_in_doubt(csv):
         DataError, match=r"no column 'species' to take the label from; its columns are a, label"
     ):
         read(csv("a,label\n1,x\n"), label="species")
+    with pytest.raises(DataError, match=r"no column '--5' to take the label from"):
+        read(csv("a,label\n1,x\n"), label="--5")
     with pytest.raises(DataError, match=r"several people.* --annotators anna --annotators ben\)"):
         read(csv("a,anna,ben\n1,x,x\n"), label="anna, ben")
 

@@ -49,7 +49,8 @@ def train_stack(
     (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or
     (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet
     its confidence is in the history: held-out folds at no extra pass. Methods that read features are given
-    what the last linear layer reads. `changes` are fields of Settings, as in `train`.
+    what the last linear layer reads. `changes` are fields of Settings, as in `train`. All is computed in
+    float32, whatever the precision of `settings`.
 
     ```python
     import torch
@@ -105,6 +106,10 @@ def _check(chosen: Settings) -> None:
         raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
     if chosen.label_smoothing:
         raise SettingsError("a stack learns whole labels: leave label_smoothing out, or train one by one")
+    if chosen.augment is not None:
+        raise SettingsError("a stack learns rows of features: leave augment, which changes images, out")
+    if chosen.compile:
+        raise SettingsError("a stack is not compiled: leave compile out, or train one by one")
     if chosen.patience is not None:
         raise SettingsError("a stack looks at no validation set: leave patience out, or train one by one")
 

@@ -19,7 +19,7 @@ from training_helpers import (
 from graylearn.errors import SettingsError
 from graylearn.losses.small import LIMIT
 from graylearn.methods import Method, make_method
-from graylearn.training import OptimizerSettings, train, train_stack
+from graylearn.training import PRESETS, OptimizerSettings, Settings, train, train_stack
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.mlp_numpy import NumpyPasses
@@ -123,6 +123,8 @@ def test_a_stack_makes_its_models_from_a_function_by_seed():
         (lambda: [mlp(), mlp()], {"seeds": [1, 2, 3]}, "2 models, 3 seeds"),
         (lambda: [mlp(), mlp()], {"methods": "co-teaching"}, "train it alone"),
         (lambda: [], {}, "no model"),
+        (lambda: [mlp()], {"settings": PRESETS["paper"]}, "leave augment"),
+        (lambda: [mlp()], {"settings": Settings(compile=True)}, "leave compile out"),
     ],
 )
 def test_what_a_stack_cannot_do_is_refused(models, options, message):

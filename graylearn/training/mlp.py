@@ -219,16 +219,18 @@ class MLPLearner:
         """Write the weights into the modules."""
         for model, module in enumerate(self.modules):
             for (weight, bias), layer in zip(self._views(self.flat), self.layers, strict=True):
-                module.get_parameter(f"{layer.linear}.weight").copy_(weight[model].T)
-                module.get_parameter(f"{layer.linear}.bias").copy_(bias[model, 0])
+                linear = module.get_submodule(layer.linear)
+                linear.get_parameter("weight").copy_(weight[model].T)
+                linear.get_parameter("bias").copy_(bias[model, 0])
 
     @torch.no_grad()
     def read(self) -> None:
         """Take the weights from the modules."""
         for model, module in enumerate(self.modules):
             for (weight, bias), layer in zip(self._views(self.flat), self.layers, strict=True):
-                weight[model].copy_(module.get_parameter(f"{layer.linear}.weight").T)
-                bias[model, 0].copy_(module.get_parameter(f"{layer.linear}.bias"))
+                linear = module.get_submodule(layer.linear)
+                weight[model].copy_(linear.get_parameter("weight").T)
+                bias[model, 0].copy_(linear.get_parameter("bias"))
 
     def describe(self) -> dict[str, Any]:
         """Nothing: the settings say it all."""

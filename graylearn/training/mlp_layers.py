@@ -35,7 +35,8 @@ def mlp_layers(model: nn.Module) -> list[Layer] | None:
         return None
     names = [layer.linear for layer in layers]
     parameters = {name for name, value in model.named_parameters() if value.requires_grad}
-    if parameters != {f"{name}.{part}" for name in names for part in ("weight", "bias")}:
+    # a model that is one linear layer has no name for it
+    if parameters != {f"{name}.{part}".lstrip(".") for name in names for part in ("weight", "bias")}:
         return None
     if len(set(names)) < len(names):  # a layer used twice has one weight, not two
         return None

@@ -71,6 +71,16 @@ def test_a_layer_used_twice_is_one_layer():
         train_stack([Shared(), Shared()], blobs(), epochs=1, log="none")
 
 
+def test_a_linear_layer_alone_is_a_network():
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    other, stacked = Opaque(copy.deepcopy(model)), copy.deepcopy(model)
+    train(model, blobs(), **OPTIONS)
+    assert_same_weights(model, train(other, blobs(), **OPTIONS).model.model)
+    train_stack([stacked], blobs(), methods="standard", epochs=2, log="none")
+    assert_same_weights(model, stacked)
+
+
 def test_a_layer_used_twice_in_a_classifier():
     x, y = blobs()
     said = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from graylearn.audit.keeping import kept
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
 from graylearn.audit.progress import shown
+from graylearn.audit.repeated import asked_once
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
 from graylearn.audit.trial import learned_from_a_part
@@ -110,6 +112,11 @@ def audit(
         read = ordered_features if model is None else features_if_any
         features, order = read(values, label, id_like)
         label, learned = label[order], False
+        place = np.argsort(order)
+        if features is not None:
+            asked, answer = asked_once(features, label)
+            if len(asked) < len(label):
+                features, label, order, place = features[asked], label[asked], order[asked], answer[place]
         if len(label) < 2 * folds or len(np.unique(label)) < 2:
             network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
         elif model is not None:
@@ -124,7 +131,7 @@ def audit(
         found = Audit.from_evidence(
             gather(network, label, names, features, mode, word, where, learned=learned), row_ids[order]
         )
-        return found.take(np.argsort(order))
+        return replace(found.take(place), ids=row_ids)
 
 
 def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int | None) -> None:

@@ -58,10 +58,6 @@ def model_probabilities(
     Samples of classes that are too small to be checked are in all fits, so that every copy knows all classes.
     """
     given = as_plain(x)
-    if _num_samples(given) != len(label):
-        raise DataError(
-            f"X has {_num_samples(given)} samples for {len(label)} labels: give one label a sample"
-        )
     names = (
         np.array(classes) if len({type(name) for name in classes}) == 1 else np.array(classes, dtype=object)
     )
@@ -85,6 +81,11 @@ def features_if_any(x: Any, label: Ints, id_like: IdLike) -> tuple[NDArray[np.fl
     try:
         return ordered_features(x, label, id_like)
     except DataError:
+        count = _num_samples(as_plain(x))
+        if count != len(label):
+            raise DataError(
+                f"X has {count} samples for {len(label)} labels: give one label a sample"
+            ) from None
         return None, np.arange(len(label))
 
 

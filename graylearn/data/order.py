@@ -18,13 +18,13 @@ def canonical_order(
     Samples that are alike in all of it stay as they were given. Batches and folds are drawn from this order,
     so that the same set in any order gives the same model and the same verdicts.
     """
-    keys = [y, _numbers(x)]
+    keys = [y, row_numbers(x)]
     if also is not None:
-        keys.insert(0, _numbers(also))
+        keys.insert(0, row_numbers(also))
     return np.lexsort(keys)
 
 
-def _numbers(x: NDArray[Any]) -> NDArray[np.uint64]:
+def row_numbers(x: NDArray[Any]) -> NDArray[np.uint64]:
     """(N,) a number for each row, the same for the same values wherever the row stands."""
     values = x.reshape(len(x), int(np.prod(x.shape[1:])))
     draw = np.random.default_rng(0).integers(1, 1 << 63, size=values.shape[1], dtype=np.uint64)

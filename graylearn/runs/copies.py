@@ -105,10 +105,11 @@ def note_of(copies: Duplicates) -> str | None:
         told += ", which measures too well"
     if 2 * members > copies.total:
         return f"{told}; where columns have few values, equal rows are no sign of copying"
-    if not copies.keep.all() and not copies.contradicting.all():
+    trained = np.array([(members < copies.count).sum() > 1 for members in copies.groups])
+    if (trained & ~copies.exact & ~copies.contradicting).any():  # of exact ones the audit asks about one
         told += (
-            ". Copies vouch for one another's labels, wrong ones too: apply --duplicates keep-one, and audit "
-            "what is left"
+            ". Near copies vouch for one another's labels, wrong ones too: apply --duplicates keep-one, and "
+            "audit what is left"
         )
     return told
 

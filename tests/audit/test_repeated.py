@@ -1,0 +1,75 @@
+"""Copies are asked about once, where equal rows are copies."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+import graylearn as gl
+from graylearn.audit.repeated import asked_once
+from graylearn.data.order import canonical_order
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+def in_order(features, label):
+    order = canonical_order(features, label)
+    return features[order], label[order]
+
+
+def test_copies_of_one_label_are_asked_about_once(random):
+    rows = random.normal(size=(50, 6)).astype(np.float32)
+    features, label = in_order(np.concatenate([rows, rows[:9], rows[:4]]), np.zeros(63, dtype=np.int64))
+    asked, answer = asked_once(features, label)
+    assert len(asked) == 50
+    np.testing.assert_array_equal(features[asked][answer], features)
+
+
+def test_copies_that_contradict_one_another_are_all_asked_about(random):
+    rows = random.normal(size=(50, 6)).astype(np.float32)
+    label = np.r_[np.zeros(50, dtype=np.int64), 0, 1]
+    features, label = in_order(np.concatenate([rows, rows[:1], rows[:1]]), label)
+    asked, answer = asked_once(features, label)
+    np.testing.assert_array_equal(asked, np.arange(52))
+    np.testing.assert_array_equal(answer, np.arange(52))
+
+
+@pytest.mark.parametrize("columns", [0, 1, 4])
+def test_rows_of_few_values_are_no_copies(random, columns):
+    rows = random.integers(0, 3, size=(200, columns)).astype(np.float32)
+    features, label = in_order(rows, np.zeros(200, dtype=np.int64))
+    assert len(asked_once(features, label)[0]) == 200
+
+
+@pytest.fixture(scope="module")
+def doubled():
+    """Digits with 10 % of wrong labels, 30 % of them twice: (X, y, which are wrong)."""
+    random = np.random.default_rng(0)
+    x, y = load_digits(return_X_y=True)
+    wrong = random.random(len(y)) < 0.1
+    given = np.where(wrong, (y + random.integers(1, 10, len(y))) % 10, y)
+    again = random.choice(len(y), len(y) * 3 // 10, replace=False)
+    rows = np.r_[np.arange(len(y)), again]
+    return x[rows], given[rows], wrong[rows]
+
+
+def test_a_copy_does_not_vouch_for_a_wrong_label(doubled):
+    x, given, wrong = doubled
+    found = gl.audit(x, given, ids=[f"s{number}" for number in range(len(given))], repeats=1)
+    assert found.suspected[wrong].mean() > 0.95
+    assert wrong[found.suspected].mean() > 0.9
+    assert found.ids[-1] == f"s{len(given) - 1}"
+    first = pd.Series(found.score).groupby([hash(row.tobytes()) for row in x]).nunique()
+    assert (first == 1).all()
+
+
+def test_a_model_is_asked_about_copies_once_too(doubled):
+    from sklearn.neighbors import KNeighborsClassifier
+
+    x, given, wrong = doubled
+    found = gl.audit(x, given, model=KNeighborsClassifier(3))
+    assert len(found) == len(given)
+    assert found.suspected[wrong].mean() > 0.8

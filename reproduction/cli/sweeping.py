@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -93,12 +91,7 @@ def run(experiment: Experiment, options: Options) -> Outcome:
             console.print(f"{number}/{total} {_line(row)}", markup=False)
             bar.update(task, completed=number)
 
-        try:
-            return sweep(experiment, options, report, begin, lambda line: console.print(line, markup=False))
-        except KeyboardInterrupt:
-            again = shlex.join(["python", "-m", "reproduction", *sys.argv[1:]])
-            console.print(f"stopped; what is done is kept, go on with: {again}", markup=False)
-            raise
+        return sweep(experiment, options, report, begin, lambda line: console.print(line, markup=False))
 
 
 def _line(row: dict[str, Any] | Failure) -> str:

@@ -141,7 +141,7 @@ def _near(path: str) -> str:
 def show_predictions(answered: Answered, out: Path) -> None:
     """How many samples were given each class, and how many none."""
     printed = console()
-    table = _table(["class"], ["samples"], f"{answered.samples:,} samples")
+    table = _table(["class"], ["samples"], counted(answered.samples, "sample"))
     largest = answered.classes.most_common()
     for name, count in largest[:20]:
         table.add_row(Text(plain(str(name))), f"{count:,}")

@@ -31,9 +31,9 @@ def what_changed(
     has no fingerprint to compare.
     """
     if hashes is not None:
-        gone = next((name for name in ids if not (data / name).exists()), None)
+        gone = next((path for path in (data, *(data / name for name in ids)) if not path.exists()), None)
         if gone is not None:
-            return f"{data / gone} is gone"
+            return f"{gone} is gone"
     found, now = FORMATS[form].fingerprint(data, ids)
     for name, before, after in zip(ids, hashes or (), now or (), strict=False):
         if before != after:

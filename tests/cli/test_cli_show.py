@@ -1,10 +1,14 @@
 """What a run's numbers look like on a terminal."""
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from graylearn.audit import KINDS
 from graylearn.audit.shares import shown_shares
-from graylearn.cli.show import _estimated, show_run
+from graylearn.cli.show import _estimated, show_predictions, show_run
+from graylearn.runs.predict import Answered
 
 
 def summary(suspected, ood, mislabelled, most):
@@ -79,3 +83,8 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     assert "no. [red]" in told  # the user's column, whatever it is called
     assert "estimated in all: 19.3%, 90 % range 11.6% to 22.9%" in told
     assert "next    open the report and decide, then graylearn apply run" in told
+
+
+def test_one_sample_is_told_as_one(capsys):
+    show_predictions(Answered(1, Counter(["cat"])), Path("p.csv"))
+    assert capsys.readouterr().out.split()[:2] == ["1", "sample"]

@@ -1,6 +1,7 @@
 """Decisions about images carried out: folders of classes, lists of images, images that cannot be read."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -151,6 +152,9 @@ def test_a_changed_image_is_named(tmp_path, finished, photos):
     with pytest.raises(DataError, match=r"dog/3\.png is gone"):
         apply_decisions(run, None, tmp_path / "clean", suspects="drop")
     assert not (tmp_path / "clean").exists()
+    photos.rename(tmp_path / "moved")
+    with pytest.raises(DataError, match=f"^{re.escape(str(photos))} is gone"):
+        write_tasks(run, tmp_path / "tasks.json")
 
 
 def test_nothing_is_written_inside_the_images(tmp_path, finished, photos):

@@ -55,13 +55,40 @@ def test_other_sheets_and_the_looks_of_cells_stay(book, tmp_path):
     assert found["pets"]["A5"].value == 4
 
 
-def test_rows_are_not_taken_from_under_formulas(book, tmp_path):
+FIRST_GOES = Change([], [], [False] + [True] * 5, list(range(6)))
+
+
+def test_links_go_with_their_cells(book, tmp_path):
     changed = openpyxl.load_workbook(book)
-    changed["pets"]["D1"] = "=A2"
+    for number in (2, 3, 8):
+        changed["pets"].cell(number, 2).hyperlink = f"https://example.org/{number}"
+        changed["pets"].cell(number, 2).value = "dog"
+    changed["pets"].cell(4, 2).value = "cat"
+    changed.save(book)
+    _, origin = read_file(book, ReadOptions(split="pets"))
+    format_of(book).rewrite(book, tmp_path / "clean.xlsx", origin, FIRST_GOES)
+    found = openpyxl.load_workbook(tmp_path / "clean.xlsx")["pets"]
+    links = {cell.row: cell.hyperlink.target for row in found.iter_rows() for cell in row if cell.hyperlink}
+    assert links == {2: "https://example.org/3", 7: "https://example.org/8"}
+    assert found.max_row == 7
+
+
+@pytest.mark.parametrize(
+    ("sheet", "cell", "formula", "message"),
+    [
+        ("pets", "D1", "=A2", "holds a formula in D1"),
+        ("notes", "A2", "=SUM(pets!A2:A8)", "holds a formula in A2 of sheet notes"),
+        ("pets", "D5:E6", None, "has merged cells in D5:E6"),
+    ],
+)
+def test_rows_are_not_taken_from_under_what_holds_on_to_them(book, tmp_path, sheet, cell, formula, message):
+    changed = openpyxl.load_workbook(book)
+    if formula is None:
+        changed[sheet].merge_cells(cell)
+    else:
+        changed[sheet][cell] = formula
     changed["pets"]["C1"] = "more"
     changed.save(book)
     _, origin = read_file(book, ReadOptions(split="pets", without=("more",)))
-    with pytest.raises(DataError, match="holds a formula in D1"):
-        format_of(book).rewrite(
-            book, tmp_path / "clean.xlsx", origin, Change([], [], [False] + [True] * 5, list(range(6)))
-        )
+    with pytest.raises(DataError, match=message):
+        format_of(book).rewrite(book, tmp_path / "clean.xlsx", origin, FIRST_GOES)

@@ -49,11 +49,9 @@ class Excel(Format):
         sheet = _sheet(book, path, origin.split)
         header, numbers, _ = _cells(sheet)
         change.check_count(path, len(numbers))
-        if not all(change.keep) and (formula := _formula(sheet)):
-            raise DataError(
-                f"{path} holds a formula in {formula}, and rows cannot be taken out from under formulas: "
-                "save it with values in their place"
-            )
+        gone = [number for number, keep in zip(numbers, change.keep, strict=True) if not keep]
+        if gone:
+            _check_movable(book, sheet, path, gone[0])
         column = {str(cell): number for number, cell in enumerate(header, 1)}
         label = column[str(origin.columns.label)]
         images = None if origin.columns.path is None else column[str(origin.columns.path)]
@@ -64,9 +62,10 @@ class Excel(Format):
             if images is not None:
                 image = sheet.cell(numbers[at], images)
                 image.value = moved_path(str(image.value), path, out)
-        for at in reversed(range(len(numbers))):
-            if not change.keep[at]:
-                sheet.delete_rows(numbers[at])
+        for number in reversed(gone):
+            sheet.delete_rows(number)
+        for cell in (cell for row in sheet.iter_rows() for cell in row if cell.hyperlink):
+            cell.hyperlink.ref = cell.coordinate  # openpyxl leaves the links of moved cells where they were
         with replacing(out) as partial:
             book.save(partial)
 
@@ -98,10 +97,23 @@ def _cells(sheet: Any) -> tuple[list[Any], list[int], list[tuple[Any, ...]]]:
     return header, [number for number, _ in filled[1:]], [row[:width] for _, row in filled[1:]]
 
 
-def _formula(sheet: Any) -> str | None:
-    """The first cell that holds one."""
-    cells = (cell for row in sheet.iter_rows() for cell in row)
-    return next((cell.coordinate for cell in cells if cell.data_type == "f"), None)
+def _check_movable(book: Any, sheet: Any, path: Path, first: int) -> None:
+    """Refuse to take rows from `first` on out of a sheet where something holds on to their places."""
+    for other in book.worksheets:
+        for cell in (cell for row in other.iter_rows() for cell in row if cell.data_type == "f"):
+            reads = str(getattr(cell.value, "text", cell.value))  # of an array its formula
+            if other is sheet or sheet.title in reads:
+                where = cell.coordinate if other is sheet else f"{cell.coordinate} of sheet {other.title}"
+                raise DataError(
+                    f"{path} holds a formula in {where}, and rows cannot be taken out from under formulas: "
+                    "save it with values in their place"
+                )
+    for merged in sheet.merged_cells.ranges:
+        if merged.max_row >= first:
+            raise DataError(
+                f"{path} has merged cells in {merged}, and rows cannot be taken out from under them: "
+                "save it without"
+            )
 
 
 FORMAT = Excel()

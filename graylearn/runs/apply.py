@@ -49,6 +49,8 @@ def apply_decisions(
     lost; without it, that is an error.
     """
     folder, target = RunFolder(run), Path(out)
+    if only_sure and suspects == "keep":
+        raise SettingsError("only_sure says which suspects are dropped or relabelled, but suspects is 'keep'")
     folder.check_finished()
     saved = read_source(folder)
     origin = saved.origin
@@ -66,8 +68,9 @@ def apply_decisions(
     _check_target(target, where, origin, overwrite)
     _check_there(where)
     check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
-    if link and target.suffix.lower() == ".csv":
-        raise SettingsError("link is for a folder of images, but out is a manifest: leave one out")
+    if link and (origin.form != "folder" or target.suffix.lower() == ".csv"):
+        what = "a manifest" if origin.form == "folder" else "none"
+        raise SettingsError(f"link is for a folder of images, but out is {what}: leave one out")
     form = FORMATS[origin.form]
     form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)

@@ -124,13 +124,17 @@ def check_kind(settings: RunSettings, origin: Origin, progress: RunProgress) -> 
     if settings.features == "pixels" and origin.kind != "image":
         raise SettingsError(f"features is 'pixels', but {origin.path} holds no images: leave it out")
     name = Path(origin.path).name
-    for option, of, kinds in (
-        ("size", "images", ("image",)),
-        ("embedding", "images and texts", ("image", "text")),
-        ("features", "images and texts", ("image", "text")),
-    ):
-        if getattr(settings, option) != getattr(RunSettings, option) and origin.kind not in kinds:
-            progress.note(f"--{option} is for {of}: passed over, for {name} holds none")
+    unused = {
+        "images": () if origin.kind == "image" else ("size",),
+        "images and texts": () if origin.kind in ("image", "text") else ("embedding", "features"),
+        "tables": ("id", "no_id", "without", "text", "path") if origin.form in ("npz", "folder") else (),
+        "delimited text": () if origin.form == "delimited" else ("separator", "encoding"),
+    }
+    for of, options in unused.items():
+        for option in options:
+            if getattr(settings, option) != getattr(RunSettings, option):
+                flag = "--" + option.replace("_", "-")
+                progress.note(f"{flag} is for {of}: passed over, for {name} holds none")
     if settings.size is not None and origin.kind == "image" and origin.form == "npz":
         progress.note(f"--size is for image files: passed over, for {name} holds pixels")
 

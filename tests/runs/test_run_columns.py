@@ -155,6 +155,26 @@ def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, 
         prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "of"),
+    [
+        ("id", "key", "tables"),
+        ("no_id", True, "tables"),
+        ("without", ("key",), "tables"),
+        ("text", "key", "tables"),
+        ("path", "key", "tables"),
+        ("separator", ";", "delimited text"),
+        ("encoding", "cp1252", "delimited text"),
+    ],
+)
+def test_what_is_of_no_use_to_arrays_is_told(tmp_path, option, value, of):
+    np.savez(tmp_path / "a.npz", x=np.arange(8.0).reshape(4, 2), y=[0, 1, 0, 1], key=np.arange(4))
+    progress = RunProgress(quiet=True)
+    prepare(RunSettings(data=str(tmp_path / "a.npz"), **{option: value}), tmp_path, progress)
+    flag = "--" + option.replace("_", "-")
+    assert f"{flag} is for {of}: passed over, for a.npz holds none" in progress.notes
+
+
 def test_pixels_in_an_array_are_told_to_keep_their_size(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.zeros((4, 8, 8, 3), np.uint8), y=[0, 1, 0, 1])
     progress = RunProgress(quiet=True)

@@ -44,6 +44,15 @@ def test_rows_of_few_values_are_no_copies(random, columns):
     assert len(asked_once(features, label)[0]) == 200
 
 
+def test_rows_that_end_in_zeros_are_copies_too(random):
+    """Short signals are padded: the last columns tell few of them apart, half of what is told does."""
+    rows = random.normal(size=(100, 40)).astype(np.float32)
+    rows[:, 16:] = 0
+    rows[:9, 16:] = 1
+    features, label = in_order(np.concatenate([rows, rows[:20]]), np.zeros(120, dtype=np.int64))
+    assert len(asked_once(features, label)[0]) == 100
+
+
 @pytest.fixture(scope="module")
 def doubled():
     """Digits with 10 % of wrong labels, 30 % of them twice: (X, y, which are wrong)."""

@@ -69,6 +69,10 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.rename(path)
+    except OSError as error:
+        if error.filename == str(partial):
+            error.filename = str(path)
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -89,7 +93,11 @@ def _begun(path: Path) -> tuple[Path, int]:
     """(an empty file beside `path`, its handle), locked as long as the handle is open."""
     while True:
         partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        try:
+            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        except OSError as error:
+            error.filename = str(path)  # the other is a file that nobody knows
+            raise
         if _locked(handle) is not False and os.fstat(handle).st_nlink:
             return partial, handle
         os.close(handle)  # somebody took it for left, in the moment before it was locked

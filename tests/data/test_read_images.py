@@ -1,9 +1,13 @@
 """Image folders, manifests and datasets of images into Samples."""
 
+import errno
+import os
+from pathlib import Path
+
 import datasets
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.read import read
@@ -53,6 +57,32 @@ def test_files_that_a_person_might_take_for_read_are_told(folder, options):
         assert len(read(folder, **options)) == 4
     with pytest.warns(DataWarning, match=r"2 do not end like images \([^)]*\)$"):
         assert len(read(folder, labelled=False, **options)) == 5
+
+
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(folder, options, monkeypatch):
+    scandir = os.scandir
+
+    def refused(path):
+        if Path(path).name == "images":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(PermissionError, match="images"):
+        read(folder, **options)
+
+
+def test_folders_that_are_links_are_told(folder, options):
+    (folder / "dog" / "more").symlink_to(folder / "Cat")
+    with pytest.warns(DataWarning, match=r"\(.*a link to a folder 1\)"):
+        assert len(read(folder, **options)) == 4
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
+def test_avif(folder, options):
+    picture(folder / "dog" / "d.avif", 90)
+    samples = read(folder, **options)
+    assert abs(int(samples.x[list(samples.ids).index("dog/d.avif")].mean()) - 90) < 4
 
 
 def test_unlabelled_folder(folder, options):

@@ -170,8 +170,9 @@ def _check_no_tables(folder: Path) -> None:
 def _images_below(folder: Path, passed: Counter[str]) -> list[str]:
     """Paths within `folder`, with forward slashes, in the order of their names; counts other endings."""
     found = []
-    for root, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(folder, onerror=_raise):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        passed.update("a link to a folder" for name in folders if Path(root, name).is_symlink())
         inside = Path(root).relative_to(folder)
         for name in sorted(files):
             if _ends_like_image(name):
@@ -179,6 +180,11 @@ def _images_below(folder: Path, passed: Counter[str]) -> list[str]:
             elif not name.startswith(".") and Path(name).suffix.lower() not in _BESIDE_IMAGES:
                 passed[Path(name).suffix.lower() or "no ending"] += 1
     return found
+
+
+def _raise(error: OSError) -> None:
+    """Of a folder that cannot be listed: `os.walk` would pass it over."""
+    raise error
 
 
 def _ends_like_image(name: str) -> bool:

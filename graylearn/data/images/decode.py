@@ -32,6 +32,7 @@ IMAGE_SUFFIXES = frozenset(
         "bmp",
         "gif",
         "webp",
+        "avif",
         "tif",
         "tiff",
         "ppm",

@@ -23,10 +23,10 @@ from graylearn.runs.source import Encoding
 
 def read_new(
     path: Path, origin: Origin, encoding: Encoding, settings: RunSettings
-) -> tuple[Samples, Samples]:
-    """(new samples as a person knows them, as features): what `predict` reads."""
-    samples, _ = read_file(path, _options_for_new(origin, encoding, settings))
-    return samples, _features_of_new(samples, path, origin, encoding, settings)
+) -> tuple[Samples, Samples, tuple[int, ...]]:
+    """(new samples as a person knows them, as features, rows that are none): what `predict` reads."""
+    samples, own = read_file(path, _options_for_new(origin, encoding, settings))
+    return samples, _features_of_new(samples, path, origin, encoding, settings), own.left_out
 
 
 def read_new_blocks(
@@ -67,11 +67,11 @@ def _features_of_new(
     return encoded(samples, encoding, settings, None)
 
 
-def without_label(path: Path, origin: Origin, settings: RunSettings) -> list[int]:
-    """The rows of a table whose label is missing; `origin` tells which column it is."""
+def without_label(path: Path, origin: Origin, settings: RunSettings, left_out: tuple[int, ...]) -> np.ndarray:
+    """Which samples of a table lack a label; `origin` tells its column, `left_out` rows that are none."""
     found = format_of(path).read(path, options_of(settings, 1, settings.split))
     label = origin.columns.label
     if isinstance(found, Samples) or label not in found.frame.columns:
         raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")
     labels: Any = found.frame[label]
-    return [int(row) for row in np.flatnonzero(is_missing(labels))]
+    return np.flatnonzero(np.delete(is_missing(labels), left_out))

@@ -93,10 +93,10 @@ def predict_blocks(
                 advance(len(samples))
     else:
         with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():
-            samples, features = read_new(path, origin, way, settings)
+            samples, features, left_out = read_new(path, origin, way, settings)
         with progress.working(f"predicting {len(samples):,} samples"):
             table = answered(samples, features)
-        yield table.iloc[without_label(path, origin, settings)] if only_unlabelled else table
+        yield table.iloc[without_label(path, origin, settings, left_out)] if only_unlabelled else table
     for name, each in strange.items():
         progress.note(each.words(name))
 

@@ -75,6 +75,24 @@ def test_rows_without_a_label_alone_are_answered(fitted, tmp_path):
         predict(fitted, tmp_path / "none.csv", only_unlabelled=True, progress=QUIET)
 
 
+def test_images_that_cannot_be_read_shift_no_answer(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
+    names = [f"{number:02d}.png" for number in range(30)]
+    for number, name in enumerate(names):
+        Image.new("RGB", (8, 8), (100 * (number % 2) + number, 0, 0)).save(tmp_path / name)
+    train = pd.DataFrame({"path": names, "label": ["x", "y"] * 15})
+    train.to_csv(tmp_path / "train.csv", index=False)
+    settings = RunSettings(
+        data=str(tmp_path / "train.csv"), features="pixels", size=8, epochs=1, refine=False, unreadable="skip"
+    )
+    run(settings, tmp_path / "run", progress=QUIET)
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    new = pd.DataFrame({"path": ["bad.png", *names[:5]], "label": ["x", "x", None, "x", "y", None]})
+    new.to_csv(tmp_path / "new.csv", index=False)
+    found = predict(tmp_path / "run", tmp_path / "new.csv", only_unlabelled=True, progress=QUIET)
+    assert found["id"].tolist() == ["01.png", "04.png"]
+
+
 def test_missing_columns_are_named(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame[["one", "colour"]].to_csv(tmp_path / "new.csv", index=False)

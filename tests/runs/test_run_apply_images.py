@@ -52,6 +52,16 @@ def test_images_move_to_the_folder_of_their_class(tmp_path, finished, photos, li
     assert same == link
 
 
+def test_hard_links_are_to_the_files_that_symbolic_ones_name(tmp_path, finished, photos):
+    (photos / "cat" / "1.png").rename(tmp_path / "1.png")
+    (photos / "cat" / "1.png").symlink_to("../../1.png")
+    run = finished(photos, features="pixels", size=8)
+    apply_decisions(run, None, tmp_path / "elsewhere" / "clean", link=True)
+    made = tmp_path / "elsewhere" / "clean" / "cat" / "1.png"
+    assert not made.is_symlink()
+    assert made.samefile(tmp_path / "1.png")
+
+
 def test_names_that_are_one_to_windows_or_macos_are_not_put_into_one_folder(tmp_path, finished, photos):
     (photos / "cat" / "1.png").rename(photos / "cat" / "A\u0301.PNG")
     (photos / "dog" / "1.png").rename(photos / "dog" / "\u00e1.png")

@@ -237,7 +237,7 @@ def _as_one(name: str) -> str:
 def _bring(source: Path, target: Path, link: bool) -> None:
     if link:
         try:
-            os.link(source, target)
+            os.link(source.resolve(), target)  # of a symbolic link the file: it may be broken elsewhere
             return
         except OSError as error:
             raise SettingsError(

@@ -26,6 +26,11 @@ def is_hugging_face(source: Any) -> bool:
 
 def samples_from_hugging_face(dataset: Any, options: ReadOptions) -> Samples:
     """Samples of a `datasets.Dataset`; labels of a ClassLabel column go by their names, in its order."""
+    return read_hugging_face(dataset, options)[0]
+
+
+def read_hugging_face(dataset: Any, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
+    """(samples, what the columns mean, the rows that became samples) of a `datasets.Dataset`."""
     rows = DatasetRows(dataset, options)
     if not hasattr(rows.dataset, "num_rows"):
         raise DataError(
@@ -36,8 +41,11 @@ def samples_from_hugging_face(dataset: Any, options: ReadOptions) -> Samples:
     table = rows.spelled(table_from_arrow(rows.dataset.with_format("arrow")[:], name))
     if rows.image is None:
         table = without_columns(table, rows.options.without)
-        return samples_from_table(table, find_columns(table, rows.options), rows.options)
-    return rows.images(table, rows.options)[0]
+        columns = find_columns(table, rows.options)
+        kept = with_labels(table, columns, rows.options)
+        table = table.take(kept) if len(kept) < len(table.frame) else table
+        return samples_from_table(table, columns, rows.options), columns, kept
+    return rows.images(table, rows.options)
 
 
 class DatasetRows:

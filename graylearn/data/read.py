@@ -17,6 +17,7 @@ import pandas as pd
 from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.formats import Origin, format_of
+from graylearn.data.formats.hugging_face import HuggingFace
 from graylearn.data.hugging_face import is_hugging_face, samples_from_hugging_face
 from graylearn.data.images.files import samples_from_manifest
 from graylearn.data.inputs import as_plain, as_table
@@ -144,8 +145,11 @@ def read_with_others(
                 f"{path} holds the split {options.split!r} as a folder: give {path / options.split}"
             )
         raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
-    found = form.read(path, options)
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
+    if isinstance(form, HuggingFace):
+        read, known, left_out = form.read_with_rows(path, options)
+        return read, replace(origin, kind=read.kind, columns=known, left_out=left_out), None
+    found = form.read(path, options)
     if isinstance(found, Samples):
         told = Columns(label=options.label) if isinstance(options.label, str) else Columns()
         return found, replace(origin, kind=found.kind, columns=told), None

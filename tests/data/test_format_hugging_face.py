@@ -66,6 +66,28 @@ def test_a_dataset_is_rewritten_whole_or_not_at_all(tmp_path, monkeypatch):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["clean", "pets"]
 
 
+def test_rows_without_a_label_are_left_out_and_shift_nobody(tmp_path):
+    words = {"size": [1.5, 2.5, 3, 4, 5, 6], "label": ["cat", None, "dog", "cat", "dog", None]}
+    datasets.Dataset.from_dict(words).save_to_disk(str(tmp_path / "pets"))
+    samples, origin = read_file(tmp_path / "pets", ReadOptions(missing_labels="skip"))
+    assert samples.ids.tolist() == [0, 2, 3, 4]
+    assert samples.classes == ("cat", "dog")
+    assert (origin.left_out, origin.columns.label) == ((1, 5), "label")
+    change = Change([""] * 4, [""] * 4, [True, False, True, True], [0, 1, 2, 0]).with_rows(origin.left_out)
+    format_of(tmp_path / "pets").rewrite(tmp_path / "pets", tmp_path / "clean", origin, change)
+    clean = datasets.load_from_disk(str(tmp_path / "clean"))
+    assert clean["size"][:] == [1.5, 4, 5]
+    assert clean["label"][:] == ["cat", "cat", "cat"]
+
+
+def test_new_texts_are_known_by_the_column_that_was_found(tmp_path):
+    words = {"text": ["a b", "c d", "e f"], "label": ["x", "y", "x"]}
+    datasets.Dataset.from_dict(words).save_to_disk(str(tmp_path / "texts"))
+    samples, origin = read_file(tmp_path / "texts", ReadOptions())
+    again, _ = read_file(tmp_path / "texts", ReadOptions(labelled=False, columns=origin.columns))
+    assert samples.kind == again.kind == "text"
+
+
 def test_damaged_offsets_are_not_followed(tmp_path):
     words = datasets.Dataset.from_dict({"size": range(6), "label": ["cat", "dog"] * 3})
     words.save_to_disk(str(tmp_path / "words"))

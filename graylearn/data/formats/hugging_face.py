@@ -14,8 +14,8 @@ from graylearn.data.atomic import replacing_folder
 from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.formats._ipc import check_repeated, check_unpacked
-from graylearn.data.hugging_face import label_of, samples_from_hugging_face
-from graylearn.data.options import ReadOptions
+from graylearn.data.hugging_face import label_of, read_hugging_face
+from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, MissingExtraError
 
@@ -38,8 +38,14 @@ class HuggingFace(Format):
 
     def read(self, path: Path, options: ReadOptions) -> Samples:
         """As `graylearn.read` has datasets."""
+        return self.read_with_rows(path, options)[0]
+
+    def read_with_rows(self, path: Path, options: ReadOptions) -> tuple[Samples, Columns, tuple[int, ...]]:
+        """(samples, what the columns mean, the rows that are none)."""
         with told_as(f"{path} is damaged or not a dataset"):
-            return samples_from_hugging_face(loaded(path, options.split), options)
+            dataset = loaded(path, options.split)
+            samples, columns, rows = read_hugging_face(dataset, options)
+            return samples, columns, tuple(np.setdiff1d(np.arange(dataset.num_rows), rows).tolist())
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""

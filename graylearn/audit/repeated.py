@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from graylearn.array_types import Ints
 from graylearn.data.order import row_numbers
 
-DISTINCT = 0.95
-"""Share of different rows that either half of what the columns tell must tell apart. Where columns have few
-values it does not: rows are the same by chance then, and how many bear which label is what is known of them
-(four columns of six words: precision .60, and .30 with equal rows as one)."""
+DISTINCT = 0.5
+"""Share of different rows that either half of what the columns tell must tell apart: then about one pair is
+equal by chance, and fewer the larger the share. Where columns have few values many are, and how many bear
+which label is what is known of them (four columns of six words: precision .60, and .30 with equal rows as
+one)."""
 _ASKED = 2_000  # rows whose values are counted
 _SAME = 1e-4  # spreads: a projection gives the same row another last digit
 

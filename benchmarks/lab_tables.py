@@ -162,6 +162,20 @@ def of_people() -> str:
     return markdown(["labels", "learned", "epochs", "taught right, %", "accuracy, %"], body)
 
 
+def of_copies() -> str:
+    """Precision and recall of wrong labels where samples stand in a set twice, by how copies are asked."""
+    found: dict[tuple[str, float], dict[str, list[Row]]] = {}
+    for row in results("copies", "copies"):
+        found.setdefault((row["name"], row["share"]), {}).setdefault(row["way"], []).append(row)
+    body = []
+    for (name, share), by_way in found.items():
+        line = [name, f"{100 * share:.0f}"]
+        for key in ("precision", "recall"):
+            line += [f"{mean(row[key] for row in by_way[way]):.2f}" for way in ("each", "once")]
+        body.append(line)
+    return markdown(["", "copied, %", "precision, each", "once", "recall, each", "once"], body)
+
+
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "trees.md": {
         "means, 400": lambda: of_tree_means(400),
@@ -183,6 +197,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "audit.md": {
         "people's labels": lambda: human_noise_tables.summary(ROOT / "results" / "human_noise.jsonl"),
         "unseen": lambda: unseen_tables.summary(ROOT / "results" / "unseen.jsonl"),
+        "copies": of_copies,
     },
     "test-time.md": {
         "scores, clean": lambda: of_scores("clean", "auroc"),

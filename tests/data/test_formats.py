@@ -20,6 +20,7 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data.formats import FORMATS, Change, format_of
+from graylearn.data.formats._base import moved_path
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples, take_rows
@@ -127,6 +128,14 @@ def test_changed_files_have_another_fingerprint(example, tmp_path):
     file = next(each for each in sorted(copied.rglob("*")) if each.is_file()) if path.is_dir() else copied
     file.write_bytes(file.read_bytes() + b" ")
     assert form.fingerprint(copied, ids) != before
+
+
+def test_what_is_no_path_is_not_moved(tmp_path):
+    """Rows without a label are passed over, and may lack an image too."""
+    here, there = tmp_path / "a" / "t.csv", tmp_path / "b" / "t.csv"
+    assert moved_path("c/1.png", here, there) == "../a/c/1.png"
+    for nothing in (None, np.nan, ""):
+        assert moved_path(nothing, here, there) is nothing
 
 
 @pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz", "zip"])

@@ -41,9 +41,6 @@ def changed(
     if origin.columns.path is not None:
         index = table.column_names.index(origin.columns.path)
         field = table.schema.field(index)
-        moved = [
-            None if image is None else moved_path(str(image), path, out)
-            for image in table.column(index).to_pylist()
-        ]
+        moved = [moved_path(image, path, out) for image in table.column(index).to_pylist()]
         table = table.set_column(index, field, pa.array(moved, pa.string()).cast(field.type))
     return table.take(pa.array(kept, pa.int64()))

@@ -195,10 +195,13 @@ def joint_fingerprint(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
     return {"bytes": size, "sha256": joint.hexdigest()}
 
 
-def moved_path(image: str, path: Path, out: Path) -> str:
-    """The path of an image that the table at `path` lists, as the table at `out` has to write it."""
+def moved_path(image: Any, path: Path, out: Path) -> Any:
+    """The path of an image that the table at `path` lists, as the table at `out` has to write it.
+
+    A row without a label may have no path either, and what is no path stays as it is.
+    """
     before, after = path.absolute().parent.resolve(), out.absolute().parent.resolve()
-    if before == after or Path(image).is_absolute():
+    if not isinstance(image, str) or not image or before == after or Path(image).is_absolute():
         return image
     return Path(os.path.relpath(before / image, after)).as_posix()
 

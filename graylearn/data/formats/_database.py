@@ -55,7 +55,7 @@ class Database(Format):
         table = quoted(self._chosen(path, origin.split))
         change.check_count(path, len(numbers))
         label, of_images = quoted(str(origin.columns.label)), origin.columns.path
-        images = [] if of_images is None else [str(image) for image in found.frame[of_images]]
+        images: list[Any] = [] if of_images is None else list(found.frame[of_images])
         with told_as(f"{out} cannot be written as {self.title}"), replacing(out) as partial:
             self.copy(path, partial)
             with closing(self.connect(partial, write=True)) as opened:
@@ -69,7 +69,7 @@ class Database(Format):
                 }
                 cells = [(at, label, labels[of]) for at, of in enumerate(change.label_of) if of != at]
                 for at, image in enumerate(images):
-                    if (moved := moved_path(image, path, out)) != image:
+                    if (moved := moved_path(image, path, out)) is not image:
                         cells.append((at, quoted(str(of_images)), moved))
                 for at, column, value in cells:
                     if change.keep[at]:

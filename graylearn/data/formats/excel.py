@@ -61,7 +61,7 @@ class Excel(Format):
                 sheet.cell(numbers[at], label).value = labels[of]
             if images is not None:
                 image = sheet.cell(numbers[at], images)
-                image.value = moved_path(str(image.value), path, out)
+                image.value = moved_path(image.value, path, out)
         for number in reversed(gone):
             sheet.delete_rows(number)
         for cell in (cell for row in sheet.iter_rows() for cell in row if cell.hyperlink):

@@ -69,8 +69,8 @@ class Json(Format):
             record = dict(records[index])
             if (other := change.label_of[index]) != index:
                 record[label] = records[other][label]
-            if images is not None:
-                record[images] = moved_path(str(record[images]), path, out)
+            if images in record:
+                record[images] = moved_path(record[images], path, out)
             kept.append(lines[index] if not whole and record == records[index] else record)
         if whole:
             write_bytes(out, mark + json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")

@@ -35,12 +35,13 @@ def fetch(address: str) -> Path:
         import fsspec  # comes with torch
 
         system, path = fsspec.core.url_to_fs(address)
-        if re.search(r"[*?[]", path):
+        is_web = address.startswith("http")
+        if re.search(r"[*[]" if is_web else r"[*?[]", path):
             files = sorted(system.glob(path))
-        elif not address.startswith("http") and system.isdir(path):
+        elif not is_web and system.isdir(path):
             files = sorted(system.find(path))
         else:
-            return _fetched(system, path, [path], address) / PurePosixPath(path).name
+            return _fetched(system, path, [path], address) / _path_in(path).name
         if not files:
             raise DataError(f"{address} does not exist")
         return _fetched(system, path, files, address)
@@ -64,15 +65,20 @@ def _fetched(system: Any, path: str, files: list[str], address: str) -> Path:
     told = [[str(info.get(name)) for name in _TELLS] for info in infos]
     key = hashlib.sha256(repr([address, files, told]).encode()).hexdigest()[:40]
     folder = default_cache_folder() / f"fetched-{key}"
-    root = os.path.commonpath([str(PurePosixPath(file).parent) for file in files])
+    root = os.path.commonpath([str(_path_in(file).parent) for file in files])
     missing = []
     for file, info in zip(files, infos, strict=True):
-        target = folder / PurePosixPath(file).relative_to(root)
+        target = folder / _path_in(file).relative_to(root)
         if not target.exists():
             missing.append((file, target, int(info.get("size") or 0)))
-    with progress_bar(f"Fetching {PurePosixPath(path).name}", sum(size for *_, size in missing)) as advance:
+    with progress_bar(f"Fetching {_path_in(path).name}", sum(size for *_, size in missing)) as advance:
         for file, target, size in missing:
             with replacing(target) as partial, system.open(file, "rb") as source, partial.open("wb") as copy:
                 shutil.copyfileobj(source, copy, _CHUNK)
             advance(size)
     return folder
+
+
+def _path_in(address: str) -> PurePosixPath:
+    """An address as a path; one on the web may go on behind it, as a.csv?download=true does."""
+    return PurePosixPath(re.sub(r"^(https?://[^?#]*).*", r"\1", address))

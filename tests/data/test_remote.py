@@ -60,6 +60,14 @@ def test_a_file_of_a_web_server(served):
         gl.read("http://127.0.0.1:9/a.csv")  # a port that nobody has
 
 
+@pytest.mark.parametrize("more", ["?download=true", "?raw=1&path=/a/b.txt", "#top"])
+def test_what_stands_behind_the_path_of_a_web_address_is_no_part_of_the_name(served, more):
+    folder, address, _ = served
+    (folder / "few.csv").write_text("a,label\n1,x\n2,y\n")
+    assert local(f"{address}/few.csv{more}").name == "few.csv"
+    assert gl.read(f"{address}/few.csv{more}").x["a"].tolist() == [1, 2]
+
+
 def test_folders_and_globs_of_any_file_system():
     import fsspec
 

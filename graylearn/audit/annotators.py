@@ -160,7 +160,7 @@ def consensus(
     ordered = given[order]
     if said is not None:
         said = said[order]
-    elif X is not None:
+    elif X is not None and len(known) > 1:  # of one class there is nothing to ask
         from graylearn.audit.heldout import held_out_probabilities
 
         first, _ = _estimated(ordered, len(known), None)
@@ -178,6 +178,11 @@ def _read(
     """(samples, annotators, classes, label (N, A))."""
     if isinstance(labels, pd.DataFrame) and set(columns) <= set(map(str, labels.columns)):
         rows = labels.dropna(subset=[columns[2]])
+        for name in columns[:2]:
+            if nameless := int(rows[name].isna().sum()):
+                raise DataError(
+                    f"{nameless} of {len(rows)} labels have no {name}: fill it in or drop those rows"
+                )
         number, samples = pd.factorize(rows[columns[0]])
         person, people = pd.factorize(rows[columns[1]], sort=True)
         if pd.DataFrame({"s": number, "p": person}).duplicated().any():
@@ -194,8 +199,6 @@ def _read(
         )
     cells = frame.to_numpy(dtype=object)
     there = ~pd.isna(cells)
-    if not there.any():
-        raise DataError("labels hold no label: expected at least one")
     values, known = _classes(cells[there], classes)
     given = np.full(cells.shape, MISSING, dtype=np.int64)
     given[there] = values
@@ -203,6 +206,9 @@ def _read(
 
 
 def _classes(values: NDArray[Any], classes: Any) -> tuple[Ints, tuple[Label, ...]]:
+    """(n,) labels as an index in the classes, and the classes."""
+    if not len(values):
+        raise DataError("labels hold no label: expected at least one")
     plain = [int(v) if isinstance(v, float | np.floating) and float(v).is_integer() else v for v in values]
     known = tuple(sorted(set(plain), key=lambda v: (str(type(v)), v))) if classes is None else tuple(classes)
     index = {name: k for k, name in enumerate(known)}

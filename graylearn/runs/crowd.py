@@ -23,6 +23,7 @@ from graylearn.data.formats import format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
+from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError, Hint, SettingsError, counted
 from graylearn.runs.files import write_csv
@@ -174,6 +175,8 @@ def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) 
     plain = plain.dropna(subset=["label"])
     if len(strange := plain["told"][plain["row"] == MISSING]):
         raise DataError(f"{path} names the sample {strange.iloc[0]!r}, which {settings.data} does not have")
+    if nobody := int(is_missing(plain["who"]).sum()):
+        raise DataError(f"{path}: {counted(nobody, 'label')} of no annotator; fill in column {names[1]!r}")
     twice = plain.duplicated(["row", "who"])
     if twice.any():
         first = plain[twice].iloc[0]

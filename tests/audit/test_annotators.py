@@ -104,3 +104,20 @@ def test_what_is_no_table_of_labels_is_refused():
         consensus([[7]], classes=[1, 2])
     with pytest.raises(DataError, match="pred_probs has 2 columns for 3 classes"):
         consensus([[0], [1], [2]], pred_probs=[[0.5, 0.5]] * 3)
+
+
+@pytest.mark.parametrize("name", ["sample", "annotator"])
+def test_a_label_of_nobody_or_of_nothing_is_refused(name):
+    long = pd.DataFrame({"sample": [1, 1, 2, 2], "annotator": list("abab"), "label": list("xxyx")})
+    with pytest.raises(DataError, match=f"1 of 4 labels have no {name}: fill it in"):
+        consensus(long.assign(**{name: long[name].astype(object).mask(long.index == 3, None)}))
+
+
+def test_long_form_without_a_label_is_refused():
+    with pytest.raises(DataError, match="hold no label"):
+        consensus(pd.DataFrame({"sample": [1], "annotator": ["a"], "label": [None]}))
+
+
+def test_one_class_needs_no_network():
+    found = consensus([["a", "a"]] * 40, X=np.eye(40))
+    assert set(found.consensus) == {"a"}

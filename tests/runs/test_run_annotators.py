@@ -105,6 +105,7 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
     for content, told in (
         ("sample,annotator,label\n001,anna,ant\n999,ben,ant\n", "names the sample '999'"),
         ("sample,annotator,label\n001,anna,ant\n,ben,ant\n", "names the sample ''"),
+        ("sample,annotator,label\n001,anna,ant\n001,,ant\n", "1 label of no annotator; fill in column"),
         ("sample,annotator,label\n001,anna,ant\n001,anna,bee\n", "anna labels '001' twice"),
         (
             "sample,annotator,label\n001,anna,ant\n",

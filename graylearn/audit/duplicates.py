@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from graylearn.array_types import Ints
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
+from graylearn.data.inputs import as_dense, as_plain
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, counted, first_few
 from graylearn.options import IdLike
@@ -101,6 +102,9 @@ def find_duplicates(
         labels = data.y
     kind, values = _values(data)
     count = len(values)
+    given = None if labels is None else pd.factorize(np.asarray(labels))[0]
+    if given is not None and len(given) != count:
+        raise DataError(f"there are {len(given)} labels for {count} samples: give one each")
     if test is not None:
         other_kind, others = _values(test)
         if other_kind != kind:
@@ -120,9 +124,6 @@ def find_duplicates(
         found, limit = near_copies(kind, values, unique, id_like)
         pairs = np.concatenate([pairs, found])
     groups = joined_groups(pairs, total)
-    given = None if labels is None else pd.factorize(np.asarray(labels))[0]
-    if given is not None and len(given) != count:
-        raise DataError(f"there are {len(given)} labels for {count} samples: give one each")
     return Duplicates(
         tuple(groups),
         np.array([len(set(digests[part])) == 1 for part in groups], dtype=bool),
@@ -148,14 +149,13 @@ def _values(data: Any) -> tuple[Kind, Any]:
     values = data.x if isinstance(data, Samples) else data
     if isinstance(values, np.ndarray) and values.dtype == np.uint8 and values.ndim in (3, 4):
         return "image", values if values.ndim == 4 else values[..., None]
-    if isinstance(values, torch.Tensor):
-        values = values.cpu().numpy()
+    values = as_plain(values)
     listed = values if isinstance(values, list | tuple | np.ndarray | pd.Series) else ()
     if len(listed) and all(isinstance(each, str) for each in list(listed)[:100]):
         return "text", np.array([str(each) for each in listed], dtype=object)
     if not isinstance(values, pd.DataFrame):
-        rows = np.asarray(values)
-        values = pd.DataFrame(rows.reshape(len(rows), -1))
+        rows = np.asarray(as_dense(values))
+        values = pd.DataFrame(rows.reshape(len(rows), math.prod(rows.shape[1:])))
     return "rows", values.reset_index(drop=True)
 
 
@@ -164,6 +164,9 @@ def _together(one: Any, other: Any) -> Any:
         missing = [str(name) for name in one.columns if name not in other.columns]
         if missing:
             raise DataError(f"test lacks the columns {first_few(missing, 5)}")
+        nameless = [*one.columns] == [*range(one.shape[1])]
+        if nameless and one.shape[1] != other.shape[1]:
+            raise DataError(f"test has {other.shape[1]} columns, data {one.shape[1]}: give both alike")
         return pd.concat([one, other[one.columns]], ignore_index=True)
     return np.concatenate([one, other])
 

@@ -24,6 +24,7 @@ from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_word
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.encoding.label_notes import note_order
+from graylearn.data.inputs import is_sparse
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, first_few
 from graylearn.notebook import bars, shown
@@ -194,10 +195,11 @@ class Audit:
         return ~self.suspected
 
     def clean(self, data: Any) -> Any:
-        """`data` (Samples, frame, array, tensor or list of N) without the suspects, of the same type."""
-        if len(data) != len(self):
+        """`data` (Samples, frame, array, sparse, tensor, list) without the suspects, of the same type."""
+        count = data.shape[0] if is_sparse(data) else len(data)
+        if count != len(self):
             raise DataError(
-                f"data has {len(data)} samples, the audit {len(self)}: "
+                f"data has {count} samples, the audit {len(self)}: "
                 "pass the data that was audited, in its order"
             )
         if isinstance(data, Samples):

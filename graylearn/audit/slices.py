@@ -32,14 +32,14 @@ def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
     frame = pd.DataFrame(columns).reset_index(drop=True)
     if len(frame) != len(flagged):
         raise DataError(f"there are {len(flagged)} verdicts for {len(frame)} rows: give one each")
-    parts = {str(name): _values(frame[name]) for name in frame.columns}
+    parts = [(str(name), _values(column)) for name, column in frame.items()]
     if ids is not None:
         folders = [str(name).rpartition("/")[0] for name in np.asarray(ids)]
         if any(folders):
-            parts["folder"] = pd.Series(folders, dtype=object)
+            parts.append(("folder", pd.Series(folders, dtype=object)))
     rows = []
     total, bad = len(flagged), int(flagged.sum())
-    for name, values in parts.items():
+    for name, values in parts:
         if values is None or not 1 < values.nunique() <= MOST_VALUES:
             continue
         for value, members in values.groupby(values).groups.items():
@@ -73,7 +73,8 @@ def _values(column: pd.Series[Any]) -> pd.Series[Any] | None:
     if pd.api.types.is_numeric_dtype(column.dtype):
         if column.nunique() <= 20:
             return column
-        cut = pd.qcut(column, 4, duplicates="drop")
+        finite = column[column.abs() < np.inf]  # quarters cannot end at infinity
+        cut = pd.qcut(column.clip(finite.min(), finite.max()), 4, duplicates="drop")
         return cut.map(lambda part: f"{part.left:.4g} to {part.right:.4g}").astype(object)
     try:
         return column.astype(object) if column.nunique() <= MOST_VALUES else None

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import torch
 from audit_digits import digits
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import roc_auc_score
 
@@ -102,6 +103,7 @@ def test_clean_takes_any_container(some):
     assert some.clean(list(range(n))) == list(array[some.keep])
     assert some.clean(pd.DataFrame({"a": array}))["a"].tolist() == list(array[some.keep])
     assert some.clean(pl.DataFrame({"a": array}))["a"].to_list() == list(array[some.keep])
+    assert some.clean(csr_array(array[:, None])).toarray()[:, 0].tolist() == list(array[some.keep])
     samples = Samples(array[:, None], some.label, some.classes, some.ids, "array")
     assert list(some.clean(samples).ids) == list(some.ids[some.keep])
     with pytest.raises(DataError, match="pass the data that was audited"):

@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image, ImageFilter
+from scipy.sparse import csr_array
 
 from graylearn.audit.alignment import aligned
 from graylearn.audit.duplicates import find_duplicates
@@ -116,3 +118,19 @@ def test_pictures_that_are_alike_in_light_and_shade_alone_are_no_copies(photos):
     assert alike.min() > 0.94
     assert edges[0] < 0.5 < 0.95 < edges[1]
     assert [group.tolist() for group in find_duplicates(images).groups] == [[63, 66]]
+
+
+def test_rows_in_any_container():
+    rows = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
+    for data in (csr_array(rows), torch.tensor(rows, requires_grad=True), torch.tensor(rows).bfloat16()):
+        (group,) = find_duplicates(data, near=False).groups
+        assert group.tolist() == [0, 2]
+    for nothing in (rows[:0], []):
+        assert len(find_duplicates(nothing).groups) == 0
+
+
+def test_a_test_set_of_other_columns_is_refused():
+    with pytest.raises(DataError, match="test has 4 columns, data 3: give both alike"):
+        find_duplicates(np.eye(3), test=np.eye(4))
+    with pytest.raises(DataError, match="2 labels for 3 samples"):
+        find_duplicates(np.eye(3), [0, 1])

@@ -52,3 +52,18 @@ def test_chance_is_rarely_told(rows):
 def test_columns_of_lists_have_no_slices(rows):
     frame, bad = rows
     assert slices(bad, frame.assign(tags=[["a"]] * len(frame))).equals(slices(bad, frame))
+
+
+def test_infinite_values_are_in_the_outer_quarters(rows):
+    frame, _ = rows
+    size = frame["size"].where(frame["size"] < 1.5, np.inf).where(frame["size"] > -1.5, -np.inf)
+    (first,) = slices(size == np.inf, pd.DataFrame({"size": size})).to_dict("records")
+    assert first["suspects"] == (size == np.inf).sum()
+
+
+def test_columns_of_one_name_each_count(rows):
+    frame, bad = rows
+    folders = [f"{name}/{n}.jpg" for n, name in enumerate(frame["noise"])]
+    both = frame[["camera", "noise"]].set_axis(["folder", "folder"], axis=1)
+    found = slices(bad, both, folders)
+    assert found[["column", "value"]].to_numpy().tolist() == [["folder", "rear"]]

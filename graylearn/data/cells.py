@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +14,8 @@ from graylearn.errors import DataError, Hint, SettingsError
 SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""
 
+_LONGEST = (1 << 31) - 1
+"""Characters of a cell: what the csv module can be told on Windows, where a C long has 32 bits."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -136,7 +137,7 @@ def rows_of(raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 @contextmanager
 def any_field_size() -> Iterator[None]:
     """Lift the csv module's limit on the length of a cell, which a long text exceeds, for a while."""
-    before = csv.field_size_limit(sys.maxsize)
+    before = csv.field_size_limit(_LONGEST)
     try:
         yield
     finally:

@@ -70,3 +70,12 @@ def test_tables_without_row_numbers_are_refused_in_words(tmp_path):
     path.write_bytes(b"size,label\n1,cat\n")
     with pytest.raises(DataError, match=r"keys\.db is damaged or not an SQLite database"):
         read(path)
+
+
+def test_a_column_that_hides_the_row_numbers_is_refused(tmp_path):
+    path = tmp_path / "pets.sqlite"
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE pets (rowid INT, id INT, label TEXT)")
+        base.executemany("INSERT INTO pets VALUES (?, ?, ?)", [(1, 1, "cat"), (1, 2, "dog")])
+    with pytest.raises(DataError, match="has a column called rowid, which hides its own: rename it"):
+        read(path)

@@ -1,5 +1,6 @@
 """Nasty CSV files: each gives the right data, or one clear error that names file, line or column."""
 
+import csv as csv_module
 import gzip
 import random
 from contextlib import suppress
@@ -102,6 +103,19 @@ def test_a_row_longer_than_a_block(csv):
     samples = read(csv(f'text,label\n"{long}",x\nshort,y\n'))
     assert samples.kind == "text"
     assert samples.x[0] == long
+
+
+def test_long_cells_are_read_where_the_csv_module_counts_in_32_bits(csv, monkeypatch):
+    def as_on_windows(*limit):
+        if limit and limit[0] >= 1 << 31:
+            raise OverflowError("Python int too large to convert to C long")
+        return real(*limit)
+
+    real = csv_module.field_size_limit
+    monkeypatch.setattr(csv_module, "field_size_limit", as_on_windows)
+    long = "a" * 200_000  # more than the module takes by itself
+    assert read(csv(f'text,label\n"{long}\n",x\nb,y\n')).x.tolist() == [f"{long}\n", "b"]
+    assert real() == 131_072
 
 
 def test_latin1_bytes(csv):

@@ -87,7 +87,10 @@ class Database(Format):
             told_as(f"{path} cannot be read as {self.title}"),
             closing(self.connect(path, write=False)) as opened,
         ):
-            return self.rows(opened, chosen, f"{path}, table {chosen}")
+            found, numbers = self.rows(opened, chosen, f"{path}, table {chosen}")
+        if len(set(numbers)) < len(numbers):
+            raise DataError(f"{found.name} has a column called rowid, which hides its own: rename it")
+        return found, numbers
 
     def _chosen(self, path: Path, table: str | None) -> str:
         if path.stat().st_size == 0:  # which is a database without tables to some

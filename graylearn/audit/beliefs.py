@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import ENOUGH, row_blocks
-from graylearn.audit.kernel import RIDGES, SHARPNESS, Landmarks
+from graylearn.audit.kernel import RIDGES, SHARPNESS, Landmarks, left_out
 from graylearn.audit.neighbours import neighbours, smooth_vote
 
 Singles = NDArray[np.float32]
@@ -58,9 +58,8 @@ class AskedAgain:
         best_error, outside, slopes = np.inf, target, moment
         for ridge in RIDGES:
             inverse = 1.0 / (self.value + ridge)
-            leverage = (self.squared @ inverse).clamp_max(0.999)[:, None]
             slope = moment * inverse[:, None]
-            predicted = (self.rotated @ slope - leverage * target) / (1.0 - leverage)
+            predicted = left_out(self.rotated, self.squared, inverse, slope, target)
             error = float(((target - predicted) ** 2).sum())
             if error < best_error:
                 best_error, outside, slopes = error, predicted, slope

@@ -57,7 +57,7 @@ def centre_cosine(
     unit = unit_rows(features).numpy().astype(precision_for(n * max(d, num_classes)))
     inside = np.ones(n, dtype=bool) if outside is None else ~outside
     total, kept = _trimmed_sums(unit, label, inside, num_classes)
-    similarity = unit @ _directions(total).T
+    similarity = unit @ directions(total).T
     similarity[np.arange(n), label] = _own_cosine(unit, total, label, without=kept)
     return np.asarray(similarity)
 
@@ -76,14 +76,14 @@ def _cosine_by_part(
     unit = unit_rows(features[some]).numpy().astype(precision_for(n * max(d, num_classes)))
     inside = np.ones(len(some), dtype=bool) if outside is None else ~outside[some]
     total, kept = _trimmed_sums(unit, label[some], inside, num_classes)
-    direction = torch.from_numpy(_directions(total).T.astype(np.float32)).to(device)
+    direction = torch.from_numpy(directions(total).T.astype(np.float32)).to(device)
     for part in row_blocks(n, max(d, num_classes)):
         similarity[part] = (unit_rows(features[part], device) @ direction).cpu().numpy()
     similarity[some, label[some]] = _own_cosine(unit, total, label[some], without=kept)
     return similarity
 
 
-def _directions(total: Floats) -> Floats:
+def directions(total: Floats) -> Floats:
     """Rows of length one; those of zeros stay."""
     return np.asarray(total / np.maximum(np.linalg.norm(total, axis=1), 1e-12)[:, None])
 

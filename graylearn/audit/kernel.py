@@ -138,14 +138,23 @@ class _Ridges:
         rotated = self.columns(rows) @ self.turn if self.kept is None else self.kept[rows]
         wanted, square, found = self.target(rows), rotated**2, []
         for index in which:
-            leverage = (square @ self.shrunk[index]).clamp_max(0.999)[:, None]
-            inside = rotated @ (self.moment * self.shrunk[index][:, None])
-            found.append((inside - leverage * wanted) / (1.0 - leverage))
+            slopes = self.moment * self.shrunk[index][:, None]
+            found.append(left_out(rotated, square, self.shrunk[index], slopes, wanted))
         return found
 
     def slopes(self, which: int) -> Tensor:
         """(columns, K) of one ridge."""
         return self.turn @ (self.moment * self.shrunk[which][:, None])
+
+
+def left_out(rotated: Tensor, square: Tensor, shrunk: Tensor, slopes: Tensor, target: Tensor) -> Tensor:
+    """(n, K) what a ridge regression predicts of each row without it, from the fit with it.
+
+    rotated: (n, columns) along the eigenvectors of all rows' products; square: their squares. shrunk:
+    (columns,) one over each eigenvalue and the ridge. slopes: (columns, K). target: (n, K).
+    """
+    leverage = (square @ shrunk).clamp_max(0.999)[:, None]
+    return (rotated @ slopes - leverage * target) / (1.0 - leverage)
 
 
 def leave_one_out(columns: Columns, label: Ints, num_classes: int) -> tuple[Floats, Tensor, float]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Bools, Floats, Ints
+from graylearn.audit.centroids import directions
 from graylearn.audit.gaps import gaps
 
 APART, APART_ONCE_EVIDENT = 0.15, 0.4
@@ -94,18 +95,12 @@ def _alike(unit: Floats, label: Ints, part: Bools, labels: Ints) -> float:
     """Mean cosine between the parts of two of the `labels`, less that between a part and another's rest."""
     if len(labels) < 2:
         return 0.0
-    parts = _directions(unit, [(label == k) & part for k in labels])
     every = np.unique(label)
-    rests = _directions(unit, [(label == k) & ~part for k in every])
+    parts = directions(np.stack([unit[(label == k) & part].sum(axis=0) for k in labels]))
+    rests = directions(np.stack([unit[(label == k) & ~part].sum(axis=0) for k in every]))
     between = parts @ parts.T
     others = (parts @ rests.T)[labels[:, None] != every]
     return float(between[~np.eye(len(labels), dtype=bool)].mean() - others.mean())
-
-
-def _directions(unit: Floats, chosen: list[Bools]) -> Floats:
-    """(n, D) direction of the mean of each choice of rows."""
-    total = np.stack([unit[rows].sum(axis=0) for rows in chosen])
-    return np.asarray(total / np.maximum(np.linalg.norm(total, axis=1), 1e-12)[:, None])
 
 
 def split_labels(unit: Floats, label: Ints) -> tuple[Bools, Floats, dict[int, float]]:

@@ -308,12 +308,11 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         seed = seeding.derive(self._seed(), "partial", self.n_iter_)
         settings = self._settings(len(samples.y), seed, one_epoch=True)
         self._lasting = getattr(self, "_lasting", None) or LastingOptimizer(settings.optimizer)
-        settings = dataclasses.replace(settings, optimizer=self._lasting)
+        scale = None if first else self.preparation_.scale  # that of the images it knows
+        settings = dataclasses.replace(settings, optimizer=self._lasting, scale=scale)
         pipeline = Pipeline(samples, self._new_network, self.method_, settings, audit=None)
         fitted = pipeline.run(self.network_)
-        self.preparation_ = dataclasses.replace(
-            self.preparation_ if not first else fitted.preparation, dtype=torch.float32
-        )
+        self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
         self.n_iter_ += 1
         self.history_, self.audit_, self.refined_ = fitted.history, None, False
         self.reference_ = reference_for(self.network_, self.preparation_, samples, None, None)

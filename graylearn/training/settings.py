@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 import torch
 from torch.optim.lr_scheduler import LRScheduler
 
-from graylearn.data.batches.augment import Augment
+from graylearn.data.batches.augment import Augment, PixelScale
 from graylearn.errors import SettingsError, nearest
 from graylearn.options import Log, Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
@@ -59,6 +59,9 @@ class Settings:
     deterministic: bool = False
     """On CUDA, the same bits each time, at some cost in speed. The CPU always gives them."""
     augment: Augment | None = None
+    scale: PixelScale | None = None
+    """Of uint8 images, such as `result.preparation.scale` of a run that is gone on with on other images; None
+    measures theirs."""
     checkpoint: Path | None = None
     """Folder for checkpoints and log.jsonl; None keeps none."""
     checkpoint_epochs: int = 1
@@ -96,6 +99,8 @@ class Settings:
             )
         if self.augment is not None and not isinstance(self.augment, Augment):
             raise SettingsError(f"augment is {_shown(self.augment)}, expected True or gl.training.Augment()")
+        if self.scale is not None and not isinstance(self.scale, PixelScale):
+            raise SettingsError(f"scale is {_shown(self.scale)}, expected gl.training.PixelScale")
         if isinstance(self.compile, str) and self.compile not in COMPILE_MODES:
             raise SettingsError.wrong("compile", self.compile, f"one of {', '.join(COMPILE_MODES)}")
         if self.resume and self.checkpoint is None:
@@ -106,7 +111,7 @@ class Settings:
         described: dict[str, Any] = {}
         for name in ("epochs", "batch_size", "optimizer", "schedule", "precision", "seed", "augment"):
             described[name] = _described(getattr(self, name))
-        for name in ("clip_norm", "accumulate", "average", "patience", "label_smoothing", "logits"):
+        for name in ("clip_norm", "accumulate", "average", "patience", "label_smoothing", "logits", "scale"):
             value = getattr(self, name)
             if value != getattr(type(self), name):  # runs older than these options have none of them
                 described[name] = _described(value)
@@ -181,6 +186,7 @@ class Changes(StackChanges, total=False):
     compile: bool | str | None
     deterministic: bool | None
     augment: Augment | bool | None
+    scale: PixelScale | None
     checkpoint: str | Path | None
     checkpoint_epochs: int | None
     checkpoint_steps: int | None

@@ -18,7 +18,7 @@ from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
 from graylearn.data.batches.several import Several, are_several, as_inputs, joined
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches, split_item
-from graylearn.errors import DataError
+from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
 from graylearn.training.predict import as_labels, as_tensor
 from graylearn.training.settings import Settings
@@ -144,7 +144,7 @@ def _from_arrays(
     pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)
     if not several:
         check_finite(samples)
-    scale = PixelScale.measure(as_nhwc(samples)) if pixels else None
+    scale = (settings.scale or PixelScale.measure(as_nhwc(samples))) if pixels else None
     preparation = _preparation(samples, scale, settings, dtype_images)
     streams = several or settings.stream or (settings.stream is None and not _fits(samples, pixels, device))
     make = partial(StreamBatches.from_arrays, workers=settings.workers) if streams else ArrayBatches
@@ -237,8 +237,8 @@ def _stream_preparation(
 ) -> Preparation:
     """Of a stream: uint8 images are scaled by the statistics of a first part of them."""
     pixels = batch.dtype == torch.uint8 and batch.ndim == 4
-    scale = None
-    if pixels:
+    scale = settings.scale if pixels else None
+    if pixels and scale is None:
         if hasattr(data, "__getitem__") and not isinstance(data, DataLoader):
             rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
             batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
@@ -251,6 +251,8 @@ def _preparation(
 ) -> Preparation:
     if settings.augment is not None and isinstance(samples, Several):
         raise DataError("images are augmented where they are the one input: leave augment out")
+    if settings.scale is not None and scale is None:
+        raise SettingsError("scale is that of uint8 images, which x does not hold: leave it out")
     images = scale is not None or settings.augment is not None
     return Preparation(
         scale=scale,

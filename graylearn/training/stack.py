@@ -106,8 +106,8 @@ def _check(chosen: Settings) -> None:
         raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
     if chosen.label_smoothing:
         raise SettingsError("a stack learns whole labels: leave label_smoothing out, or train one by one")
-    if chosen.augment is not None:
-        raise SettingsError("a stack learns rows of features: leave augment, which changes images, out")
+    if chosen.augment is not None or chosen.scale is not None:
+        raise SettingsError("a stack learns rows of features: leave augment and scale, of images, out")
     if chosen.compile:
         raise SettingsError("a stack is not compiled: leave compile out, or train one by one")
     if chosen.patience is not None:

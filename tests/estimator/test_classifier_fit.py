@@ -308,3 +308,15 @@ def test_partial_fit_begins_with_a_single_row():
     for _ in range(10):
         model.partial_fit(x, y)
     assert model.score(x, y) > 0.8  # chance is one half
+
+
+def test_partial_fit_sees_all_images_in_the_light_of_the_first():
+    random = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    dark = random.normal(60, 10, size=(100, 8, 8, 1))
+    dark[y == 1, :4] += 30
+    dark, bright = (images.clip(0, 255).astype(np.uint8) for images in (dark, dark + 100))
+    model = GrayClassifier(random_state=0).partial_fit(dark, y, classes=[0, 1])
+    for _ in range(20):
+        model.partial_fit(bright, y)
+    assert model.score(bright, y) > 0.9  # one half where it was trained on them as if they were dark

@@ -15,6 +15,7 @@ from graylearn.data.batches.streams import read_targets
 from graylearn.errors import DataError
 from graylearn.training import (
     Augment,
+    PixelScale,
     predict_logits,
     train,
     train_stack,
@@ -338,6 +339,15 @@ def test_images_are_scaled_augmented_and_predicted_the_same_streamed_or_held():
         torch.from_numpy(held.predict_logits(x, batch_size=7)), expected, atol=1e-4, rtol=0
     )
     assert held.evaluate(x, y)["accuracy"] == pytest.approx(held.log[-1]["validation_accuracy"])
+
+
+@pytest.mark.parametrize("form", ["held", "streamed", "batches"])
+def test_images_of_a_run_that_is_gone_on_with_keep_its_scale(form):
+    x, y = pictures()
+    scale = PixelScale((0.4, 0.5, 0.6), (0.2, 0.2, 0.3))
+    data = [(x, y)] if form == "batches" else (x, y)
+    found = train(cnn(), data, epochs=1, scale=scale, stream=form == "streamed", log="none")
+    assert found.preparation.scale == scale
 
 
 def test_prediction_of_raw_images_asks_for_their_scale():

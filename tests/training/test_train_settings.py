@@ -17,6 +17,7 @@ from graylearn.methods import make_method
 from graylearn.training import (
     Augment,
     OptimizerSettings,
+    PixelScale,
     ScheduleSettings,
     Settings,
     evaluate,
@@ -52,6 +53,8 @@ from graylearn.training import (
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"schedule": lambda epoch: 0.1}, "the schedule function gave float, expected a scheduler of torch"),
         ({"augment": "flip"}, "augment is 'flip', expected True or"),
+        ({"scale": 255.0}, "scale is of type float, expected gl.training.PixelScale"),
+        ({"scale": PixelScale((0.5,), (0.2,))}, "scale is that of uint8 images, which x does not hold"),
         ({"schedule": 0.1}, "schedule is of type float, expected ScheduleSettings"),
         ({"optimizer": torch.optim.Adam(mlp().parameters())}, "the Adam is made for other parameters than"),
         ({"optimizer": torch.optim.LBFGS}, "LBFGS takes several passes a step"),

@@ -158,6 +158,14 @@ def of_people() -> str:
         way += ", after a first round" if row["first_round"] else ""
         right, accurate = f"{100 * right:.1f}", f"{100 * row['accuracy']:.1f}"
         body.append([row["labels"], way, str(row["epochs"]), right, accurate])
+    for row in results("human_choose", "human-choose"):
+        if row["together"] and row["networks"] == 1:
+            continue  # the row of both follows
+        way = f"labels and answers of {'two' if row['together'] else 'one'} by epochs, {row['rule']}"
+        way += f", power {row['power']}" if row["power"] > 1 else ""
+        way += "" if row["average"] else ", weights as they are"
+        right, accurate = f"{100 * row['answers_right']:.1f}", f"{100 * row['accuracy']:.1f}"
+        body.append([row["labels"], way, str(row["epochs"]), right, accurate])
     body.sort(key=lambda line: (line[0], int(line[2]), float(line[4])))
     return markdown(["labels", "learned", "epochs", "taught right, %", "accuracy, %"], body)
 

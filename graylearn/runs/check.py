@@ -237,7 +237,7 @@ def fingerprint(settings: RunSettings) -> str:
             if path.is_dir():
                 files = sorted(each for each in path.rglob("*") if each.is_file())
             parts.extend(f"{file}\0{json.dumps(file_fingerprint(file))}" for file in files)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
 class _Found(NamedTuple):

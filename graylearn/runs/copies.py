@@ -15,7 +15,7 @@ from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
 from graylearn.runs.files import write_csv
-from graylearn.runs.prepare import Prepared, options_of, read_test
+from graylearn.runs.prepare import Prepared, check_ids, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import PIXELS_SIZE
@@ -75,8 +75,12 @@ def _read(settings: RunSettings) -> tuple[Samples, Samples | None]:
     """The samples of the data, and those of the test set where there is one."""
     size = settings.size or PIXELS_SIZE
     train, origin = read_file(settings.data, options_of(settings, size, settings.split))
-    has_test = settings.test is not None or settings.test_split is not None
-    return train, read_test(settings, size, origin) if has_test else None
+    check_ids(train, Path(settings.data))
+    if settings.test is None and settings.test_split is None:
+        return train, None
+    test = read_test(settings, size, origin)
+    check_ids(test, Path(settings.test or settings.data))
+    return train, test
 
 
 def group_column(copies: Duplicates) -> pd.Series[int]:

@@ -16,6 +16,8 @@ from graylearn.audit.keeping import kept, kept_in
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, report, run, settings_from
+from graylearn.runs.check import check
+from graylearn.runs.copies import write_copies
 from graylearn.runs.fit import FolderStages
 from graylearn.runs.folder import FolderTakenError
 from graylearn.training.loop import Loop
@@ -305,9 +307,14 @@ def test_images_whose_names_are_not_unicode_are_refused_before_the_work(tmp_path
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (8, 8)).save(path)
     settings = RunSettings(data=str(photos), features="pixels", size=8)
-    with pytest.raises(DataError) as caught:
-        quiet(settings, tmp_path / "run")
-    assert "holds 'blue/\\udcff.png', whose name is not UTF-8: rename it" in str(caught.value)
+    for attempt in (
+        lambda: quiet(settings, tmp_path / "run"),
+        lambda: check(settings, cache=tmp_path / "cache", progress=RunProgress(quiet=True)),
+        lambda: write_copies(settings, tmp_path / "copies.csv", RunProgress(quiet=True)),
+    ):
+        with pytest.raises(DataError) as caught:
+            attempt()
+        assert "holds 'blue/\\udcff.png', whose name is not UTF-8: rename it" in str(caught.value)
 
 
 def test_an_audit_says_which_settings_it_does_not_read(tmp_path):

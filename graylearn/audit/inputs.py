@@ -20,7 +20,7 @@ from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label, check_unique_ids, encode_labels
 from graylearn.errors import DataError
-from graylearn.options import IdLike
+from graylearn.options import IdLike, check
 
 MAX_PIXELS = 1024
 """Values of one image up to which its pixels serve as features: on 8 x 8 digits they do (average precision
@@ -57,6 +57,7 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     that are not numbers are encoded as GrayClassifier encodes them. Columns of a frame that seem to name the
     rows are left out, with a warning, unless `id_like` is "keep"; one that gives `label` away is warned of.
     """
+    check({"id_like": id_like})
     rows: Any = as_plain(x)
     if not isinstance(rows, np.ndarray | pd.DataFrame) and not is_sparse(rows):
         rows = np.asarray(rows)

@@ -10,6 +10,8 @@ from sklearn import config_context
 from sklearn.datasets import load_digits
 
 from graylearn.audit import Audit, audit
+from graylearn.audit.annotators import consensus
+from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.inputs import as_features, as_labels
 from graylearn.data import Samples, TableEncoder
 from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
@@ -69,8 +71,14 @@ def test_columns_that_name_the_rows_are_left_out_of_every_frame(also):
     with pytest.warns(IdLikeColumnWarning):
         left_out = audit(named, y, mode="history", epochs=1)
     np.testing.assert_array_equal(left_out.score, audit(frame, y, mode="history", epochs=1).score)
-    with pytest.raises(SettingsError, match="id_like is 'maybe', expected drop or keep"):
-        audit(frame, y, id_like="maybe")
+    for read in (
+        lambda: audit(frame, y, id_like="maybe"),
+        lambda: Audit.from_predictions(np.eye(4)[y], y, frame, id_like="maybe"),
+        lambda: consensus(y[:, None], X=frame, id_like="maybe"),
+        lambda: find_duplicates(frame, id_like="maybe"),
+    ):
+        with pytest.raises(SettingsError, match="id_like is 'maybe', expected drop or keep"):
+            read()
 
 
 def test_samples_of_a_table_are_taken_with_their_labels(mixed):

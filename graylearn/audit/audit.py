@@ -101,7 +101,7 @@ def audit(
     if folds is None:
         folds = NETWORK_FOLDS if model is None else MODEL_FOLDS
     _check(model, mode, folds, repeats, epochs)
-    check({"id_like": id_like, "log": log})
+    check({"log": log})
     label, names = _given_labels(X, y, classes)
     note_order(y, X)
     note_labels(names, np.bincount(label, minlength=len(names)))
@@ -129,7 +129,9 @@ def audit(
             network, learned = _networks_say(mode, given, folds, repeats, epochs, seed=seed, device=where)
         word = overlap_of(overlap, X)
         found = Audit.from_evidence(
-            gather(network, label, names, features, mode, word, where, learned=learned), row_ids[order]
+            gather(network, label, names, features, mode, word, where, learned=learned),
+            row_ids[order],
+            place if len(place) > len(order) else None,
         )
         return replace(found.take(place), ids=row_ids)
 

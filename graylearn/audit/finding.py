@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,10 @@ class Finding:
         """Whether the detector holds anything against any sample."""
         return bool(self.posterior.any())
 
+    def take(self, index: Ints | slice) -> Finding:
+        """The same of the samples at `index`, in that order."""
+        return replace(self, **_taken(self, index))
+
 
 def nothing(
     n: int,
@@ -69,6 +74,11 @@ def nothing(
     return Finding(zero, zero, zero, zero, doubt=doubt, hints=hints, details=details or {})
 
 
+def _taken(said: Finding | Chances, index: Ints | slice) -> dict[str, Any]:
+    """The arrays of all samples among the fields, at `index`."""
+    return {name: each[index] for name, each in vars(said).items() if isinstance(each, np.ndarray)}
+
+
 @dataclass(frozen=True, eq=False)
 class Chances:
     """What all detectors say together, (N,) each; see `Finding`."""
@@ -77,6 +87,10 @@ class Chances:
     prior: Floats
     ood_prior: Floats
     wrong: Floats
+
+    def take(self, index: Ints | slice) -> Chances:
+        """The same of the samples at `index`, in that order."""
+        return replace(self, **_taken(self, index))
 
     @property
     def ood(self) -> Floats:

@@ -279,8 +279,8 @@ class Audit:
         return cls(**read_audit(Path(path), {each.name: each.default is not None for each in fields(cls)}))
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence, ids: NDArray[Any]) -> Audit:
-        """Ask the detectors, and say of each sample what they hold of it together."""
+    def from_evidence(cls, evidence: Evidence, ids: NDArray[Any], answers: Ints | None = None) -> Audit:
+        """Ask the detectors, and say of each sample what they hold of it together; answers: as of `judge`."""
         return cls(
             ids=ids,
             label=evidence.label,
@@ -289,7 +289,7 @@ class Audit:
             probabilities=evidence.probabilities,
             mode=evidence.mode,
             overlap=evidence.overlap,
-            **judge(evidence),
+            **judge(evidence, answers),
         )
 
     @classmethod
@@ -366,6 +366,8 @@ class Audit:
             overlap: as in `audit`.
             id_like: as in `audit`.
         """
+        if not history.finished_epochs:
+            raise DataError("the history has no complete epoch: train for one at least, better for several")
         row_ids = as_ids(history.ids if ids is None else ids, None, history.num_samples)
         history = in_order_of(history, row_ids)
         target = history.targets.cpu().numpy().astype(np.int64)

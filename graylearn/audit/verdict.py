@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.array_types import Floats, Ints
+from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.evidence import MIN_SAMPLES, Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
@@ -37,10 +37,15 @@ BY_HEART = 0.01
 """Share of labels that another class is likelier for, below which a model may have learned them by heart."""
 
 
-def judge(evidence: Evidence) -> dict[str, Any]:
+def judge(evidence: Evidence, answers: Ints | None = None) -> dict[str, Any]:
     """Ask every detector in turn, each with what those before it found; gives the fields of `Audit` that
-    follow from what they say."""
-    notes = _notes(evidence)
+    follow from what they say.
+
+    answers: (N,) which of the samples answers for each of the user's, where copies were asked about once; how
+    many are wrong is told of the user's.
+    """
+    every: Ints | slice = slice(None) if answers is None else answers
+    notes = _notes(evidence, "samples" if answers is None else "different samples")
     details = {f"weight_{name}": weight for name, weight in evidence.weights.items()}
     if evidence.can_be_judged:
         for number, (name, find) in enumerate(DETECTORS.items()):
@@ -51,7 +56,7 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         notes += each.notes
         details |= each.details
     if findings and not evidence.found():
-        notes += _why_silent(evidence, findings)
+        notes += _why_silent(evidence, findings, evidence.contradicted[every])
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
     suspected = chances.posterior > flag_at
@@ -60,7 +65,7 @@ def judge(evidence: Evidence) -> dict[str, Any]:
     if len(evidence.classes) <= FEW:
         # a random label of few is often right: nothing is wrong then with a sample that belongs
         suspected &= is_foreign | (suggested != evidence.label)
-    notes += _doubts(evidence, suspected)
+    notes += _doubts(evidence.classes, evidence.label[every], suspected[every])
     sure = _sure(findings, len(evidence))
     if evidence.only_probabilities:
         sure[:] = False
@@ -69,7 +74,7 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         sure[:] = False  # of hardly learned digits .19 to .58 of what was sure was right
         notes += [_unlearned(evidence.unlearned)] if suspected.any() else []
     if not suspected.any():
-        notes += _where_to_look(evidence)
+        notes += _where_to_look(worth_a_look(evidence.best[every], evidence.label[every]))
     is_ood = suspected & is_foreign
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
     is_ood |= suspected & (suggested == evidence.label)
@@ -84,7 +89,12 @@ def judge(evidence: Evidence) -> dict[str, Any]:
         "prior": chances.prior,
         "ood_prior": chances.ood_prior,
         "wrong": chances.wrong,
-        "ranges": _ranges(evidence, findings, chances, kind),
+        "ranges": _ranges(
+            [each.take(every) for each in findings],
+            chances.take(every),
+            kind[every],
+            evidence.contradicted[every],
+        ),
         "temperature": next((each.temperature for each in findings if each.temperature), 1.0),
         "form": evidence.form,
         "found_by": tuple(name for name, each in evidence.findings.items() if each.found),
@@ -95,20 +105,20 @@ def judge(evidence: Evidence) -> dict[str, Any]:
 
 
 def _ranges(
-    evidence: Evidence, findings: list[Finding], chances: Chances, kind: Ints
+    findings: list[Finding], chances: Chances, kind: Ints, contradicted: Bools
 ) -> dict[str, tuple[float, float]]:
     """The range of each share; where nothing is found, up to what may be wrong; {} where nobody was asked."""
     if not findings:
         return {}
-    if not evidence.found():
-        return dict.fromkeys(("ood", "mislabelled", "total"), range_unfound(evidence.contradicted))
+    if not any(each.found for each in findings):
+        return dict.fromkeys(("ood", "mislabelled", "total"), range_unfound(contradicted))
     share = shares_of(chances_by_kind(chances.ood, chances.wrong, kind))
     ranges = {
         name: (min(low, share[name]), max(high, share[name]))
         for name, (low, high) in ranges_of(findings, chances).items()
     }
     if not share["ood"]:  # that none was found does not say that none is there
-        foreign = range_unfound(evidence.contradicted & (kind == OK))[1]
+        foreign = range_unfound(contradicted & (kind == OK))[1]
         del ranges["ood"]
         if foreign <= MOST_TOLD:
             low, high = ranges["total"]
@@ -116,7 +126,7 @@ def _ranges(
     return ranges
 
 
-def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
+def _why_silent(evidence: Evidence, findings: list[Finding], contradicted: Bools) -> list[str]:
     """Why nothing was found, and how much may be wrong all the same: to find nothing is not to find none."""
     by_heart = []
     given = evidence.opinions["network"].argmax(axis=1)  # without what features say, which learned no label
@@ -125,14 +135,14 @@ def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
             "a model that was trained on these samples agrees with wrong labels too: if this one was, "
             "give probabilities of samples that it did not see, as cross_val_predict makes them"
         ]
-    if not evidence.contradicted.any():
+    if not contradicted.any():
         return ["nothing flagged: every sample looks like its label", *by_heart]
     told = [hint for each in findings for hint in each.hints] or _unexpected(evidence)
-    most = range_unfound(evidence.contradicted)[1]
+    most = range_unfound(contradicted)[1]
     why = "wrong labels cannot be told from hard samples"
     if most <= MOST_TOLD and not told and len(evidence.classes) > FEW:
         why = "the labels are explained without any of them being random"
-    likelier = f"another class seems likelier for {int(evidence.contradicted.sum()):,} of {len(evidence):,}"
+    likelier = f"another class seems likelier for {int(contradicted.sum()):,} of {len(contradicted):,}"
     if most > MOST_TOLD:
         likelier += ", so samples do not tell their class, or many labels are wrong"
     return [
@@ -143,9 +153,8 @@ def _why_silent(evidence: Evidence, findings: list[Finding]) -> list[str]:
     ]
 
 
-def _where_to_look(evidence: Evidence) -> list[str]:
-    """What is worth a look where nothing is flagged."""
-    first = worth_a_look(evidence.best, evidence.label)
+def _where_to_look(first: int) -> list[str]:
+    """What is worth a look where nothing is flagged: so many of the largest scores."""
     if not first:
         return []
     if first == 1:
@@ -198,12 +207,12 @@ def _score(evidence: Evidence, findings: list[Finding], chances: Chances) -> Flo
     return np.asarray(1.0 - (1.0 - chances.posterior) * (1.0 - WEAK * doubt))
 
 
-def _doubts(evidence: Evidence, suspected: NDArray[np.bool_]) -> list[str]:
+def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[str]:
     """Where the audit may be what is wrong: classes most of which it suspects."""
-    count = np.bincount(evidence.label, minlength=len(evidence.classes))
-    flagged = np.bincount(evidence.label[suspected], minlength=len(evidence.classes))
+    count = np.bincount(label, minlength=len(classes))
+    flagged = np.bincount(label[suspected], minlength=len(classes))
     return [
-        f"most of what is labelled {str(evidence.classes[k])!r} is suspect ({flagged[k]} of {count[k]}): "
+        f"most of what is labelled {str(classes[k])!r} is suspect ({flagged[k]} of {count[k]}): "
         "much of it is wrong, or the audit does not understand this class; look before anything is dropped"
         for k in np.flatnonzero(2 * flagged > count)
     ]
@@ -228,13 +237,13 @@ def _unexpected(evidence: Evidence) -> list[str]:
     ]
 
 
-def _notes(evidence: Evidence) -> list[str]:
-    """What the reader should know before anything was looked for."""
+def _notes(evidence: Evidence, samples: str) -> list[str]:
+    """What the reader should know before anything was looked for; samples: what they are called."""
     notes = []
     n, classes = len(evidence), evidence.classes
     count = np.bincount(evidence.label, minlength=len(classes))
     if n < MIN_SAMPLES:
-        notes.append(f"nothing flagged: {n} samples are too few to tell (at least {MIN_SAMPLES})")
+        notes.append(f"nothing flagged: {n} {samples} are too few to tell (at least {MIN_SAMPLES})")
     elif (count > 0).sum() < 2:
         notes.append("nothing flagged: all samples bear one label")
     elif evidence.is_unsettled:

@@ -81,3 +81,8 @@ def test_by_its_history_alone_nothing_is_sure_where_a_network_has_not_learned_a_
     assert re.search(r"nothing is sure: the network contradicts most labels of \d", found.summary())
     longer = Audit.from_history(hardly_trained(1e-2, flip=0.1))
     assert (longer.table["level"] == "sure").sum() > 50
+
+
+def test_a_run_that_ended_in_its_first_epoch_is_no_history():
+    with pytest.raises(DataError, match="no complete epoch: train for one at least"):
+        Audit.from_history(History(torch.arange(60) % 3, 3, 5))

@@ -1,5 +1,7 @@
 """Copies are asked about once, where equal rows are copies."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,3 +84,27 @@ def test_a_model_is_asked_about_copies_once_too(doubled):
     found = gl.audit(x, given, model=KNeighborsClassifier(3))
     assert len(found) == len(given)
     assert found.suspected[wrong].mean() > 0.8
+
+
+def test_how_many_are_wrong_is_told_of_all_samples_not_of_the_different_ones():
+    random = np.random.default_rng(0)
+    x, y = load_digits(return_X_y=True)
+    wrong = random.random(len(y)) < 0.1
+    given = np.where(wrong, (y + 1) % 10, y)
+    rows = np.r_[np.arange(len(y)), np.repeat(np.flatnonzero(~wrong)[:400], 5)]  # right ones six times
+    found = gl.audit(x[rows], given[rows], repeats=1)
+    low, high = found.ranges["mislabelled"]
+    assert low <= found.contamination["mislabelled"] <= high
+    assert low <= wrong[rows].mean() <= high
+
+
+def test_what_is_worth_a_look_counts_copies_too():
+    x, y = load_digits(return_X_y=True)
+    rows = np.r_[np.arange(600), np.arange(600)]
+    found = gl.audit(x[rows], y[rows], repeats=1)
+    assert not found.suspected.any()
+    notes = " ".join(found.notes)
+    assert f"the first {found.look_first} by score" in notes
+    assert re.search(r"likelier for (\d+) of 1,200", notes)[1] == str(found.look_first)
+    few = np.r_[np.arange(25), np.arange(25)]
+    assert "25 different samples are too few" in gl.audit(x[few], y[few], repeats=1).notes[0]

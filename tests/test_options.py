@@ -14,7 +14,7 @@ import graylearn as gl
 from graylearn.cli.main import app
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import Learning, documented
-from graylearn.runs.settings import FIELDS, RunSettings, Sizing, in_flags
+from graylearn.runs.settings import FIELDS, Reading, RunSettings, Sizing, in_flags
 from graylearn.training import Settings
 from graylearn.training.settings import Changes, StackChanges
 
@@ -60,6 +60,12 @@ def test_the_classifier_has_the_declared_options_and_no_other_default():
         )
 
 
+def test_reading_has_the_same_options_in_python_and_in_runs():
+    # source, id=False, and what is made of the samples
+    of_runs_alone = {"data", "no_id", "features", "embedding"}
+    assert set(Reading.__annotations__) - of_runs_alone <= set(inspect.signature(gl.read).parameters)
+
+
 @cache
 def help_of(word):
     return CliRunner().invoke(app, [word, "--help"], env={"COLUMNS": "300"}).output
@@ -97,8 +103,8 @@ def test_help_says_each_option_once_and_what_it_means(name):
             "no labels",
         ),
         (
-            DataError("one cannot be read. Mend it", Hint("on_error", "skip", "to leave it out")),
-            "one cannot be read. Mend it, or pass on_error='skip' to leave it out",
+            DataError("one cannot be read. Mend it", Hint("unreadable", "skip", "to leave it out")),
+            "one cannot be read. Mend it, or pass unreadable='skip' to leave it out",
             "one cannot be read. Mend it, or pass --unreadable skip to leave it out",
         ),
         (

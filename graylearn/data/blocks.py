@@ -90,7 +90,7 @@ class Blocks(ABC):
             try:
                 found = make()
             except NoImagesError as error:
-                if self.options.on_error == "stop":
+                if self.options.unreadable == "stop":
                     raise
                 warnings.warn(f"{error}: they are left out", DataWarning, stacklevel=2)
                 unread = error
@@ -210,7 +210,7 @@ class _TableBlocks(Blocks):
                 try:
                     return self.samples_of(table, options)[0]
                 except NoImagesError as error:
-                    if options.on_error == "stop":
+                    if options.unreadable == "stop":
                         raise
                     wrong = error
         raise wrong

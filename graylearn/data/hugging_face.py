@@ -134,11 +134,11 @@ def _decoded(records: list[Any], name: str, options: ReadOptions) -> tuple[np.nd
             images[row] = np.frombuffer(decode_image(data, size), np.uint8).reshape(size, size, CHANNELS)
         except (UnreadableImageError, OSError, TypeError) as error:
             failed[row] = str(error)
-    if failed and options.on_error == "stop":
+    if failed and options.unreadable == "stop":
         shown = first_few([f"row {row} ({reason})" for row, reason in failed.items()], 20, "; ")
         raise DataError(
             f"{len(failed)} of {len(records)} images of {name} cannot be read: {shown}. Mend or remove them",
-            Hint("on_error", "skip", "to leave them out"),
+            Hint("unreadable", "skip", "to leave them out"),
         )
     kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
     if not len(kept):

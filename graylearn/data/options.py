@@ -42,7 +42,7 @@ class ReadOptions:
     split: str | None = None
     size: int = 64
     cache: str | Path | None = None
-    on_error: Literal["stop", "skip"] = "stop"
+    unreadable: Literal["stop", "skip"] = "stop"
     workers: int | None = None
     separator: str | None = None
     decimal: str | None = None

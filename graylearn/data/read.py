@@ -43,7 +43,7 @@ def read(
     split: str | None = None,
     size: int = 64,
     cache: str | Path | None = None,
-    on_error: Literal["stop", "skip"] = "stop",
+    unreadable: Literal["stop", "skip"] = "stop",
     workers: int | None = None,
     separator: str | None = None,
     decimal: str | None = None,
@@ -76,7 +76,7 @@ def read(
             of a workbook.
         size: pixels a side of decoded images.
         cache: folder of decoded images; None is the user's cache folder.
-        on_error: "stop" at unreadable images, listing them, or "skip" them.
+        unreadable: "stop" at unreadable images, listing them, or "skip" them.
         workers: processes that decode images; None is one a core.
         separator: what parts the cells of delimited text; None looks at the first line.
         decimal: the decimal mark of delimited text, "." or ","; None looks at the columns.
@@ -107,7 +107,7 @@ def read(
         split=split,
         size=size,
         cache=cache,
-        on_error=on_error,
+        unreadable=unreadable,
         workers=workers,
         separator=separator,
         decimal=decimal,

@@ -241,7 +241,7 @@ def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptio
         missing_labels=settings.missing_labels,
         split=split,
         size=size,
-        on_error=settings.unreadable,
+        unreadable=settings.unreadable,
         separator=settings.separator,
         encoding=settings.encoding,
     )

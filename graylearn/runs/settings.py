@@ -143,7 +143,7 @@ PATHS = ("data", "test", "annotations")
 """Settings that say where something lies."""
 RESOLVED = ("label", "features")
 """Settings that the data decide where they were left open; settings.toml holds what they became."""
-CALLED = {"on_error": "unreadable", "random_state": "seed", "audit": "mode"}
+CALLED = {"random_state": "seed", "audit": "mode"}
 """Options of Python that are settings of another name."""
 
 

@@ -90,8 +90,8 @@ def test_blocks_of_images_that_cannot_be_read_are_passed_over(tmp_path, source, 
         labels = [name[0] for name in names]
         data = datasets.Dataset.from_dict({"picture": records, "label": labels}, features=kinds)
 
-    def rows(on_error):
-        blocks = open_blocks(data, ReadOptions(size=8, on_error=on_error))
+    def rows(unreadable):
+        blocks = open_blocks(data, ReadOptions(size=8, unreadable=unreadable))
         found = list(blocks.read(tuple(blocks.label_counts())))
         assert found[-1].end == 11
         return np.concatenate([block.rows for block in found]).tolist()

@@ -186,7 +186,7 @@ def test_unreadable_files_are_listed_and_stop_or_are_skipped(folder, tmp_path, w
     assert "2 of 10 images cannot be read" in str(caught.value)
     assert f"{files[3]} (is not an image that Pillow knows)" in str(caught.value)
     assert f"{files[7]} (No such file" in str(caught.value)
-    cached = cache_images(files, size=8, folder=tmp_path / "cache", on_error="skip", workers=workers)
+    cached = cache_images(files, size=8, folder=tmp_path / "cache", unreadable="skip", workers=workers)
     assert cached.kept.tolist() == [0, 1, 2, 4, 5, 6, 8, 9]
     assert cached.images[:, 0, 0, 0].tolist() == [level * 20 for level in cached.kept]
     assert [path for path, _ in cached.failed] == [files[3], files[7]]
@@ -195,7 +195,7 @@ def test_unreadable_files_are_listed_and_stop_or_are_skipped(folder, tmp_path, w
 def test_nothing_readable(tmp_path):
     (tmp_path / "a.png").write_bytes(b"no")
     with pytest.raises(DataError, match="none of the 1 images can be read"):
-        cache_images([tmp_path / "a.png"], size=8, folder=tmp_path / "cache", on_error="skip")
+        cache_images([tmp_path / "a.png"], size=8, folder=tmp_path / "cache", unreadable="skip")
     with pytest.raises(DataError, match="there are no image files"):
         cache_images([], size=8, folder=tmp_path / "cache")
 
@@ -241,9 +241,9 @@ def test_changed_content_is_decoded_anew(folder, tmp_path):
 def test_a_file_that_comes_back_is_read(folder, tmp_path):
     files, cache = files_of(folder), tmp_path / "cache"
     files[2].rename(tmp_path / "away.png")
-    assert len(cache_images(files, size=8, folder=cache, on_error="skip").images) == 9
+    assert len(cache_images(files, size=8, folder=cache, unreadable="skip").images) == 9
     (tmp_path / "away.png").rename(files[2])
-    assert len(cache_images(files, size=8, folder=cache, on_error="skip").images) == 10
+    assert len(cache_images(files, size=8, folder=cache, unreadable="skip").images) == 10
 
 
 def test_size_and_order_have_entries_of_their_own(folder, tmp_path):
@@ -316,7 +316,7 @@ def test_names_that_are_not_plain_text(tmp_path):
 
 def test_settings_are_checked(folder, tmp_path):
     files = files_of(folder)
-    for options in ({"on_error": "ignore"}, {"size": 0}, {"workers": -1}):
+    for options in ({"unreadable": "ignore"}, {"size": 0}, {"workers": -1}):
         with pytest.raises(SettingsError, match=next(iter(options))):
             cache_images(files, **({"size": 8, "folder": tmp_path} | options))
 

@@ -104,7 +104,7 @@ def test_unreadable_images_stop_or_are_skipped(folder, options):
     with pytest.raises(DataError, match=r"1 of 4 images cannot be read: .*dog/b\.png"):
         read(folder, **options)
     with pytest.warns(DataWarning, match=r"1 of 4 images cannot be read and are left out: .*dog/b\.png"):
-        samples = read(folder, on_error="skip", **options)
+        samples = read(folder, unreadable="skip", **options)
     assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/images/a.png"]
     assert samples.y.tolist() == [0, 0, 1]
 
@@ -186,4 +186,4 @@ def test_hugging_face_images(options):
     with pytest.raises(DataError, match="2 of 2 images of the dataset"):
         read(broken, **options)
     mixed = datasets.concatenate_datasets([broken, dataset])
-    assert read(mixed, on_error="skip", **options).ids.tolist() == [2, 3, 4]
+    assert read(mixed, unreadable="skip", **options).ids.tolist() == [2, 3, 4]

@@ -53,17 +53,17 @@ def cache_images(
     *,
     size: int,
     folder: str | Path | None = None,
-    on_error: Literal["stop", "skip"] = "stop",
+    unreadable: Literal["stop", "skip"] = "stop",
     workers: int | None = None,
 ) -> CachedImages:
     """Decode image files to `size` pixels a side (see `decode_image`), or find them decoded.
 
-    `folder` holds the caches (None: `default_cache_folder()`). `on_error` "stop" raises a DataError that
+    `folder` holds the caches (None: `default_cache_folder()`). `unreadable` "stop" raises a DataError that
     lists every unreadable file, "skip" leaves them out. `workers` is the number of decoding
     processes: 0 decodes in this one, None takes one a core.
     """
-    if on_error not in ("stop", "skip"):
-        raise SettingsError(f'on_error is {on_error!r}; it must be "stop" or "skip"')
+    if unreadable not in ("stop", "skip"):
+        raise SettingsError(f'unreadable is {unreadable!r}; it must be "stop" or "skip"')
     if size < 1:
         raise SettingsError(f"size is {size}; it must be at least 1 pixel")
     if workers is not None and workers < 0:
@@ -78,7 +78,7 @@ def cache_images(
     entry = _find(home, files, size, workers)
     if entry is None:
         entry = _build(home, files, size, workers)
-    return _open(entry, files, size, on_error)
+    return _open(entry, files, size, unreadable)
 
 
 def default_cache_folder() -> Path:
@@ -143,14 +143,14 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _open(entry: Path, files: list[Path], size: int, on_error: str) -> CachedImages:
+def _open(entry: Path, files: list[Path], size: int, unreadable: str) -> CachedImages:
     failed_indices = json.loads((entry / _META).read_text())["failed"]
     failed = tuple((files[index], reason) for index, reason in failed_indices)
-    if failed and on_error == "stop":
+    if failed and unreadable == "stop":
         shown = first_few([f"{path} ({reason})" for path, reason in failed], 20, "; ")
         raise DataError(
             f"{len(failed)} of {len(files)} images cannot be read: {shown}. Mend or remove them",
-            Hint("on_error", "skip", "to leave them out"),
+            Hint("unreadable", "skip", "to leave them out"),
         )
     if len(failed) == len(files):
         raise NoImagesError(

@@ -59,7 +59,7 @@ def samples_from_manifest(
 def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
     """The pixels of image files; those that are left out because they cannot be read are told."""
     cached = cache_images(
-        paths, size=options.size, folder=options.cache, on_error=options.on_error, workers=options.workers
+        paths, size=options.size, folder=options.cache, unreadable=options.unreadable, workers=options.workers
     )
     if cached.failed:
         shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
+from graylearn.data.encoding.column_kinds import as_numbers, kind_of, split_kind
+from graylearn.errors import DataError
 from graylearn.report.previews import cell_text
 
 ODDEST = 6
@@ -50,17 +53,29 @@ def odd_columns(
     middles, oddness = [], np.zeros(table.shape, dtype=np.float64)
     for column in range(table.shape[1]):
         values = table.iloc[:, column]
-        numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-        read = _numbers if numeric else _words
-        middle, oddness[:, column] = read(values, label, trusted)
+        x = _measured(values)
+        found = _words(values, label, trusted) if x is None else _numbers(x, label, trusted)
+        middle, oddness[:, column] = found
         middles.append(middle)
     return OddColumns(
         tuple(str(name) for name in table.columns), [list(row) for row in zip(*middles, strict=True)], oddness
     )
 
 
-def _numbers(values: pd.Series[Any], label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:
-    x = values.to_numpy(dtype=np.float64, na_value=np.nan)
+def _measured(values: pd.Series[Any]) -> Floats | None:
+    """(N,) the numbers that networks learn of a column, text such as `12,5 %` too; None of any other."""
+    if pd.api.types.is_timedelta64_dtype(values.dtype):
+        return None  # seconds, which would not stand beside what the rows show
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # how text is read was told where it was learned
+            kind, writing = split_kind(kind_of(values, str(values.name)))
+            return as_numbers(values, str(values.name), writing) if kind == "number" else None
+    except DataError:
+        return None  # lists and the like, of which nothing is learned
+
+
+def _numbers(x: Floats, label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:
     x = np.where(np.isfinite(x), np.clip(x, -1e150, 1e150), np.nan)
     known = x[np.isfinite(x)]
     overall = _spread(known) if len(known) else 0.0

@@ -95,6 +95,19 @@ def test_the_oddest_columns_come_first_beside_the_middle_of_the_class():
     assert '[1,"20"]' in blocks[0][:400]
 
 
+@pytest.mark.parametrize("write", [lambda x: f"{x:.2f}".replace(".", ",") + " €", lambda x: f"{x:.3f}"])
+def test_numbers_that_stand_as_text_are_odd_as_numbers(write):
+    label = np.arange(300) % 3
+    x = 10.0 * label + np.random.default_rng(0).normal(size=300)
+    x[0] = 20.0
+    price = pd.Series([write(each) for each in x], dtype=object)
+    price[5::50] = "unknown"
+    odd = odd_columns(pd.DataFrame({"price": price}), label, np.arange(300) == 0, 3)
+    assert odd.of(0) == [0]
+    assert odd.oddness[0, 0] > 5
+    assert [float(row[0]) for row in odd.middle] == pytest.approx([0, 10, 20], abs=0.5)
+
+
 def test_the_map_is_within_its_frame_and_parts_the_classes():
     rng = np.random.default_rng(0)
     table = make_table(300, 30)

@@ -63,6 +63,15 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     expect(page.locator(".sample").first.locator(".compare")).to_be_hidden()
 
 
+def test_a_long_class_leaves_room_for_the_word_that_it_is_the_label(open_report):
+    names = ("king penguin (adult)", "wrong_amount_of_cash_received", "owl")
+    page = open_report(explored(table=make_table(classes=names), classes=names))
+    for row in range(2):
+        line = page.locator(".sample").nth(row).locator(".given .chance-name")
+        tag = line.locator(".tag").bounding_box()
+        assert tag["x"] + tag["width"] <= line.bounding_box()["x"] + line.bounding_box()["width"]
+
+
 def test_pictures_open_large_and_as_a_grid(open_report):
     page = open_report(explored())
     page.locator(".sample").first.locator(".picture").click()
@@ -74,6 +83,8 @@ def test_pictures_open_large_and_as_a_grid(open_report):
     page.keyboard.press("g")
     expect(page.locator(".tile-sample")).to_have_count(60)
     expect(page.locator(".tile-sample").first).to_be_focused()
+    expect(page.locator("#compare")).to_be_hidden()  # tiles have no room for comparisons
+    page.keyboard.press("c")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("k")
     expect_verdicts(page, "", "keep", "")
@@ -82,6 +93,8 @@ def test_pictures_open_large_and_as_a_grid(open_report):
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     expect(page.locator(".sample .what")).to_have_count(25)
+    expect(page.locator("#compare")).to_be_visible()
+    expect(page.locator(".compare").first).to_be_visible()
 
 
 def test_accept_names_its_target_and_ood_advises_to_drop(open_report):

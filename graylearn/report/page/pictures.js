@@ -24,6 +24,12 @@ function setLooks(looks) {
   byId("page-size").value = String(view.pageSize);
   view.page = Math.min(Math.floor(first / view.pageSize), numPages() - 1);
   view.current = first % view.pageSize;
+  offerCompare();
+}
+
+/** The choice to compare, where there is something to compare with and room for it, which tiles have not. */
+function offerCompare() {
+  byId("compare-choice").hidden = view.looks === "grid" || (!beside.nearest && !report.curves);
 }
 
 function setCompare(shown) {
@@ -40,7 +46,7 @@ function startPictures() {
       renderPage();
     });
   }
-  byId("compare-choice").hidden = !beside.nearest && !report.curves;
+  offerCompare();
   setCompare(storage.get("graylearn:compare") !== "no");
   byId("compare").addEventListener("change", () => setCompare(byId("compare").checked));
   byId("picture-dialog").addEventListener("click", (event) => {

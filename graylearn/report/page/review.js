@@ -174,7 +174,7 @@ const ACTIONS = {
     if (row !== undefined) askLabel(row);
   },
   e: () => enlarge(pageRows()[view.current]),
-  c: () => setCompare(!byId("compare").checked),
+  c: () => byId("compare-choice").hidden || setCompare(!byId("compare").checked),
   g: () => {
     if (byId("looks").hidden) return;
     setLooks(view.looks === "grid" ? "list" : "grid");

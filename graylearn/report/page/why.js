@@ -82,7 +82,7 @@ function chanceBars(row) {
       const bar = el("span", { class: "chance-bar" });
       bar.style.width = `${Math.max(1, 100 * chance)}%`;
       return el("li", { class: k === own ? "given" : null },
-        el("span", { class: "chance-name" }, said(report.classes[k], 22), k === own ? [" ", el("span", { class: "tag" }, "label")] : null),
+        el("span", { class: "chance-name" }, said(report.classes[k], 22), k === own ? el("span", { class: "tag" }, "label") : null),
         el("span", { class: "chance-number" }, percent(chance, chance < 0.0995 ? 1 : 0)),
         el("span", { class: "chance-ground", "aria-hidden": "true" }, bar));
     }));

@@ -95,8 +95,12 @@ class Chances:
     @property
     def ood(self) -> Floats:
         """(N,) the part of `posterior` that is due to the sample belonging to no class."""
-        share = np.divide(self.ood_prior, self.prior, out=np.zeros(len(self.prior)), where=self.prior > 0)
-        return np.asarray(self.posterior * share)
+        return np.asarray(self.posterior * share_of(self.ood_prior, self.prior))
+
+
+def share_of(part: Floats, whole: Floats) -> Floats:
+    """(N,) the part over the whole; 0 where there is none."""
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
 
 
 def together(findings: Iterable[Finding], n: int) -> Chances:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.finding import Chances, Finding
+from graylearn.audit.finding import Chances, Finding, share_of
 from graylearn.audit.kinds import KINDS, MISLABELLED, OK, OOD
 
 NINETY = 1.645
@@ -113,7 +113,7 @@ def _at_odds(posterior: Floats, factor: float) -> Floats:
 
 def _readings(findings: Sequence[Finding], posterior: Floats, chance: Floats) -> tuple[float, float]:
     """The mean of `chance`, a part of the posterior, as the posterior is read cautiously and boldly."""
-    part = np.divide(chance, posterior, out=np.zeros(len(chance)), where=posterior > 0)
+    part = share_of(chance, posterior)
     low, high = np.zeros(len(chance)), np.zeros(len(chance))
     for each in findings:
         low = np.maximum(low, _at_odds(each.posterior, CAUTIOUS) if each.low is None else each.low)

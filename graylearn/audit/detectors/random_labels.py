@@ -9,7 +9,7 @@ from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.apart import MIN_CLASSES, apart_among
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.evidence import Evidence
-from graylearn.audit.finding import SURE_POSTERIOR, Finding, nothing
+from graylearn.audit.finding import SURE_POSTERIOR, Finding, nothing, share_of
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
 
 WEAK = 0.2
@@ -75,7 +75,7 @@ def find(evidence: Evidence) -> Finding:
     two_kinds = fit.wrong_rate > MIN_WRONG and float((fit.ood_prior > 0.5).mean()) > MIN_FOREIGN
     if fit.form == "full" and two_kinds and evidence.features is not None:
         ood_prior[checked] = fit.prior * by_company(fit, evidence.asked_again(np.flatnonzero(checked)))
-    known = 1.0 - np.divide(ood_prior, prior, out=np.zeros(len(evidence)), where=prior > 0)
+    known = 1.0 - share_of(ood_prior, prior)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
     wrong = posterior * known * (1.0 - evidence.confidence)
     sure = posterior > SURE_POSTERIOR
@@ -137,8 +137,7 @@ def by_company(fit: NoiseFit, views: AskedAgain) -> Floats:
     belief = np.stack([1.0 - fit.posterior, fit.posterior], axis=1)
     suspect = 0.5 * (views.by_vote(belief) + views.by_kernel(belief))[:, 1]
     company = (suspect - fit.wrong_rate) / ((1.0 - fit.wrong_rate) * suspect)
-    odd = np.divide(fit.ood_prior, fit.prior, out=np.zeros_like(suspect), where=fit.prior > 0)
-    both = np.clip([odd, company], 1.0 - SURE_KIND, SURE_KIND)
+    both = np.clip([share_of(fit.ood_prior, fit.prior), company], 1.0 - SURE_KIND, SURE_KIND)
     usual = float((fit.posterior * both.mean(axis=0)).sum() / fit.posterior.sum())
     return np.asarray(expit(logit(both).sum(axis=0) - logit(usual)))
 

@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,8 @@ SEPARATORS = (",", ";", "\t", "|")
 
 _LONGEST = (1 << 31) - 1
 """Characters of a cell: what the csv module can be told on Windows, where a C long has 32 bits."""
+_LIMIT = threading.RLock()
+"""Held by the thread that has lifted the limit: were another to put it back meanwhile, reading would stop."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -137,11 +140,12 @@ def rows_of(raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 @contextmanager
 def any_field_size() -> Iterator[None]:
     """Lift the csv module's limit on the length of a cell, which a long text exceeds, for a while."""
-    before = csv.field_size_limit(_LONGEST)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+    with _LIMIT:
+        before = csv.field_size_limit(_LONGEST)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 def records_of(text: str, separator: str) -> Iterator[tuple[str, bool]]:

@@ -3,6 +3,7 @@
 import csv as csv_module
 import gzip
 import random
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from graylearn.data.cells import any_field_size
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.read import read
@@ -116,6 +118,26 @@ def test_long_cells_are_read_where_the_csv_module_counts_in_32_bits(csv, monkeyp
     long = "a" * 200_000  # more than the module takes by itself
     assert read(csv(f'text,label\n"{long}\n",x\nb,y\n')).x.tolist() == [f"{long}\n", "b"]
     assert real() == 131_072
+
+
+def test_threads_do_not_put_the_limit_on_cells_back_for_one_another():
+    before, other_is_in, first_is_out = csv_module.field_size_limit(), threading.Event(), threading.Event()
+    seen = []
+
+    def other():
+        with any_field_size():
+            other_is_in.set()
+            first_is_out.wait()
+            seen.append(csv_module.field_size_limit())
+
+    thread = threading.Thread(target=other)
+    with any_field_size():
+        thread.start()
+        other_is_in.wait(0.2)  # which it is not while this one is
+    first_is_out.set()
+    thread.join()
+    assert seen[0] > before
+    assert csv_module.field_size_limit() == before
 
 
 def test_latin1_bytes(csv):

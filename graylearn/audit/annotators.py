@@ -21,6 +21,7 @@ from scipy.special import log_softmax
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.inputs import as_numbers, as_probabilities
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.data.inputs import as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
 from graylearn.errors import DataError
@@ -176,6 +177,7 @@ def _read(
     labels: Any, columns: tuple[str, str, str], classes: Any
 ) -> tuple[NDArray[Any], tuple[Any, ...], tuple[Label, ...], Ints]:
     """(samples, annotators, classes, label (N, A))."""
+    labels = as_plain(labels)
     if isinstance(labels, pd.DataFrame) and set(columns) <= set(map(str, labels.columns)):
         rows = labels.dropna(subset=[columns[2]])
         for name in columns[:2]:

@@ -210,7 +210,7 @@ class Audit:
             return type(data)(item for item, kept in zip(data, self.keep, strict=True) if kept)
         if hasattr(data, "select") and hasattr(data, "num_rows") and hasattr(data, "features"):
             return data.select(np.flatnonzero(self.keep))  # a Hugging Face dataset
-        if hasattr(data, "filter") and hasattr(data, "columns"):  # polars and pyarrow frames
+        if hasattr(data, "filter"):  # polars and pyarrow
             return data.filter(self.keep)
         return data[self.keep]
 

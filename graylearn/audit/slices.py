@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
+from graylearn.data.inputs import as_plain
 from graylearn.errors import DataError
 
 LEVEL, LEAST, MOST_VALUES = 0.01, 10, 200
@@ -29,7 +30,7 @@ def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
         ids: names of samples, whose folders are slices too.
     """
     flagged = np.asarray(suspected, dtype=bool)
-    frame = pd.DataFrame(columns).reset_index(drop=True)
+    frame = pd.DataFrame(as_plain(columns)).reset_index(drop=True)
     if len(frame) != len(flagged):
         raise DataError(f"there are {len(flagged)} verdicts for {len(frame)} rows: give one each")
     parts = [(str(name), _values(column)) for name, column in frame.items()]

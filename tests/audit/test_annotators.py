@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from graylearn.audit.annotators import consensus
@@ -45,6 +47,8 @@ def test_long_form_is_the_same(crowd):
     assert found.samples[:2].tolist() == ["s0", "s1"]
     np.testing.assert_allclose(found.probabilities, wide.probabilities)
     assert set(found.table["consensus"]) == {"cat", "dog", "owl"}
+    for other in (pl.from_pandas(long), pa.Table.from_pandas(long)):
+        np.testing.assert_array_equal(consensus(other).probabilities, found.probabilities)
     with pytest.raises(DataError, match="labels a sample twice"):
         consensus(pd.concat([long, long.head(1)]))
 

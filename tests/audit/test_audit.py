@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from audit_digits import digits
@@ -103,6 +104,8 @@ def test_clean_takes_any_container(some):
     assert some.clean(list(range(n))) == list(array[some.keep])
     assert some.clean(pd.DataFrame({"a": array}))["a"].tolist() == list(array[some.keep])
     assert some.clean(pl.DataFrame({"a": array}))["a"].to_list() == list(array[some.keep])
+    for column in (pl.Series(array), pa.array(array), pa.chunked_array([array])):
+        assert some.clean(column).to_numpy().tolist() == list(array[some.keep])
     assert some.clean(csr_array(array[:, None])).toarray()[:, 0].tolist() == list(array[some.keep])
     samples = Samples(array[:, None], some.label, some.classes, some.ids, "array")
     assert list(some.clean(samples).ids) == list(some.ids[some.keep])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import fisher_exact
 
@@ -31,6 +32,7 @@ def test_the_slice_with_the_suspects_is_told(rows):
         ("camera", "rear"),
         ("folder", "rear"),
     }
+    assert slices(bad, pl.from_pandas(frame)).equals(slices(bad, frame))
     rear = frame["camera"] == "rear"
     table = [[(rear & bad).sum(), (rear & ~bad).sum()], [(~rear & bad).sum(), (~rear & ~bad).sum()]]
     alone = fisher_exact(table, alternative="greater").pvalue

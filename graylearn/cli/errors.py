@@ -102,8 +102,20 @@ def _say_plainly(error: Exception) -> None:
         checked: list[Any] = getattr(error.__cause__, "errors", list)()
         if checked and (expected := NUMBERS.get(checked[0]["type"])):
             error.message = f"{checked[0]['input']!r} is not {expected}"
-    if guesses := getattr(error, "possibilities", None):
-        error.possibilities = guesses[:1]  # type: ignore[attr-defined]  # the nearest comes first
+    if not hasattr(error, "possibilities"):
+        return
+    if others := _commands_with(error):
+        error.message += f" (it is an option of {', '.join(others)})"  # type: ignore[attr-defined]
+        error.possibilities = None
+    elif guesses := error.possibilities:
+        error.possibilities = guesses[:1]  # the nearest comes first
+
+
+def _commands_with(error: Exception) -> list[str]:
+    """Which commands have the option that another was given in vain."""
+    option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    commands = getattr(getattr(getattr(context, "parent", None), "command", None), "commands", {})
+    return [name for name, each in commands.items() if any(option in has.opts for has in each.params)]
 
 
 def _code(error: GraylearnError) -> int:

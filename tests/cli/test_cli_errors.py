@@ -103,6 +103,8 @@ def test_errors_usage_and_help(folder):
         ["audit", "data.csv", "--out", "run", "--lable", "x"],
         ["fit", "data.csv", "--out", "run", "--epochs", "abc"],
         ["fit", "data.csv", "--out", "run", "--clip-norm", "1,5"],
+        ["audit", "data.csv", "--out", "run", "--test", "x.csv"],
+        ["audit", "data.csv", "--out", "run", "--label"],
     ]
     help_of = ["fit", "audit", "predict", "apply"]
     told = several(
@@ -126,14 +128,16 @@ def test_errors_usage_and_help(folder):
 
 
 def _check_usage_and_help(told):
-    assert [code for code, _, _ in told] == [2] * 6 + [0] * (7 + len(COMMANDS))
+    assert [code for code, _, _ in told] == [2] * 8 + [0] * (7 + len(COMMANDS))
     assert "--epochs" in told[0][2]
     assert "--out" in told[1][2]
     assert "'--mode': 'guess' is not one of 'auto', 'held-out', 'history'." in told[2][2]
     assert "--lable (Possible options: --label)" in told[3][2]
     assert "'--epochs': 'abc' is not a whole number, such as 5" in told[4][2]
     assert "'--clip-norm': '1,5' is not a number, such as 0.5" in told[5][2]
-    told = told[6:]
+    assert "No such option: --test (it is an option of fit, check, duplicates)" in told[6][2]
+    assert "'--label' requires an argument. " in told[7][2]
+    told = told[8:]
     assert "130 Ctrl-C" in told[0][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[1:5])
     assert all("Usage: graylearn" in shown for _, shown, _ in told[5:-1])

@@ -24,7 +24,7 @@ from graylearn.data.inputs import as_plain, as_table
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
-from graylearn.data.table_samples import samples_from_table, with_labels
+from graylearn.data.table_samples import check_header, samples_from_table, with_labels
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError
 
@@ -175,6 +175,7 @@ def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples
     """(samples, what the columns mean, the rows that became samples)."""
     table = without_columns(table, options.without)
     columns = find_columns(table, options)
+    check_header(table, columns.label)
     rows = with_labels(table, columns, options)
     if len(rows) < len(table.frame):
         table = table.take(rows)

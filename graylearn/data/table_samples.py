@@ -58,6 +58,20 @@ def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.n
     return rows
 
 
+def check_header(table: RawTable, column: Column) -> None:
+    """Refuse rows that repeat the names of the columns, as files do that were joined with their headers."""
+    names = list(table.frame.columns)
+    if column is None or not is_text_type(table.frame[column].dtype):
+        return
+    rows = np.flatnonzero((table.frame[column] == column).to_numpy(dtype=bool, na_value=False))
+    again = [row for row in rows if [str(cell).strip() for cell in table.frame.iloc[row]] == names]
+    if again:
+        where = f"{table.unit}{'s' * (len(again) > 1)} {first_few(table.ids[again], 5)}"
+        raise DataError(
+            f"{table.name}: the names of the columns stand again in {where}; remove what is there"
+        )
+
+
 def rows_to_read(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
     """(M,) the same, also where there is none: a part of a table may have no label."""
     if options.missing_labels == "stop" or columns.label is None or not options.labelled:

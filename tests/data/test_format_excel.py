@@ -55,6 +55,20 @@ def test_other_sheets_and_the_looks_of_cells_stay(book, tmp_path):
     assert found["pets"]["A5"].value == 4
 
 
+def test_blanks_around_a_name_are_no_part_of_it(tmp_path):
+    path = tmp_path / "pets.xlsx"
+    book = openpyxl.Workbook()
+    for row in [(" size", "label ", " "), *ROWS[1:]]:
+        book.active.append(row)
+    book.save(path)
+    samples, origin = read_file(path, ReadOptions(label="label"))
+    assert list(samples.x.columns) == ["size"]
+    change = Change([], [], [True] * 6, [1, *range(1, 6)])
+    format_of(path).rewrite(path, tmp_path / "clean.xlsx", origin, change)
+    found = list(openpyxl.load_workbook(tmp_path / "clean.xlsx").active.values)
+    assert found[:2] == [(" size", "label ", " "), (1.5, "dog", None)]
+
+
 FIRST_GOES = Change([], [], [False] + [True] * 5, list(range(6)))
 
 

@@ -30,6 +30,13 @@ def test_empty_labels_are_named_by_id_where_rows_have_ids(csv):
         read(csv("id,a,label\nr7,1,x\nr3,2,\n"))
 
 
+def test_a_header_that_stands_again_among_the_rows_is_refused(csv):
+    with pytest.raises(DataError, match=r"names of the columns stand again in lines 4, 6; remove"):
+        read(csv("id,a,label\n1,1,x\n2,2,y\nid,a,label\n3,3,x\nid,a,label\n"))
+    samples = read(csv("words,spam\noffer,spam\nwords,no\nhello,no\n"), label="spam")
+    assert samples.classes == ("no", "spam")  # a class may be called as its column
+
+
 def test_one_class_only_is_read(csv):
     samples = read(csv("a,label\n1,x\n2,x\n"))
     assert samples.classes == ("x",)

@@ -45,9 +45,9 @@ _NUMBER = {".": _number(".", ",' "), ",": _number(",", ".' ")}
 _UNITS = re.compile(_UNIT, re.IGNORECASE)
 _WRITING = re.compile(rf"1([,.])234(?!\1)([,.])5(?: ({_UNIT}))?", re.IGNORECASE)
 _NUMBER_LIKE = re.compile(r"[\d.,' +()/:-]*\d[\d.,' +()/:-]*", re.ASCII)
-_TIME = r"(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?"
-_DATE = re.compile(rf"(\d{{1,2}})([./])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.ASCII)
-_YEAR_FIRST = re.compile(rf"(\d{{4}})([./])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII)
+_TIME = r"(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(?: ?([AP])M)?)?"
+_DATE = re.compile(rf"(\d{{1,2}})([./])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.ASCII | re.IGNORECASE)
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([./])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII | re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?", re.ASCII)
 _DATE_LIKE = re.compile(
     r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./](?:\d{1,2}|[a-z]{3,9})[-./](?:\d{4}|\d{2}))(?:[ T,].*)?",
@@ -164,6 +164,8 @@ def as_iso(values: pd.Series, writing: str) -> pd.Series:
             return value
         date = dict(zip(writing[::2], match.group(1, 3, 4), strict=True))
         hour, colon, rest = (match[5] or "00:00").partition(":")
+        if match[6]:  # after noon 12 hours more, and 12 itself is none
+            hour = str(int(hour) % 12 + 12 * (match[6] in "Pp"))
         return f"{date['y']}-{date['m']:0>2}-{date['d']:0>2}T{hour:0>2}{colon}{rest}"
 
     return values.astype(object).map(rewritten, na_action="ignore")

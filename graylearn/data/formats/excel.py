@@ -34,10 +34,9 @@ class Excel(Format):
         header, numbers, rows = _cells(sheet)
         if not rows:
             raise DataError(f"{name} is empty: expected names of columns in its first row, and rows below")
-        names = ["" if cell is None else str(cell) for cell in header]
-        check_unique_names(names, name)
+        check_unique_names(header, name)
         return RawTable(
-            pd.DataFrame.from_records(rows, columns=names),
+            pd.DataFrame.from_records(rows, columns=header),
             name,
             np.array(numbers, dtype=np.int64),
             "row",
@@ -52,7 +51,7 @@ class Excel(Format):
         gone = [number for number, keep in zip(numbers, change.keep, strict=True) if not keep]
         if gone:
             _check_movable(book, sheet, path, gone[0])
-        column = {str(cell): number for number, cell in enumerate(header, 1)}
+        column = {name: number for number, name in enumerate(header, 1)}
         label = column[str(origin.columns.label)]
         images = None if origin.columns.path is None else column[str(origin.columns.path)]
         labels = [sheet.cell(row, label).value for row in numbers]
@@ -84,14 +83,15 @@ def _sheet(book: Any, path: Path, wanted: str | None) -> Any:
     return book[chosen_part(path, wanted, [sheet.title for sheet in book.worksheets], "sheets")]
 
 
-def _cells(sheet: Any) -> tuple[list[Any], list[int], list[tuple[Any, ...]]]:
-    """(the first row, the numbers of the others that hold something, these), as wide as there are names."""
+def _cells(sheet: Any) -> tuple[list[str], list[int], list[tuple[Any, ...]]]:
+    """(names of the columns, the numbers of the rows that hold something, these), as wide as there are
+    names; blanks around a name, which nobody sees, are no part of it."""
     rows = [(number, row) for number, row in enumerate(sheet.iter_rows(values_only=True), 1)]
     filled = [(number, row) for number, row in rows if any(cell is not None for cell in row)]
     if not filled:
         return [], [], []
-    header = list(filled[0][1])
-    while header and header[-1] is None:
+    header = ["" if cell is None else str(cell).strip() for cell in filled[0][1]]
+    while header and not header[-1]:
         header.pop()
     width = len(header)
     return header, [number for number, _ in filled[1:]], [row[:width] for _, row in filled[1:]]

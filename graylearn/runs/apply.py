@@ -146,6 +146,11 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
 
 def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> None:
     form = FORMATS[origin.form]
+    if not form.may_become(data, target) and form.takes_any_folder:
+        raise SettingsError(
+            f"{target} would be a folder, as {data.name} is: leave {target.suffix!r} out of its name, or "
+            "let it end in '.csv' for a list of the images"
+        )
     if not form.may_become(data, target):
         ending = suffix_of(data) or form.suffixes[0]
         raise SettingsError(

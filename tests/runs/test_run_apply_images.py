@@ -84,6 +84,15 @@ def test_an_image_folder_as_a_manifest(tmp_path, finished, photos):
     assert len(found) == 4
 
 
+@pytest.mark.parametrize("name", ["clean.zip", "clean.tsv", "clean.Parquet"])
+def test_a_folder_is_not_called_like_a_file(tmp_path, finished, photos, name):
+    run = finished(photos, {"dog/3.png": None}, features="pixels", size=8)
+    with pytest.raises(SettingsError, match=rf"{name} would be a folder, as photos is: leave '\.\w+' out"):
+        apply_decisions(run, None, tmp_path / name, suspects="drop")
+    apply_decisions(run, None, tmp_path / "photos.v2", suspects="drop")
+    assert (tmp_path / "photos.v2" / "cat").is_dir()
+
+
 def test_a_manifest_still_finds_its_images(tmp_path, finished, photos):
     data = tmp_path / "m.csv"
     text = 'path,label,who\nphotos/cat/1.png,cat,"a, b"\nphotos/dog/1.png,dog,c\nphotos/dog/3.png,dog,d\n'

@@ -27,6 +27,7 @@ from graylearn.data.formats._base import (
     suffix_of,
     write_bytes,
 )
+from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
@@ -84,8 +85,8 @@ class Images(Format):
                 advance(1)
 
     def may_become(self, path: Path, out: Path) -> bool:
-        """Whatever its name, a folder is a folder."""
-        return True
+        """A folder may have any name but that of a file that it would be taken for; .csv is a manifest."""
+        return out.suffix.lower() not in (TABLES | COMPRESSIONS.keys()) - {".csv"}
 
     def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], list[str]]:
         """One hash of all images and where they lie, and the hash of each."""
@@ -196,9 +197,10 @@ def _tell_passed_over(folder: Path, passed: Counter[str], beside: int) -> None:
     parts = []
     if passed:
         endings = ", ".join(f"{ending} {count}" for ending, count in passed.most_common(5))
-        parts.append(f"{passed.total()} do not end like images ({endings})")
+        do = "does" if passed.total() == 1 else "do"
+        parts.append(f"{passed.total()} {do} not end like images ({endings})")
     if beside:
-        parts.append(f"{beside} lie beside the class folders")
+        parts.append(f"{beside} {'lies' if beside == 1 else 'lie'} beside the class folders")
     if parts:
         warnings.warn(f"files of {folder} are passed over: {'; '.join(parts)}", DataWarning, stacklevel=3)
 

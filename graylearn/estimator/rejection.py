@@ -98,10 +98,15 @@ def quantiles(scores: Floats, weight: Floats | None = None) -> Floats:
     return np.asarray(np.append(ordered + _HAIR * (1.0 + np.abs(ordered)), np.inf)[index], dtype=np.float64)
 
 
-def limit_at(share: float, known: Floats, option: str) -> float:
-    """The limit that a new sample keeps to with the probability `share`, which the user gave as `option`."""
+def check_share(share: float, option: str) -> None:
+    """Refuse what is no share of the samples that belong, which the user gave as `option`."""
     if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share <= 1:
         raise SettingsError.wrong(option, share, "a share in (0, 1] of the samples that belong, such as 0.95")
+
+
+def limit_at(share: float, known: Floats, option: str) -> float:
+    """The limit that a new sample keeps to with the probability `share`, which the user gave as `option`."""
+    check_share(share, option)
     return float(known[int(np.ceil(float(share) * (len(_GRID) - 1) - 1e-9))])
 
 

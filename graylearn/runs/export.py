@@ -97,7 +97,7 @@ def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:
         run = load_model(folder)
         classifier, encoding = run.classifier, run.encoding
         if encoding.way.endswith("embedding"):
-            reads = f"the {classifier.n_features_in_} {encoding.words}, which are made before"
+            reads = f"the {classifier.n_features_in_} {encoding.words}, which are made before,"
             return classifier, reads
     else:
         classifier = GrayClassifier.load(folder)

@@ -22,6 +22,7 @@ from graylearn.data.samples import Samples
 from graylearn.data.tables import check_columns
 from graylearn.errors import SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
+from graylearn.estimator.rejection import check_share
 from graylearn.runs.files import same_file, write_csv
 from graylearn.runs.model import load_model
 from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
@@ -68,6 +69,9 @@ def predict_blocks(
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
+    for option, share in (("reject_at", reject_at), ("coverage", coverage)):
+        if share is not None:  # before minutes are spent on reading
+            check_share(share, option)
     progress = progress or RunProgress()
     path = Path(data)
     reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
@@ -216,7 +220,7 @@ class _Strange:
     rows: int = 0
 
     def words(self, column: str) -> str:
-        shown = first_few(self.examples, 5)
+        shown = first_few(list(dict.fromkeys(self.examples)), 5)
         return f"column {column!r} holds values {self.what} in {counted(self.rows, 'row')} ({shown})"
 
 

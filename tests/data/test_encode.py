@@ -160,7 +160,7 @@ def test_bools_with_gaps_and_in_words():
 def test_text_that_is_mostly_numbers():
     frame = pd.DataFrame({"a": [str(n) for n in range(19)] + ["n.a. "]})
     with pytest.warns(
-        DataWarning, match=r"column 'a' is text but mostly numbers; the 1 other values, such as 'n.a. '"
+        DataWarning, match=r"column 'a' is text but mostly numbers; 1 other value, such as 'n.a. ', is taken"
     ):
         encoder = TableEncoder().fit(frame)
     assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]

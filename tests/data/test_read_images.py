@@ -52,7 +52,7 @@ def test_files_that_a_person_might_take_for_read_are_told(folder, options):
     (folder / "Cat" / "more").mkdir()
     (folder / "Cat" / "more" / "plain").write_bytes(b"")
     picture(folder / "stray.png", 50)
-    told = r"pets are passed over: 2 do not end like images \(.*\.heic 1.*\); 1 lie beside the class folders"
+    told = r"pets are passed over: 2 do not end like images \(.*\.heic 1.*\); 1 lies beside the class folders"
     with pytest.warns(DataWarning, match=told):
         assert len(read(folder, **options)) == 4
     with pytest.warns(DataWarning, match=r"2 do not end like images \([^)]*\)$"):

@@ -118,11 +118,17 @@ def test_text_in_a_column_of_numbers_is_an_error(fitted, tmp_path):
 
 def test_some_text_among_numbers_is_told(fitted, tmp_path, capsys):
     frame, _ = frame_of(1)
-    frame["one"] = ["many", "few", *frame["one"].astype(str)[2:]]
+    frame["one"] = ["many", "few", "many", *frame["one"].astype(str)[3:]]
     frame.to_csv(tmp_path / "new.csv", index=False)
     assert len(predict(fitted, tmp_path / "new.csv", progress=RunProgress())) == 90
     told = capsys.readouterr().err
-    assert "column 'one' holds values that are no number and taken as missing in 2 rows (many, few)" in told
+    assert "column 'one' holds values that are no number and taken as missing in 3 rows (many, few)" in told
+
+
+@pytest.mark.parametrize("option", ["reject_at", "coverage"])
+def test_a_share_that_is_none_is_refused_before_anything_is_read(fitted, tmp_path, option):
+    with pytest.raises(SettingsError, match=f"{option} is 95, expected a share"):
+        predict(fitted, tmp_path / "not there.csv", progress=QUIET, **{option: 95})
 
 
 def test_new_data_may_be_written_otherwise(fitted, tmp_path):

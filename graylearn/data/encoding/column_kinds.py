@@ -249,8 +249,8 @@ def _is_measured_or_unknown(present: pd.Series, good: pd.Series) -> bool:
 
 def _note_faults(faults: pd.Series, name: str, what: str) -> None:
     _note(
-        f"column {name!r} is text but mostly {what}; the {len(faults)} other values, such as "
-        f"{str(faults.iloc[0])!r}, are taken as missing"
+        f"column {name!r} is text but mostly {what}; {counted(len(faults), 'other value')}, such as "
+        f"{str(faults.iloc[0])!r}, {'is' if len(faults) == 1 else 'are'} taken as missing"
     )
 
 

@@ -84,8 +84,8 @@ def with_consensus(
     crowd = consensus(found.given)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None, encoding="utf-8")
-    file, label = _written(found.table, crowd, settings, folder)
-    reading = replace(reading, data=str(file), label=label)
+    file, label, name = _written(found.table, crowd, settings, folder)
+    reading = replace(reading, data=str(file), label=label, id=name, no_id=False)
     alone = replace(reading, test=None, test_share=None, test_split=None)
     prepared = prepare(alone, folder.stages, RunProgress(quiet=True))
     if prepared.encoding.way != "pixels":
@@ -191,11 +191,14 @@ def _as_written(table: RawTable, column: Any) -> list[str]:
     return [str(cell).strip() for cell in cells]
 
 
-def _written(table: RawTable, crowd: Crowd, settings: RunSettings, folder: RunFolder) -> tuple[Path, str]:
-    """(the file with the consensus as a column, the name of the column)."""
-    label = LABEL
-    while label in table.frame.columns:
-        label += "_"
+def _written(
+    table: RawTable, crowd: Crowd, settings: RunSettings, folder: RunFolder
+) -> tuple[Path, str, str | None]:
+    """(the file with the consensus as a column, the name of the column, the one that names the samples).
+
+    Samples that go by their line are named by that of the data, whatever line the file has them in.
+    """
+    label = _free(LABEL, table)
     options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
     columns = find_columns(table, options)
     written = table.as_written
@@ -207,6 +210,10 @@ def _written(table: RawTable, crowd: Crowd, settings: RunSettings, folder: RunFo
         frame = frame.assign(
             **{columns.path: [str((root / str(each)).absolute()) for each in frame[columns.path]]}
         )
+    name = columns.id
+    if name is None and columns.path is None:
+        name = _free(table.unit, table)
+        frame = frame.assign(**{name: table.ids})
     frame = frame.assign(**{label: crowd.consensus})
     file = folder.consensus_csv if written is not None else folder.consensus_parquet
     with replacing(file) as partial:
@@ -214,7 +221,14 @@ def _written(table: RawTable, crowd: Crowd, settings: RunSettings, folder: RunFo
             frame.to_csv(partial, index=False, encoding="utf-8", lineterminator="\n")
         else:
             frame.to_parquet(partial, index=False)
-    return file, label
+    return file, label, name
+
+
+def _free(name: str, table: RawTable) -> str:
+    """The name, or one like it that no column has."""
+    while name in table.frame.columns:
+        name += "_"
+    return name
 
 
 def write_crowd(folder: RunFolder, crowd: Crowd) -> None:

@@ -13,7 +13,7 @@ from graylearn.data.encoding.label_notes import note_labels
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.crowd import opinions, with_consensus
+from graylearn.runs.crowd import opinions, prepare_crowd, with_consensus
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.tasks import write_tasks
 
@@ -136,3 +136,18 @@ def test_words_for_no_label_and_samples_that_nobody_labelled_are_told(folder, tm
     assert "5 samples without a label by any annotator are left out" in progress.notes
     (note,) = [note for note in progress.notes if "counts as a class" in note]
     assert note.startswith("the label 'NA', given 5 times, counts as a class")
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.xlsx"])
+def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name):
+    path, _ = folder
+    table = pd.read_csv(path / "wide.csv", sep=";").drop(columns="id")
+    table.loc[:4, PEOPLE] = None
+    (table.to_csv if name == "wide.csv" else table.to_excel)(tmp_path / name, index=False)
+    settings = RunSettings(data=str(tmp_path / name), annotators=tuple(PEOPLE), missing_labels="skip")
+    run = RunFolder(tmp_path / "run")
+    run.stages.mkdir(parents=True)
+    prepared, crowd = prepare_crowd(settings, run, RunProgress(quiet=True))
+    assert prepared.shown.ids.tolist() == list(range(7, 92))  # below the header and five that nobody labelled
+    assert list(crowd.samples) == list(range(7, 92))
+    assert list(prepared.shown.x.columns) == ["one", "two", "three"]

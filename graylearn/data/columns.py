@@ -77,10 +77,13 @@ def find_columns(table: RawTable, options: ReadOptions) -> Columns:
 
 
 def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Columns:
-    """The columns of data that were read before, in more of their kind, which need have no labels or ids."""
+    """The columns of data that were read before, in more of their kind, which need have no ids, nor labels
+    where none are asked for."""
     there = set(table.frame.columns)
     return Columns(
-        before.label if before.label in there else None,
+        _find(table, before.label, "to take the label from")
+        if options.labelled or before.label in there
+        else None,
         before.id if before.id in there and options.id is not False else None,
         _find(table, before.text, "to take the texts from"),
         _find(table, before.path, "to take the image paths from"),

@@ -16,7 +16,7 @@ import pandas as pd
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin
-from graylearn.data.options import ReadOptions
+from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
@@ -185,7 +185,8 @@ def read_test(
 ) -> Samples:
     """The test set that the settings name, read as the samples to learn from were."""
     options = options_of(settings, size, settings.test_split)
-    options = replace(options, classes=classes, decimal=origin.decimal)
+    known = origin.columns if origin.columns != Columns() else None
+    options = replace(options, classes=classes, decimal=origin.decimal, columns=known)
     return read_file(settings.test or settings.data, options)[0]
 
 

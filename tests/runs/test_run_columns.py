@@ -99,6 +99,19 @@ def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, cap
         prepare(settings, tmp_path, RunProgress())
 
 
+def test_rows_to_test_on_need_labels_but_no_names(tmp_path):
+    rows = pd.DataFrame({"code": [f"r{n}" for n in range(30)], "a": range(30), "label": ["x", "y"] * 15})
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    rows.drop(columns="code").to_csv(tmp_path / "test.csv", index=False)
+    settings = RunSettings(data=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"), id="code")
+    prepared = prepare(settings, tmp_path, RunProgress())
+    assert prepared.test.x.equals(prepared.train.x)
+    assert prepared.test.ids[0] == 2
+    rows.drop(columns="label").to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=r"test\.csv has no column 'label' to take the label from"):
+        prepare(settings, tmp_path, RunProgress())
+
+
 @pytest.mark.parametrize(("kind", "told"), [("sentence", True), ("category", False), ("number", False)])
 def test_a_column_of_sentences_alone_is_told(tmp_path, capsys, kind, told):
     path = tmp_path / "a.csv"

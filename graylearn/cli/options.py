@@ -12,7 +12,7 @@ import typer
 
 from graylearn.errors import DataError
 from graylearn.options import Learning, documented
-from graylearn.paths import as_path, existing
+from graylearn.paths import address_of, as_path, existing
 from graylearn.runs.settings import (
     FIELDS,
     PATHS,
@@ -137,7 +137,7 @@ def chosen(given: dict[str, Any], command: Command, file: Path | None = None) ->
     """
     values = {} if file is None else read_settings(file)
     told = {
-        name: str(value) if isinstance(value, Path) else value
+        name: address_of(value) or str(value) if isinstance(value, Path) else value
         for name, value in given.items()
         if value is not None
     }

@@ -13,6 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
+from graylearn.cli.options import chosen
 from graylearn.errors import SettingsError
 from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, check, fingerprint
 from graylearn.runs.settings import RunSettings
@@ -228,3 +229,9 @@ def test_what_a_cache_knows_the_files_of_a_glob_by(tmp_path):
     assert fingerprint(settings) == first
     pd.DataFrame({"a": [2.0], "label": ["x"]}).to_parquet(tmp_path / "2.parquet")
     assert fingerprint(settings) != first
+
+
+def test_an_address_keeps_its_slashes():
+    given = {"data": Path("https://host/a.csv?raw=1"), "test": Path("s3://bucket/b.csv")}
+    found = chosen(given, "audit")
+    assert (found.data, found.test) == ("https://host/a.csv?raw=1", "s3://bucket/b.csv")

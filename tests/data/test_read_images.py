@@ -10,7 +10,8 @@ import pytest
 from PIL import Image, features
 
 from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.data.read import read
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read, read_file
 from graylearn.errors import DataError
 
 
@@ -157,9 +158,27 @@ def test_broken_manifests(folder, options):
     manifest.write_text("path,label\nphotos/dog/b.png,dog\nphotos\\c.png,cat\n")
     with pytest.raises(DataError, match=r"none of the images in column 'path' is there; paths begin at the"):
         read(manifest, **options)
-    manifest.write_text("path,label\ndog/b.png,dog\n,cat\n")
-    with pytest.raises(DataError, match="line 3: the path in column 'path' is missing"):
+    manifest.write_text("path,label\ndog\\b.png,dog\nCat\\c.png,cat\n")
+    with pytest.raises(DataError, match=r"here folders are parted by /, not by \\"):
         read(manifest, **options)
+
+
+def test_rows_without_a_path_are_left_out_where_told(folder, options):
+    manifest = folder / "labels.csv"
+    manifest.write_text("path,label\ndog/b.png,dog\n,cat\nCat/c.bmp,cat\n")
+    told = r"1 path in column 'path' is missing \(line 3\)"
+    with pytest.raises(DataError, match=told + "; fill them in, or pass unreadable='skip' to leave those"):
+        read(manifest, **options)
+    with pytest.warns(DataWarning, match=told + ": left out"):
+        samples, origin = read_file(manifest, ReadOptions(unreadable="skip", **options))
+    assert samples.ids.tolist() == ["dog/b.png", "Cat/c.bmp"]
+    assert samples.y.tolist() == [1, 0]
+    assert origin.left_out == (1,)
+    manifest.write_text("path,label\n,cat\n,dog\n")
+    with pytest.raises(
+        DataError, match=r"2 paths in column 'path' are missing \(lines 2, 3\); fill them in$"
+    ):
+        read(manifest, path="path", unreadable="skip", **options)
 
 
 def test_path_column_without_images_is_a_feature(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, Hint, first_few
+from graylearn.errors import DataError, Hint, counted, first_few
 
 
 def samples_from_manifest(
@@ -25,12 +26,22 @@ def samples_from_manifest(
     passed over.
     """
     paths = table.frame[columns.path]
-    missing = np.flatnonzero(paths.isna() | (paths == ""))
-    if len(missing):
-        row = int(missing[0])
-        raise DataError(
-            f"{table.name}, {table.where(row)}: the path in column {str(columns.path)!r} is missing"
+    is_missing = (paths.isna() | (paths == "")).to_numpy(dtype=bool)
+    if is_missing.any():
+        count = int(is_missing.sum())
+        told = (
+            f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} "
+            f"{'is' if count == 1 else 'are'} missing ({table.unit}{'s' * (count > 1)} "
+            f"{first_few(table.ids[is_missing], 5)})"
         )
+        if is_missing.all():
+            raise DataError(f"{told}; fill them in")
+        if options.unreadable == "stop":
+            raise DataError(f"{told}; fill them in", Hint("unreadable", "skip", "to leave those rows out"))
+        warnings.warn(f"{told}: left out", DataWarning, stacklevel=2)
+        there = np.flatnonzero(~is_missing)
+        samples, kept = samples_from_manifest(table.take(there), columns, root, options)
+        return samples, there[kept]
     names = [str(path) for path in paths]
     if columns.id is None:
         seen: dict[str, int] = {}
@@ -46,9 +57,10 @@ def samples_from_manifest(
     rows = samples_from_table(table, Columns(columns.label, columns.id, columns.path), options)
     files = [root / name for name in names]
     if not any(file.exists() for file in files):
+        windows = "; here folders are parted by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
         raise NoImagesError(
             f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
-            f"folder of the table, so that the first is {files[0]}"
+            f"folder of the table, so that the first is {files[0]}{windows}"
         )
     decoded = decode(files, options)
     ids = np.array(names, dtype=object) if columns.id is None else rows.ids

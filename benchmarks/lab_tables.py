@@ -184,6 +184,30 @@ def of_copies() -> str:
     return markdown(["", "copied, %", "precision, each", "once", "recall, each", "once"], body)
 
 
+def of_junk() -> str:
+    """Of rows of junk, how many are found, and how many of those by who lies far out alone."""
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in results("junk", "junk"):
+        found.setdefault((row["group"], row["name"]), {}).setdefault(row["kind"], []).append(row)
+    body = []
+    for (group, name), by_kind in found.items():
+        clean, dirty = by_kind.pop("none"), [row for rows in by_kind.values() for row in rows]
+        before = [0.0 if row["by"] == ["far_out"] else row["recall"] for row in dirty]
+        right = [row["precision"] for row in dirty if row["precision"] is not None]
+        body.append(
+            [
+                group,
+                f"{name} ({clean[0]['K']})",
+                f"{100 * mean(row['flagged'] for row in clean):.1f}",
+                f"{mean(before):.2f}",
+                f"{mean(row['recall'] for row in dirty):.2f}",
+                f"{mean(right):.2f}" if right else "-",
+            ]
+        )
+    head = ["", "set (classes)", "as it is, flagged, %", "recall without `far_out`", "recall", "precision"]
+    return markdown(head, body)
+
+
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "trees.md": {
         "means, 400": lambda: of_tree_means(400),
@@ -206,6 +230,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "people's labels": lambda: human_noise_tables.summary(ROOT / "results" / "human_noise.jsonl"),
         "unseen": lambda: unseen_tables.summary(ROOT / "results" / "unseen.jsonl"),
         "copies": of_copies,
+        "junk": of_junk,
     },
     "test-time.md": {
         "scores, clean": lambda: of_scores("clean", "auroc"),

@@ -1,0 +1,147 @@
+"""Rows of junk in tables of few classes: does the audit find them, and who does?
+
+    python benchmarks/junk.py --data FOLDER        # results/junk.jsonl
+
+--data holds star_classification.csv, Skyserver*.csv, abalone.data, WineQT.csv,
+accent-mfcc-data-1.csv, mitbih_train.csv.gz; the others come with scikit-learn. A share of rows is added
+whose labels are drawn at random:
+
+    elsewhere   a cloud of its own, five spreads from the middle of each column
+    noise       four times as wide as the data, in each column
+    range       anywhere in three times the range of each column
+    off         a row in which four values of five are 0
+
+`far_out` speaks only where nothing else was found, so that what it finds was missed without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import pandas as pd
+import record
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+import graylearn as gl
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "junk.jsonl"
+DESIGN = ("wine", "iris", "cancer", "digits 0 to 2", "digits 8 and 9", "heart beats")
+ASIDE = ("stars", "sky", "accents", "abalone", "wine quality")
+"""Looked at once the rule stood."""
+SHARES = (0.03, 0.1)
+MOST = 1500
+Table = tuple[np.ndarray, np.ndarray]
+
+
+def table_of(name: str, folder: Path) -> Table:
+    """Numbers and labels of a set, all rows."""
+    loaders: dict[str, Callable[..., Table]] = {
+        "wine": load_wine, "iris": load_iris, "cancer": load_breast_cancer
+    }  # fmt: skip
+    if name in loaders:
+        return loaders[name](return_X_y=True)
+    if name.startswith("digits"):
+        x, y = load_digits(return_X_y=True)
+        few = np.isin(y, (0, 1, 2) if "2" in name else (8, 9))
+        return x[few], y[few]
+    if name == "heart beats":
+        table = pd.read_csv(folder / "mitbih_train.csv.gz", header=None)
+        label = table.pop(table.columns[-1])
+    elif name == "abalone":
+        table = pd.read_csv(folder / "abalone.data", header=None)
+        label = table.pop(0)
+    elif name == "accents":
+        table = pd.read_csv(folder / "accent-mfcc-data-1.csv")
+        label = table.pop(table.columns[0])
+    elif name == "wine quality":
+        table = pd.read_csv(folder / "WineQT.csv").drop(columns="Id")
+        label = table.pop("quality") > 5
+    else:
+        file = {"stars": "star_classification.csv", "sky": "Skyserver*.csv"}[name]
+        table = pd.read_csv(next(folder.glob(file)))
+        label = table.pop("class")
+    return table.select_dtypes("number").to_numpy(float), label.to_numpy()
+
+
+def elsewhere(x: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    side = 5 * random.choice([-1, 1], x.shape[1])
+    return x.mean(0) + x.std(0) * (side + random.normal(size=(count, x.shape[1])))
+
+
+def noise(x: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    return x.mean(0) + 4 * x.std(0) * random.normal(size=(count, x.shape[1]))
+
+
+def anywhere(x: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    low, high = x.min(0), x.max(0)
+    return random.uniform(2 * low - high, 2 * high - low, (count, x.shape[1]))
+
+
+def off(x: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    return np.where(random.random((count, x.shape[1])) < 0.8, 0.0, x[random.integers(0, len(x), count)])
+
+
+KINDS = {"elsewhere": elsewhere, "noise": noise, "range": anywhere, "off": off}
+
+
+def measured(table: Table, kind: str, share: float, seed: int) -> dict[str, object]:
+    """Who found what of the junk; of a set as it is, what was flagged."""
+    random = np.random.default_rng(seed)
+    x, y = table
+    rows = random.permutation(len(x))[:MOST]
+    x, y = np.asarray(x, dtype=float)[rows], y[rows]
+    count = round(share * len(x))
+    given = np.vstack([x, KINDS[kind](x, count, random)]) if count else x
+    label = np.concatenate([y, random.choice(np.unique(y), count)])
+    order = random.permutation(len(given))
+    junk = order >= len(x)
+    found = gl.audit(given[order], label[order], seed=seed)
+    flagged = found.suspected
+    return {
+        "N": len(given), "K": len(found.classes), "flagged": float(flagged.mean()),
+        "by": list(found.found_by), "precision": float(junk[flagged].mean()) if flagged.any() else None,
+        "recall": float(flagged[junk].mean()) if count else None,
+    }  # fmt: skip
+
+
+def show(path: Path) -> None:
+    """A line a set and kind: means over shares and seeds."""
+    found: dict[tuple[str, str], list[record.Row]] = {}
+    for row in record.rows(path):
+        found.setdefault((row["name"], row["kind"]), []).append(row)
+    for (name, kind), rows in found.items():
+        flagged = mean(row["flagged"] for row in rows)
+        recall = mean(row["recall"] or 0.0 for row in rows)
+        print(f"{name:15} {kind:10} flagged {flagged:.3f} recall {recall:.2f} of {len(rows)}")
+
+
+def main() -> None:
+    """Measure all sets."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--data", type=Path, required=True)
+    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    options.add_argument("--out", type=Path, default=RESULTS)
+    given = options.parse_args()
+    warnings.simplefilter("ignore")
+    for name in (*DESIGN, *ASIDE):
+        table = table_of(name, given.data)
+        for seed in given.seeds:
+            for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
+                told = measured(table, kind, share, seed)
+                group = "design" if name in DESIGN else "aside"
+                record.append(
+                    record.record("junk", name=name, group=group, kind=kind, share=share, seed=seed, **told),
+                    given.out,
+                )
+    show(given.out)
+
+
+if __name__ == "__main__":
+    main()

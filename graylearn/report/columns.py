@@ -71,8 +71,8 @@ def _measured(values: pd.Series[Any]) -> Floats | None:
             warnings.simplefilter("ignore")  # how text is read was told where it was learned
             kind, writing = split_kind(kind_of(values, str(values.name)))
             return as_numbers(values, str(values.name), writing) if kind == "number" else None
-    except DataError:
-        return None  # lists and the like, of which nothing is learned
+    except (DataError, UnicodeError):
+        return None  # lists, halves of characters and the like, of which nothing is learned
 
 
 def _numbers(x: Floats, label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:

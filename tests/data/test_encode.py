@@ -383,3 +383,14 @@ def test_numbers_without_a_frame_are_encoded_the_same(monkeypatch, block):
     mixed = TableEncoder().fit(frame.assign(d=frame["d"] > 0))
     found = mixed.transform_numbers(np.column_stack([values[:, :3], values[:, 3] > 0]), names)
     np.testing.assert_array_equal(found, mixed.transform(frame.assign(d=frame["d"] > 0)))
+
+
+@pytest.mark.filterwarnings("ignore:column 'a' seems to name the rows")
+@pytest.mark.parametrize("words", ["x{}", "a word {}", "group"])
+def test_text_of_bytes_that_were_no_text_is_learned(words):
+    """As pandas.read_csv(..., encoding_errors="surrogateescape") gives it."""
+    text = pd.Series([words.format(number) for number in range(60)], dtype=object)
+    text[3] = "caf\udce9"
+    frame = pd.DataFrame({"a": text, "b": np.arange(60) / 7})
+    encoder = TableEncoder(id_like="keep").fit(frame)
+    assert np.isfinite(encoder.transform(frame)).all()

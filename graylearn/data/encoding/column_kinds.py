@@ -217,7 +217,8 @@ def looks_like_id(frame: pd.DataFrame, name: str, kind: ColumnKind) -> bool:
     if is_named:
         return True
     if kind == "category":  # sentences are unique by nature, and so are many prices and days
-        return bool(values.astype(str).str.contains(r"\s").mean() < 0.5) and not looks_measured(values)
+        parted = sum(re.search(r"\s", str(value)) is not None for value in values)
+        return parted < 0.5 * len(values) and not looks_measured(values)
     # as many whole numbers drawn from as wide a range would meet so often, and these never do
     pairs, width = len(values) * (len(values) - 1) / 2, int(values.max()) - int(values.min()) + 1
     return pairs / width >= _MEETINGS or width == len(values)
@@ -238,13 +239,10 @@ def _date_kind(present: pd.Series, name: str, writing: str) -> ColumnKind:
 
 def _is_measured_or_unknown(present: pd.Series, good: pd.Series) -> bool:
     """Whether most are numbers, many different ones, and the others a few words: unknown, not measured."""
-    words = present[~good].astype(str)
-    return bool(
-        good.mean() > 0.5
-        and present[good].nunique() > _FEW
-        and words.nunique() <= _WORDS_FOR_MISSING
-        and not words.str.contains(r"\d").any()
-    )
+    if good.mean() <= 0.5 or present[good].nunique() <= _FEW:
+        return False
+    words = {str(word) for word in present[~good]}
+    return len(words) <= _WORDS_FOR_MISSING and not any(re.search(r"\d", word) for word in words)
 
 
 def _note_faults(faults: pd.Series, name: str, what: str) -> None:
@@ -302,7 +300,9 @@ def _word(value: Any) -> str | None:
         return None
     if isinstance(value, float | np.floating):
         return None if np.isnan(value) else str(int(value)) if float(value).is_integer() else str(value)
-    return str(value)
+    text = str(value)
+    # halves of characters, which stand for bytes that were no text, cannot be hashed
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _number_or_text(value: Any) -> Any:

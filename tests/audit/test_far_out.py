@@ -6,7 +6,7 @@ import pytest
 import graylearn as gl
 from graylearn.audit.detectors import far_out
 from graylearn.audit.evidence import Evidence
-from graylearn.audit.kinds import OOD
+from graylearn.audit.kinds import MISLABELLED, OOD
 
 
 def table(junk, *, rows=200, classes=3, columns=5, seed=0):
@@ -97,12 +97,23 @@ def test_where_distances_tell_nothing_it_is_silent(change, why):
     assert not far_out.find(given).found
 
 
-def test_what_others_found_is_left_to_them():
+def test_foreign_samples_that_others_found_are_left_to_them():
     x, label, junk = table(30)
     given = evidence(x, label, junk)
     alone = far_out.find(given)
     assert alone.found
     assert not far_out.find(given.after("random_labels", alone)).found
+
+
+def test_junk_is_found_beside_wrong_labels():
+    x, label, junk = table(30, rows=400)
+    wrong = ~junk & (np.arange(len(label)) % 10 == 0)
+    label = np.where(wrong, (label + 1 + np.arange(len(label)) // 10 % 2) % 3, label)
+    found = gl.audit(x, label)
+    assert "far_out" in found.found_by
+    assert (found.kind[junk] == OOD).mean() > 0.9
+    assert (found.kind[wrong] == MISLABELLED).mean() > 0.8
+    assert (junk | wrong)[found.suspected].mean() > 0.9
 
 
 def test_a_tail_that_thins_out_slowly_is_no_junk():

@@ -56,8 +56,9 @@ class Group:
 
 
 def find(evidence: Evidence) -> Finding:
-    """Look where nothing was found: what others explain is left to them."""
-    distance = None if evidence.found() else how_far(evidence)
+    """Look where no foreign samples were found: what others explain is left to them."""
+    some_foreign = any(each.ood_prior.any() for each in evidence.findings.values())
+    distance = None if some_foreign else how_far(evidence)
     if distance is None:
         return nothing(len(evidence))
     groups = [group for far in FAR if (group := group_beyond(evidence, distance, far)) is not None]

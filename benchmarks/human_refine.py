@@ -15,8 +15,8 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
                 the network is sure of in the plain view is taught to it in a distorted one
     choose      what is taught is chosen anew in each step, between what was told (the labels; with `--kept`
                 the beliefs) and the mean of the network's answers to the plain view so far: the likelier that
-                mean holds what was told, next to its likeliest class, the more of it is taught; with `--power
-                3` less where it is unlikely. Learned on blends, half of the images distorted
+                mean holds what was told, next to its likeliest class, the more of it is taught. Learned on
+                blends, half of the images distorted
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -110,9 +110,6 @@ class Both(Blended):
 class Chosen(Blended):
     """Blends, half of them distorted, of targets that lie between what was told and the answers so far."""
 
-    power: int = 1
-    """Of the share that what was told has in the answers."""
-
     state = ("answers",)
     """The mean answers; before the first, all classes alike."""
 
@@ -137,7 +134,7 @@ class Chosen(Blended):
         if step.epoch >= CHOSEN_FROM * self.task.epochs:
             agreed = (answer * chosen).sum(1, keepdim=True) / answer.amax(1, keepdim=True)
             sharp = answer**SHARPENED
-            chosen = torch.lerp(sharp / sharp.sum(1, keepdim=True), chosen, agreed**self.power)
+            chosen = torch.lerp(sharp / sharp.sum(1, keepdim=True), chosen, agreed)
         target = torch.lerp(chosen[self.partner], chosen, self.share)
         return -(target * step.logits.log_softmax(1)).sum(1)
 
@@ -254,7 +251,6 @@ def main() -> None:
     options.add_argument("--epochs", type=int, default=200)
     options.add_argument("--batch-size", type=int, default=128)
     options.add_argument("--net", default="resnet18")
-    options.add_argument("--power", type=int, default=1, help="of choose: how little it trusts the unlikely")
     options.add_argument("--first-round", type=int, help="epochs of a fit whose history is audited again")
     options.add_argument("--device")
     options.add_argument("--out", type=Path, default=Path("results/human_refine.jsonl"))
@@ -284,8 +280,7 @@ def main() -> None:
         target = target.astype(np.float32)
     for way in given.ways:
         taught = settled(first, given.kept) if way == "views" else target
-        settings = {"power": given.power} if way == "choose" else {}
-        method = WAYS[way](torch.from_numpy(taught), **settings)
+        method = WAYS[way](torch.from_numpy(taught))
         began = time.perf_counter()
         _, result = learn(method, cell, weight)
         measured = tested(result.predict_logits(test.x), test.y, with_bins=False)
@@ -294,7 +289,7 @@ def main() -> None:
         record.append(
             record.record(
                 "human-refine", labels=given.labels, way=way,
-                told="labels" if given.kept is None else "beliefs", **settings, first_round=given.first_round,
+                told="labels" if given.kept is None else "beliefs", first_round=given.first_round,
                 epochs=given.epochs, batch_size=given.batch_size, net=given.net, seed=0, **measured,
                 train_accuracy=result.log[-1]["accuracy"], taught=float(known.mean()),
                 beliefs_right=float((taught.argmax(1) == train_set.true_y)[known].mean()),

@@ -11,7 +11,7 @@ whose labels are drawn at random:
     range       anywhere in three times the range of each column
     off         a row in which four values of five are 0
 
-`far_out` speaks only where nothing else was found, so that what it finds was missed without it.
+By themselves, and where 10 % of the other labels are wrong too. Each as the audit is, and without `far_out`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import argparse
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -28,13 +28,17 @@ import record
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import graylearn as gl
+from graylearn.audit.detectors import DETECTORS
+from graylearn.audit.kinds import OOD
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "junk.jsonl"
 DESIGN = ("wine", "iris", "cancer", "digits 0 to 2", "digits 8 and 9", "heart beats")
 ASIDE = ("stars", "sky", "accents", "abalone", "wine quality")
 """Looked at once the rule stood."""
-SHARES = (0.03, 0.1)
+SETTINGS = ((0.03, 0.0), (0.1, 0.0), (0.1, 0.1))
+"""Shares of junk, and of wrong labels among the others."""
 MOST = 1500
+WAYS = ("all", "without far_out")
 Table = tuple[np.ndarray, np.ndarray]
 
 
@@ -89,35 +93,30 @@ def off(x: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
 KINDS = {"elsewhere": elsewhere, "noise": noise, "range": anywhere, "off": off}
 
 
-def measured(table: Table, kind: str, share: float, seed: int) -> dict[str, object]:
-    """Who found what of the junk; of a set as it is, what was flagged."""
+def measured(table: Table, kind: str, share: float, wrong: float, seed: int, way: str) -> dict[str, object]:
+    """Who found what; of a set as it is, what was flagged."""
     random = np.random.default_rng(seed)
     x, y = table
     rows = random.permutation(len(x))[:MOST]
-    x, y = np.asarray(x, dtype=float)[rows], y[rows]
-    count = round(share * len(x))
+    x, y = np.asarray(x, dtype=float)[rows], np.unique(y[rows], return_inverse=True)[1]
+    count, classes = round(share * len(x)), int(y.max()) + 1
+    flipped = random.random(len(x)) < wrong
+    y = np.where(flipped, (y + random.integers(1, classes, len(y))) % classes, y)
     given = np.vstack([x, KINDS[kind](x, count, random)]) if count else x
-    label = np.concatenate([y, random.choice(np.unique(y), count)])
+    label = np.concatenate([y, random.integers(0, classes, count)])
     order = random.permutation(len(given))
-    junk = order >= len(x)
-    found = gl.audit(given[order], label[order], seed=seed)
-    flagged = found.suspected
+    junk, flipped = order >= len(x), np.append(flipped, np.zeros(count, dtype=bool))[order]
+    detectors = {name: find for name, find in DETECTORS.items() if way == "all" or name != "far_out"}
+    with patch.dict(DETECTORS, detectors, clear=True):
+        found = gl.audit(given[order], label[order], seed=seed)
+    flagged, bad = found.suspected, junk | flipped
     return {
-        "N": len(given), "K": len(found.classes), "flagged": float(flagged.mean()),
-        "by": list(found.found_by), "precision": float(junk[flagged].mean()) if flagged.any() else None,
-        "recall": float(flagged[junk].mean()) if count else None,
+        "N": len(given), "K": classes, "flagged": float(flagged.mean()), "by": list(found.found_by),
+        "precision": float(bad[flagged].mean()) if flagged.any() else None,
+        "recall_junk": float(flagged[junk].mean()) if count else None,
+        "recall_wrong": float(flagged[flipped].mean()) if wrong else None,
+        "called_ood": float((found.kind[junk] == OOD).mean()) if count else None,
     }  # fmt: skip
-
-
-def show(path: Path) -> None:
-    """A line a set and kind: means over shares and seeds."""
-    found: dict[tuple[str, str], list[record.Row]] = {}
-    for row in record.rows(path):
-        found.setdefault((row["name"], row["kind"]), []).append(row)
-    for (name, kind), rows in found.items():
-        flagged = mean(row["flagged"] for row in rows)
-        recall = mean(row["recall"] or 0.0 for row in rows)
-        print(f"{name:15} {kind:10} flagged {flagged:.3f} recall {recall:.2f} of {len(rows)}")
 
 
 def main() -> None:
@@ -130,17 +129,16 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=RESULTS)
     given = options.parse_args()
     warnings.simplefilter("ignore")
+    settings = [("none", 0.0, 0.0), *((kind, *each) for kind in KINDS for each in SETTINGS)]
     for name in (*DESIGN, *ASIDE):
         table = table_of(name, given.data)
+        group = "design" if name in DESIGN else "aside"
         for seed in given.seeds:
-            for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
-                told = measured(table, kind, share, seed)
-                group = "design" if name in DESIGN else "aside"
-                record.append(
-                    record.record("junk", name=name, group=group, kind=kind, share=share, seed=seed, **told),
-                    given.out,
-                )
-    show(given.out)
+            for kind, share, wrong in settings:
+                for way in WAYS:
+                    told = measured(table, kind, share, wrong, seed, way)
+                    asked = {"kind": kind, "share": share, "wrong": wrong, "seed": seed, "way": way}
+                    record.append(record.record("junk", name=name, group=group, **asked, **told), given.out)
 
 
 if __name__ == "__main__":

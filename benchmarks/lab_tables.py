@@ -154,8 +154,7 @@ def of_people() -> str:
         if row["way"] == "choose":
             what = f"{row.get('told', 'labels')} and own answers"
             right = row.get("answers_right", right)  # in the end it teaches itself its answers
-        way = f"{what}, {row['way']}" + (f", power {row['power']}" if row.get("power", 1) > 1 else "")
-        way += ", after a first round" if row["first_round"] else ""
+        way = f"{what}, {row['way']}" + (", after a first round" if row["first_round"] else "")
         right, accurate = f"{100 * right:.1f}", f"{100 * row['accuracy']:.1f}"
         body.append([row["labels"], way, str(row["epochs"]), right, accurate])
     for row in results("human_choose", "human-choose"):
@@ -185,27 +184,29 @@ def of_copies() -> str:
 
 
 def of_junk() -> str:
-    """Of rows of junk, how many are found, and how many of those by who lies far out alone."""
-    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    """Rows of junk that are found, by themselves and beside wrong labels, with `far_out` and without."""
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in results("junk", "junk"):
-        found.setdefault((row["group"], row["name"]), {}).setdefault(row["kind"], []).append(row)
+        found.setdefault((row["group"], row["name"]), []).append(row)
     body = []
-    for (group, name), by_kind in found.items():
-        clean, dirty = by_kind.pop("none"), [row for rows in by_kind.values() for row in rows]
-        before = [0.0 if row["by"] == ["far_out"] else row["recall"] for row in dirty]
-        right = [row["precision"] for row in dirty if row["precision"] is not None]
-        body.append(
-            [
-                group,
-                f"{name} ({clean[0]['K']})",
-                f"{100 * mean(row['flagged'] for row in clean):.1f}",
-                f"{mean(before):.2f}",
-                f"{mean(row['recall'] for row in dirty):.2f}",
-                f"{mean(right):.2f}" if right else "-",
+    for (group, name), rows in found.items():
+        line = [group, f"{name} ({rows[0]['K']})"]
+        clean = [row["flagged"] for row in rows if row["way"] == "all" and row["kind"] == "none"]
+        line.append(f"{100 * mean(clean):.1f}")
+        for wrong in (0.0, 0.1):
+            dirty = [row for row in rows if row["wrong"] == wrong and row["kind"] != "none"]
+            line += [
+                f"{mean(row['recall_junk'] for row in dirty if row['way'] == way):.2f}"
+                for way in ("without far_out", "all")
             ]
-        )
-    head = ["", "set (classes)", "as it is, flagged, %", "recall without `far_out`", "recall", "precision"]
-    return markdown(head, body)
+            right = [
+                row["precision"] for row in dirty if row["way"] == "all" and row["precision"] is not None
+            ]
+            line.append(f"{mean(right):.2f}" if right else "-")
+        body.append(line)
+    by_itself = ["recall without `far_out`", "with", "precision"]
+    beside = ["beside wrong labels: without", "with", "precision"]
+    return markdown(["", "set (classes)", "as it is, flagged, %", *by_itself, *beside], body)
 
 
 PAGES: dict[str, dict[str, Callable[[], str]]] = {

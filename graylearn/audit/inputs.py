@@ -84,7 +84,7 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     if values.dtype == np.uint8 and values.ndim >= 3 and math.prod(values.shape[1:]) > MAX_PIXELS:
         raise DataError(
             f"X holds images of {' x '.join(map(str, values.shape[1:]))} pixels, which say little by "
-            "themselves: turn them into features first, with embed_images(X)"
+            "themselves: turn them into features first, with graylearn.data.embed_images(X)"
         )
     return values
 
@@ -109,7 +109,7 @@ def _numbers_of(frame: pd.DataFrame, id_like: IdLike) -> NDArray[Any]:
 def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:
     """A table of mixed values as a frame; texts alone are refused."""
     if rows.ndim == 1 and len(rows) and isinstance(rows[0], str):
-        raise DataError("X holds text: turn it into features first, with embed_text(X)")
+        raise DataError("X holds text: turn it into features first, with graylearn.data.embed_text(X)")
     if rows.ndim != 2:
         raise DataError(
             f"features are of type {rows.dtype}, expected numbers or a table: encode or embed them first"

@@ -226,7 +226,10 @@ def _plain(X: Any) -> Any:
     """What `as_plain` gives, also for Samples."""
     if isinstance(X, Samples):
         if X.kind == "text":
-            raise DataError("the samples are text: turn them into features first, with embed_text(samples.x)")
+            raise DataError(
+                "the samples are text: turn them into features first, with"
+                " graylearn.data.embed_text(samples.x)"
+            )
         X = X.x
     return as_plain(X)
 

@@ -6,6 +6,7 @@ import pytest
 import graylearn as gl
 from graylearn.audit.detectors import far_out
 from graylearn.audit.evidence import Evidence
+from graylearn.audit.finding import Finding
 from graylearn.audit.kinds import MISLABELLED, OOD
 
 
@@ -114,6 +115,16 @@ def test_junk_is_found_beside_wrong_labels():
     assert (found.kind[junk] == OOD).mean() > 0.9
     assert (found.kind[wrong] == MISLABELLED).mean() > 0.8
     assert (junk | wrong)[found.suspected].mean() > 0.9
+
+
+def test_labels_that_others_hold_for_wrong_are_no_errors_of_the_views():
+    x, label, junk = table(30, rows=400)
+    wrong = ~junk & (np.arange(len(label)) % 4 == 0)
+    given = evidence(x, label, junk | wrong)
+    assert not far_out.find(given).found
+    chance = np.where(wrong, 0.9, 0.0)
+    explained = given.after("flipped_labels", Finding(chance, chance, np.zeros(len(label)), chance))
+    np.testing.assert_array_equal(far_out.find(explained).prior > 0, junk)
 
 
 def test_a_tail_that_thins_out_slowly_is_no_junk():

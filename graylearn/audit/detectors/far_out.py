@@ -38,7 +38,7 @@ BY_CHANCE = 1e-5
 AS_RANDOM = 0.6
 """How often they contradict at least, as a part of how often labels drawn at random do."""
 MAX_ERROR = 0.2
-"""Share of all others that may: beyond, the views hardly know the classes."""
+"""Share of all others that may, and that are no suspects: beyond, the views hardly know the classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,8 @@ def group_beyond(evidence: Evidence, distance: Floats, far: float) -> Group | No
         return None
     wrong, error = evidence.contradicted, errors_by_label(evidence, rest)
     rate, usual, drawn = float(wrong[out].mean()), float(error[out].mean()), 1 - 1 / evidence.num_classes
-    if wrong[rest].mean() >= MAX_ERROR or usual >= drawn / 2 or rate < AS_RANDOM * drawn:
+    unexplained = int(wrong[evidence.unsuspected][rest[evidence.unsuspected]].sum())
+    if unexplained >= MAX_ERROR * rest.sum() or usual >= drawn / 2 or rate < AS_RANDOM * drawn:
         return None
     if len(FAR) * binom.sf(wrong[out].sum() - 1, count, usual) >= BY_CHANCE:
         return None

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graylearn.training.sharding import part_of
+from graylearn.torch_internals import lerp_each
+from graylearn.training.sharding import is_part, part_of
 
 
 class Average:
@@ -19,7 +20,9 @@ class Average:
         self.values = list(values)
         self.mean = [value.clone() for value in values]
         pairs = list(zip(self.mean, self.values, strict=True))
-        self.moved = [pair for pair in pairs if pair[0].is_floating_point()]
+        floats = [pair for pair in pairs if pair[0].is_floating_point()]
+        # what lies in parts and what does not cannot be moved in one go
+        self.moved = [[pair for pair in floats if is_part(pair[0]) == part] for part in (False, True)]
         # such as the batches that a batch norm has counted
         self.copied = [pair for pair in pairs if not pair[0].is_floating_point()]
         self.keep = keep
@@ -30,9 +33,10 @@ class Average:
         """Take in the weights after a step; early ones are forgotten soon, because the first are random."""
         keep = min(self.keep, (1 + self.steps) / (10 + self.steps))
         self.steps += 1
-        if self.moved:
-            means, values = zip(*self.moved, strict=True)
-            torch._foreach_lerp_(means, values, 1 - keep)  # on a GPU a few kernels instead of one each
+        for pairs in self.moved:
+            if pairs:
+                means, values = zip(*pairs, strict=True)
+                lerp_each(means, values, 1 - keep)
         for mean, value in self.copied:
             mean.copy_(value)
 

@@ -188,3 +188,33 @@ def test_gradients_that_nobody_has_stay_away(monkeypatch):
     Group(0, 2).add_up_gradients(list(layer.parameters()))
     assert (layer.weight.grad == 2).all()
     assert layer.bias.grad is None
+
+
+MIXED = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from graylearn.training.averaging import Average
+
+dist.init_process_group("gloo")
+net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+fully_shard(net)
+values = [value.detach() for value in [*net.parameters(), *net.buffers()]]
+average = Average(values, 0.9)
+before = [mean.clone() for mean in average.mean]
+for value in values:
+    value.add_(1)
+average.update()
+whole = lambda value: value.full_tensor() if hasattr(value, "full_tensor") else value
+for old, mean, value in zip(before, average.mean, values):
+    share = 0.9 if old.is_floating_point() else 1
+    torch.testing.assert_close(whole(mean), whole(old) + share)
+dist.destroy_process_group()
+"""
+
+
+def test_weights_in_parts_are_averaged_beside_buffers_that_are_whole():
+    with started(MIXED, size=1) as (process,):
+        said, complained, status = process.communicate()
+        assert status == 0, complained

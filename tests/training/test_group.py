@@ -216,5 +216,5 @@ dist.destroy_process_group()
 
 def test_weights_in_parts_are_averaged_beside_buffers_that_are_whole():
     with started(MIXED, size=1) as (process,):
-        said, complained, status = process.communicate()
+        _, complained, status = process.communicate()
         assert status == 0, complained

@@ -24,8 +24,6 @@ MANY_VALUES = 8
 """Values that a column has more of to tell how far out a row lies: a rare word lies apart of itself."""
 LOOKED_AT = 2000
 """About how many rows tell how many values a column has."""
-MAX_COLUMNS = 256
-"""Beyond, rows are what a network made of photos or text, and the way through all columns takes long."""
 FAR = (4.0, 5.0, 6.0, 8.0, 12.0, 16.0)
 """How many times as far as half of the samples from the nearest class: each is tried."""
 FEWEST, MOST = 4, 0.3
@@ -107,7 +105,7 @@ def how_far(evidence: Evidence) -> Floats | None:
     Read from the columns that measure something; None where fewer than two do.
     """
     features = evidence.features
-    if features is None or features.shape[1] > MAX_COLUMNS:
+    if features is None:
         return None
     some = features[:: max(1, len(features) // LOOKED_AT)]
     measures = [len(np.unique(column)) > MANY_VALUES for column in some.T]

@@ -9,7 +9,6 @@ then samples are copied. `once` is the audit as it is, `each` the one that asks 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -86,9 +85,7 @@ def show(path: Path) -> None:
 
 def main() -> None:
     """Measure what is asked for."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = record.described(__doc__)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     options.add_argument("--out", type=Path, default=RESULTS)

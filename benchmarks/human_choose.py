@@ -21,7 +21,6 @@ schedule.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -158,9 +157,7 @@ class Chooser:
 
 def main() -> None:
     """Measure one network, and both together where they met."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = record.described(__doc__)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))
     options.add_argument("--rule", default="share", choices=tuple(RULES))

@@ -23,7 +23,6 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,9 +240,7 @@ def settled(first: Cell, folder: Path) -> Floats:
 
 def main() -> None:
     """Measure the ways asked for, one row each."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = record.described(__doc__)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--kept", type=Path, help="folder of the gl fit's history; choose may do without")
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))

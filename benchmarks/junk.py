@@ -16,7 +16,6 @@ By themselves, and where 10 % of the other labels are wrong too. Each as the aud
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -121,11 +120,9 @@ def measured(table: Table, kind: str, share: float, wrong: float, seed: int, way
 
 def main() -> None:
     """Measure all sets."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = record.described(__doc__)
     options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     options.add_argument("--out", type=Path, default=RESULTS)
     given = options.parse_args()
     warnings.simplefilter("ignore")

@@ -63,7 +63,7 @@ def read(
             called label, labels, target, class or y.
         id: the column that names the rows. None takes the one called id, or the nameless first column that
             pandas writes; without either, rows go by their line in the file, their index or their number.
-            False: by those in any case.
+            False: by those in any case, and by their number where the index repeats.
         text: the column of texts, which makes the samples texts. None takes one called text, sentence or
             document where only labels and ids stand beside it.
         path: the column of image paths, relative to the table's folder, which makes the samples images. None
@@ -173,6 +173,8 @@ def read_with_others(
 
 def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
     """(samples, what the columns mean, the rows that became samples)."""
+    if options.id is False and not pd.Index(table.ids).is_unique:
+        table = replace(table, ids=np.arange(len(table.frame)))  # an index that repeats names no row
     table = without_columns(table, options.without)
     columns = find_columns(table, options)
     check_header(table, columns.label)

@@ -28,8 +28,8 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     elif len(twice := np.flatnonzero(pd.Index(table.ids).duplicated())):
         raise DataError(
             f"{table.name}: the index holds {str(table.ids[twice[0]])!r} more than once "
-            f"(again at row {twice[0]}){all_repeated(pd.Index(table.ids))}; call reset_index(drop=True), "
-            "or name an id column"
+            f"(again at row {twice[0]}){all_repeated(pd.Index(table.ids))}; name an id column",
+            Hint("id", False, "to count the rows instead"),
         )
     y, known = _labels(table, columns.label, options)
     if columns.text is not None:

@@ -73,8 +73,13 @@ def test_index_names_the_rows():
 
 def test_repeated_index():
     frame = pd.concat([FRAME, FRAME])
-    with pytest.raises(DataError, match=r"the index holds '0' more than once .* reset_index"):
+    told = r"the index holds '0' more than once .* name an id column, or pass id=False to count the rows"
+    with pytest.raises(DataError, match=told):
         read(frame)
+    assert read(frame, id=False).ids.tolist() == list(range(6))
+    frame["label"] = ["b", None, "a", "b", None, "a"]
+    assert read(frame, id=False, missing_labels="skip").ids.tolist() == [0, 2, 3, 5]
+    assert read(FRAME.set_index(pd.Index(["u", "v", "w"])), id=False).ids.tolist() == ["u", "v", "w"]
 
 
 def test_the_frame_is_left_alone():

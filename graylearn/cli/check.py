@@ -95,21 +95,22 @@ def check(
             "gone": found.gone,
             "problems": [dataclasses.asdict(each) for each in found.problems],
             "notes": found.notes,
+            "data_notes": found.data_notes,
         }
         typer.echo(json.dumps(told, ensure_ascii=False))
     else:
-        _show(found, against, accept)
+        _show(found, against, accept, with_data_notes=quiet)  # others heard them while it ran
     if not found.passes:
         raise typer.Exit(FAILED)
 
 
-def _show(found: Checked, against: Path | None, accept: bool) -> None:
+def _show(found: Checked, against: Path | None, accept: bool, *, with_data_notes: bool) -> None:
     """For people, in a few lines."""
     for each in found.new[:SHOWN]:
         typer.echo(plain(f"new: {each.words}"))
     if len(found.new) > SHOWN:
         typer.echo(f"and {len(found.new) - SHOWN:,} more; --json has all")
-    for note in found.notes:
+    for note in (*found.notes, *(found.data_notes if with_data_notes else ())):
         typer.echo(plain(note))
     typer.echo(plain(found.words))
     if accept:

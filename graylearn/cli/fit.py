@@ -36,7 +36,7 @@ def _run(
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:
-        show_run(summary)
+        show_run(summary, with_data_notes=quiet)  # others heard them while it ran
 
 
 @flags.with_settings(like=_run)

@@ -73,8 +73,8 @@ def _range(summary: dict[str, Any]) -> str | None:
     return f"estimated in all: {share:.1%}, 90 % range {ends[0]:.1%} to {max(ends[1], share):.1%}"
 
 
-def show_run(summary: dict[str, Any]) -> None:
-    """What a run found, what it measured, and where to look next."""
+def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
+    """What a run found, what it measured, and where to look next; if asked what reading the data told."""
     from graylearn.audit.shares import shown_shares  # torch comes with it, which other commands need not
 
     out, shares = console(), shown_shares(summary["found"])
@@ -94,7 +94,7 @@ def show_run(summary: dict[str, Any]) -> None:
         _say(out, f"{counted(flagged, 'suspect')}: {sure:,} sure, {flagged - sure:,} for review")
     if told := _range(summary):
         _say(out, told)
-    for note in summary["notes"]:
+    for note in [*summary["notes"], *(summary["data_notes"] if with_data_notes else ())]:
         _say(out, note)
     known = [(summary["id_word"], "id"), ("label", "label")]
     suspected = [*known, ("kind", "kind"), ("looks like", "suggested")]

@@ -198,8 +198,10 @@ class _TableBlocks(Blocks):
         self.id = None if columns.id is None else str(columns.id)
         kind = self._first_samples(table).kind
         where = name if name == NAMELESS else str(path.absolute())
-        names, split = tuple(table.frame.columns), options.split
-        self.origin = Origin(where, form, columns, kind, names=names, split=split, **(found or {}))
+        names = tuple(table.frame.columns)
+        self.origin = Origin(
+            where, form, columns, kind, names=names, split=options.split, unit=table.unit, **(found or {})
+        )
 
     def _first_samples(self, first: RawTable) -> Samples:
         """Those of the first block that has any."""

@@ -161,6 +161,7 @@ def read_with_others(
         columns=columns,
         kind=samples.kind,
         names=tuple(found.frame.columns),
+        unit=found.unit,
         left_out=tuple(np.flatnonzero(~is_sample).tolist()),
         **found.found,
     )

@@ -26,8 +26,8 @@ class RawTable:
     """What to call the table in an error: the file's path or the type of the object."""
     ids: np.ndarray
     """(N,) what to call each row, unless a column is chosen for that."""
-    unit: Literal["line", "row", "id"] = "row"
-    """What an id is, for errors: a line of a file, a row, or what a column of ids says."""
+    unit: Literal["line", "row", "record", "id"] = "row"
+    """What an id is: a line of a file, a row, a record of a list, or what a column of ids says."""
     missing_words: frozenset[str] = frozenset()
     """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
     as_written: Callable[[str], pa.ChunkedArray] | None = None

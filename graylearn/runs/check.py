@@ -107,6 +107,8 @@ class Checked:
     """What was looked for."""
     notes: tuple[str, ...] = ()
     """What the audit could not judge, and why: what passes may only not have been told."""
+    data_notes: tuple[str, ...] = ()
+    """What reading the data told."""
 
     @property
     def new(self) -> list[Problem]:
@@ -169,6 +171,8 @@ def check(
     kept = None if cache is None else Path(cache) / f"{fingerprint(settings)}.json"
     if (found := _kept(kept)) is not None:
         progress.say(f"{settings.data} did not change since it was audited")
+        for note in found.data_notes:
+            progress.note(note)
     else:
         with progress.of_warnings():
             found = _found(settings, None if cache is None else Path(cache), progress)
@@ -176,7 +180,7 @@ def check(
             kept.parent.mkdir(parents=True, exist_ok=True)
             told = [dataclasses.asdict(each) for each in found.problems]
             write_json(kept, {**found._asdict(), "problems": told})
-    samples, problems, notes = found
+    samples, problems, notes, data_notes = found
     kinds = tuple(WORDS) if copies else FOUND
     problems = [each for each in problems if each.kind in kinds]
     marked = [dataclasses.replace(each, is_new=each.known_by not in accepted) for each in problems]
@@ -190,6 +194,7 @@ def check(
         allowed_of(max_suspects, samples),
         kinds,
         tuple(notes),
+        tuple(data_notes),
     )
 
 
@@ -246,13 +251,14 @@ class _Found(NamedTuple):
     samples: int
     problems: list[Problem]
     notes: list[str]
+    data_notes: list[str]
 
 
 def _kept(path: Path | None) -> _Found | None:
     """What the cache has; None where it has nothing, or something that is damaged or of another version."""
     try:
         saved = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
-        return _Found(saved["samples"], [Problem(**each) for each in saved["problems"]], saved["notes"])
+        return _Found(**{**saved, "problems": [Problem(**each) for each in saved["problems"]]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -268,8 +274,8 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
 
     def problem(index: int, kind: str, suggested: str | None = None, level: str = "sure") -> Problem:
         name = str(shown.ids[index])
-        by_line = prepared.origin.form in ("delimited", "json") and prepared.origin.columns.id is None
-        line = int(shown.ids[index]) if by_line and shown.ids.dtype.kind in "iu" else None
+        by_line = prepared.origin.unit == "line" and prepared.origin.columns.id is None
+        line = int(shown.ids[index]) if by_line else None
         label = str(shown.classes[shown.y[index]])
         return Problem(keys[index], kind, name, line, label, suggested, level)
 
@@ -291,7 +297,7 @@ def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> 
             problems += [problem(index, "copy") for index in ours[1:]]
         if len(ours) < len(members) and len(ours):
             problems += [problem(index, "leaked") for index in ours]
-    return _Found(len(shown), problems, list(audit.notes))
+    return _Found(len(shown), problems, list(audit.notes), progress.notes)
 
 
 def _keys(prepared: Prepared) -> list[str]:

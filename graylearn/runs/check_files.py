@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import graylearn
@@ -95,14 +96,15 @@ def _uri(problem: Problem, checked: Checked) -> str:
     if path.is_dir() and (path / problem.id).exists():
         path = path / problem.id
     near = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
-    return near.as_posix().replace("%", "%25").replace(" ", "%20")
+    return quote(near.as_posix())
 
 
 def markdown(checked: Checked) -> str:
     """For GITHUB_STEP_SUMMARY: the verdict, and what is new."""
     mark = "✅" if checked.passes else "❌"
     lines = [f"### {mark} graylearn check", "", _cell(checked.words), ""]
-    lines += [f"- {_cell(note)}" for note in checked.notes] + [""] * bool(checked.notes)
+    notes = (*checked.notes, *checked.data_notes)
+    lines += [f"- {_cell(note)}" for note in notes] + [""] * bool(notes)
     if checked.new:
         lines += ["| sample | label | finding | would fit | |", "|---|---|---|---|---|"]
         lines += [

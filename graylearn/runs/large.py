@@ -156,8 +156,9 @@ def audited_in_parts(
         f"audited in {files.parts} parts; the page shows {strongest}some "
         f"{'other ' if strongest else ''}samples, audit.csv and audit.parquet have all",
     ]
+    summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
-        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
+        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment)
     return summary
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,9 +40,8 @@ def make_report(
     outcome: Outcome,
     summary: dict[str, Any],
     environment: dict[str, Any],
-    data_notes: Sequence[str] = (),
 ) -> str:
-    """The page a person opens; `data_notes` is what reading and encoding the data told.
+    """The page a person opens.
 
     Gives its fingerprint, which decisions made in it carry.
     """
@@ -64,7 +63,7 @@ def make_report(
         run=str(folder.path.absolute()),
         facts=_facts(outcome, summary, environment),
         threshold=border_of(audit),
-        notes=[*summary["notes"], *(note for note in data_notes if note not in summary["notes"])],
+        notes=[*summary["notes"], *summary["data_notes"]],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
         look_first=summary["look_first"],

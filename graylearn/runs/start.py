@@ -108,6 +108,7 @@ def _as_a_whole(
         fitted.classifier.save(folder.model)
     outcome = Outcome(prepared, fitted, copies, crowd)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
+    summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
-        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment, progress.notes)
+        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment)
     return summary

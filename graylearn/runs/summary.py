@@ -31,9 +31,6 @@ from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
 
-_ID_WORDS = {"delimited": "line", "npz": "sample", "json": "record"}
-"""What ids that no column gave count, by the format of the data; rows in all others."""
-
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -208,8 +205,9 @@ def apply_command(prepared: Prepared, run: Path) -> str:
 
 def id_word(prepared: Prepared, audit: Audit) -> str:
     """What the ids count where they are numbers that no column gave."""
-    are_counted = audit.ids.dtype.kind in "iu" and prepared.origin.columns.id is None
-    return _ID_WORDS.get(prepared.origin.form, "row") if are_counted else ""
+    origin = prepared.origin
+    are_counted = audit.ids.dtype.kind in "iu" and origin.columns.id is None
+    return ("sample" if origin.form == "npz" else origin.unit) if are_counted else ""
 
 
 def id_heading(prepared: Prepared, audit: Audit) -> str:

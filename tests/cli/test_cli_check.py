@@ -185,6 +185,34 @@ def test_what_could_not_be_judged_is_told_where_nothing_was_found(folder):
     assert json.loads(kept.read_text())["samples"] == 8
 
 
+def test_what_reading_the_data_told_is_in_all_that_is_read_later(folder):
+    rows = "".join(f"{row},{('x', 'y', 'y ')[row % 3]}\n" for row in range(12))
+    (folder / "blanks.csv").write_text("a,label\n" + rows)
+    told, page = "differ only in blanks", folder / "blanks.md"
+    words = ("blanks.csv", "--cache", "blanks.d")
+    for _ in range(2):  # the second is from the cache
+        assert told in ran(folder, *words, GITHUB_STEP_SUMMARY=str(page)).stdout
+        assert told in page.read_text(encoding="utf-8")
+        assert told in ran(folder, *words, quiet=False).stderr
+        page.unlink()
+    assert told in json.loads(ran(folder, *words, "--json").stdout)["data_notes"][0]
+
+
+def test_a_place_that_other_programs_find(folder):
+    """Records of a list count from 0 and are no lines; what means something else in an address is spelled."""
+    records = pd.read_csv(folder / "data.csv")
+    records.to_json(folder / "wrong #1.json", orient="records")
+    records.to_json(folder / "lines.jsonl", orient="records", lines=True)
+    for name, is_line in (("wrong #1.json", False), ("lines.jsonl", True)):
+        done = ran(folder, name, "--sarif", "places.sarif", "--json")
+        places = json.loads((folder / "places.sarif").read_text())["runs"][0]["results"]
+        places = [each["locations"][0]["physicalLocation"] for each in places]
+        assert places[0]["artifactLocation"]["uri"].endswith("wrong%20%231.json" if not is_line else name)
+        assert all(("region" in each) == is_line for each in places)
+        first = json.loads(done.stdout)["problems"][0]
+        assert (first["line"] == int(first["id"])) if is_line else first["line"] is None
+
+
 def test_how_many_are_allowed():
     assert allowed_of("2%", 240) == 4
     assert allowed_of(" 7 ", 240) == 7

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import signal
 import sys
 
@@ -110,3 +111,20 @@ def test_a_link_to_nowhere(tmp_path):
     (tmp_path / "a.csv").symlink_to("b.csv")
     with pytest.raises(DataError, match=r"a\.csv is a link to b\.csv, which does not exist"):
         existing(tmp_path / "a.csv")
+
+
+def test_what_reading_the_data_told_is_not_lost_on_who_hears_nothing_meanwhile(tmp_path):
+    write_csv(tmp_path / "data.csv")
+    table = pd.read_csv(tmp_path / "data.csv", sep=";")
+    table.loc[:4, "label"] = "NA"
+    table.to_csv(tmp_path / "data.csv", index=False)
+    told = "the label 'NA', given 5 times, counts as a class"
+    command = ["audit", "data.csv", "--out"]
+    quiet, loud, machine = several(
+        [*command, "a", "-q"], [*command, "b"], [*command, "c", "-q", "--json"], folder=tmp_path
+    )
+    assert told in quiet[1]
+    assert told in loud[2]
+    assert told not in loud[1], "once is enough"
+    assert [note for note in json.loads(machine[1])["data_notes"] if told in note]
+    assert not quiet[2] + machine[2]

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from graylearn.data.read import read
+from graylearn.data.formats import Origin
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read, read_file
 from graylearn.errors import DataError
 
 
@@ -37,3 +39,13 @@ def test_nesting_without_end(tmp_path, content):
     (tmp_path / "data.json").write_text(content)
     with pytest.raises(DataError, match=r"not valid JSON|not a JSON object"):
         read(tmp_path / "data.json")
+
+
+def test_lines_are_counted_from_1_and_records_of_a_list_from_0(tmp_path):
+    records = [{"size": size, "label": "ab"[size % 2]} for size in range(4)]
+    (tmp_path / "list.json").write_text(json.dumps(records))
+    (tmp_path / "lines.json").write_text("\n".join(map(json.dumps, records)))
+    for name, unit, first in (("list.json", "record", 0), ("lines.json", "line", 1)):
+        samples, origin = read_file(tmp_path / name, ReadOptions())
+        assert (origin.unit, samples.ids[0]) == (unit, first)
+        assert Origin.from_json(json.loads(json.dumps(origin.to_json()))) == origin

@@ -47,6 +47,8 @@ class Origin:
     """All columns of a table, in order."""
     left_out: tuple[int, ...] = ()
     """Rows of a table that are no samples: their labels are missing, or their images cannot be read."""
+    unit: str = "row"
+    """What the ids of a table count where no column gives them, as of `RawTable`."""
     separator: str | None = None
     """What parts the cells of delimited text."""
     decimal: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,10 @@ class Json(Format):
         raw = read_text_bytes(path)
         body = raw.removeprefix(codec_of(raw, "utf-8")[1])
         if is_list(body):
-            records = _checked(_list_of(body, name), name, "item", itertools.count())
+            records = _checked(_list_of(body, name), name, "record", itertools.count())
             if not records:
                 raise DataError(f"{name} is empty")
-            return table_from_pandas(_frame(records, name), name)
+            return replace(table_from_pandas(_frame(records, name), name), unit="record")
         records, lines = records_of_lines(body, name)
         if not records:
             raise DataError(f"{name} is empty")

@@ -162,6 +162,29 @@ def test_shares_falling_and_stable():
     assert judged("alpha-gl", alpha=swapped).verdict == "does not hold"
 
 
+@pytest.mark.parametrize(
+    ("accuracies", "verdict"),
+    [
+        ((0.944, 0.937, 0.925), "holds"),  # the slope's p is .13, as any through three points that bends
+        ((0.944, 0.925, 0.926), "does not hold"),  # up and down
+        ((0.944, 0.942, 0.940), "does not hold"),  # within the margin
+        ((0.925, 0.937, 0.944), "does not hold"),
+    ],
+)
+def test_three_shares_show_a_trend_where_they_go_one_way(accuracies, verdict):
+    by_share = dict(zip((0.05, 0.3, 0.5), accuracies, strict=True))
+    made = rows_of(
+        "alpha", lambda cell: by_share.get(cell.alpha, 0.95), Options(alphas=tuple(by_share), epochs=4)
+    )
+    found = judged("alpha-standard", alpha=made)
+    assert found.verdict == verdict
+    assert ("each below the one before" in found.parts[0].numbers) == (
+        sorted(accuracies)[::-1] == [*accuracies]
+    )
+    if accuracies[0] < accuracies[-1]:
+        assert {part.state for part in found.parts} == {"no"}
+
+
 def test_two_shares_make_no_trend():
     made = rows_of("alpha", lambda cell: 0.94 - 0.1 * cell.alpha, Options(alphas=(0.1, 0.3), epochs=4))
     assert judged("alpha-standard", alpha=made).verdict == "not measured"

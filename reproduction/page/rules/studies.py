@@ -26,6 +26,7 @@ from reproduction.schedules import trained_alike
 from reproduction.statistics import (
     LEVEL,
     MARGIN,
+    WILCOXON_FROM,
     blocked_p,
     compare,
     from_differences,
@@ -48,8 +49,8 @@ class Trend:
 
     change: float
     """Fitted accuracy at the largest alpha minus that at the smallest, points."""
-    p: float
-    """That there is no slope."""
+    shown: bool
+    """The slope's test is below 5 %; or few shares, each on the same side of the one before."""
     text: str
     """In words."""
 
@@ -63,11 +64,14 @@ def trend(found: Sequence[Group], method: str) -> Trend | None:
     slope = float(np.polyfit(alphas, values, 1)[0])
     change = slope * float(alphas.max() - alphas.min())
     p = float(stats.linregress(alphas, values).pvalue) if np.ptp(values) > 0 else 1.0
+    # a slope through three points has a single degree of freedom: its test hardly ever passes
+    one_way = len(points) < WILCOXON_FROM and abs(np.sign(np.diff(values)).sum()) == len(points) - 1
     text = (
         f"{names.method_title(method)} {values[0]:.1f} at {alphas[0]:g}, {values[-1]:.1f} at "
-        f"{alphas[-1]:g}; fitted change {change:+.1f} points ({len(points)} shares, {p_text(p)})"
+        f"{alphas[-1]:g}; fitted change {change:+.1f} points ({len(points)} shares, {p_text(p)}"
+        f"{', each ' + ('below' if change < 0 else 'above') + ' the one before' if one_way else ''})"
     )
-    return Trend(change, p, text)
+    return Trend(change, bool(p < LEVEL or one_way), text)
 
 
 def _shares(evidence: Evidence, method: str) -> list[Group]:
@@ -87,12 +91,12 @@ def alpha_standard(evidence: Evidence) -> Judgement:
     parts = []
     for labels, members in labelled(found):
         if (line := trend(members, "standard")) is not None:
-            falls = line.change < -MARGIN and line.p < LEVEL
-            rises = line.change > MARGIN and line.p < LEVEL
-            state: State = "yes" if falls else "no" if rises else "open"
+            clear = line.shown and abs(line.change) > MARGIN
+            state: State = "open" if not clear else "yes" if line.change < 0 else "no"
             parts.append(Part(f"{labels} labels", state, line.text, most_seeds(members, "standard")))
     rule = (
-        f"The line through its accuracies falls by more than {MARGIN} points over the range, slope p < .05."
+        f"The line through its accuracies falls by more than {MARGIN} points over the range, slope p < .05; "
+        f"or, with fewer than {WILCOXON_FROM} shares, each accuracy lies below the one before."
     )
     return Judgement(rule, tuple(parts), tuple(found), "alpha", _told(parts))
 
@@ -103,7 +107,7 @@ def alpha_gl(evidence: Evidence) -> Judgement:
     parts = []
     for labels, members in labelled(found):
         if (line := trend(members, "gl")) is not None:
-            state: State = "yes" if line.change >= -MARGIN else "no" if line.p < LEVEL else "open"
+            state: State = "yes" if line.change >= -MARGIN else "no" if line.shown else "open"
             beside = trend(members, "standard")
             text = line.text + (f"; Standard {beside.change:+.1f}" if beside is not None else "")
             parts.append(Part(f"{labels} labels", state, text, most_seeds(members, "gl")))

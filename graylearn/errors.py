@@ -79,6 +79,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def are(count: int) -> str:
+    """The verb after so many things."""
+    return "is" if count == 1 else "are"
+
+
 def meant(wrong: str, right: Iterable[str]) -> str | None:
     """The one of some names that was meant by a mistyped one; None where none is near."""
     lower = {name.lower(): name for name in right}

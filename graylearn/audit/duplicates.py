@@ -17,7 +17,7 @@ from graylearn.array_types import Ints
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
 from graylearn.data.inputs import as_dense, as_plain
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, counted, first_few
+from graylearn.errors import DataError, are, counted, first_few
 from graylearn.options import IdLike
 
 
@@ -77,10 +77,8 @@ class Duplicates:
         if self.contradicting.any():
             told += f", {counted(int(self.contradicting.sum()), 'group')} with different labels"
         if self.total > self.count:
-            tested = self.total - self.count
-            told += (
-                f"; {len(self.leaked):,} of {tested:,} test samples stand in the training set, or nearly so"
-            )
+            tested, leaked = self.total - self.count, len(self.leaked)
+            told += f"; {leaked:,} of {tested:,} test samples {are(leaked)} in the training set, or nearly so"
         return told
 
 

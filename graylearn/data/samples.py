@@ -14,12 +14,15 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from graylearn.errors import DataError, first_few
+from graylearn.errors import DataError, are, first_few
 
 Label: TypeAlias = str | int | float | bool
 """A class as the user wrote it."""
 Kind: TypeAlias = Literal["array", "table", "image", "text"]
 """What one sample is: numbers of any shape, a row of a table, a picture, or a piece of text."""
+RANGES = "ranges of the values (pandas.cut(y, 5).astype(str))"
+"""What to make of labels that measure something."""
+_EXPECTED = "labels are text, numbers or bools: make text of them, as y.astype(str) does"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,8 +102,9 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     missing = np.flatnonzero(pd.isna(values) | _is_blank(values))
     if len(missing):
         raise DataError(
-            f"{len(missing)} of {len(values)} labels are missing "
-            f"(rows {first_few(missing, 5)}, counted from 0); fill them in or leave those rows out"
+            f"{len(missing)} of {len(values)} labels {are(len(missing))} missing "
+            f"(row{'s' * (len(missing) > 1)} {first_few(missing, 5)}, counted from 0); fill them in or "
+            "leave those rows out"
         )
     _check_one_type(values)
     codes, uniques = pd.factorize(values)
@@ -252,7 +256,7 @@ def _as_label_array(raw: Any) -> np.ndarray:
     if values.ndim != 1:
         raise DataError(f"labels must be one value a sample, not an array of shape {values.shape}")
     if values.dtype.kind in "mM":  # nanosecond dates would turn into whole numbers below
-        raise DataError(f"labels are of type {values.dtype}; labels are text, numbers or bools")
+        raise DataError(f"labels are of type {values.dtype}; {_EXPECTED}")
     return values if values.dtype.kind in "biuf" else values.astype(object)
 
 
@@ -271,7 +275,7 @@ def _as_label(value: Any) -> Label:
         raise DataError(f"label {value} is not a finite number")
     if isinstance(value, str | bool | int | float):
         return value
-    raise DataError(f"label {value!r} is {type(value).__name__}; labels are text, numbers or bools")
+    raise DataError(f"label {value!r} is {type(value).__name__}; {_EXPECTED}")
 
 
 def _check_one_type(values: np.ndarray) -> None:

@@ -16,7 +16,7 @@ from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
-from graylearn.errors import DataError, Hint, first_few
+from graylearn.errors import DataError, Hint, are, first_few
 
 
 def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
@@ -185,7 +185,7 @@ def _labels(
             raise none_labelled(table, column)
         if len(rows):
             raise DataError(
-                f"{called}: {len(rows)} of {len(raw)} labels are missing "
+                f"{called}: {len(rows)} of {len(raw)} labels {are(len(rows))} missing "
                 f"({table.unit}{'s' * (len(rows) > 1)} {first_few(table.ids[rows], 5)}); "
                 "fill them in",
                 Hint("missing_labels", "skip", "to leave those rows out"),

@@ -24,9 +24,9 @@ from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_order, note_telling_columns
 from graylearn.data.inputs import as_dense, as_plain, is_sparse
-from graylearn.data.samples import Samples
+from graylearn.data.samples import RANGES, Samples
 from graylearn.data.tables import check_unique_names
-from graylearn.errors import DataError, GraylearnError, first_few
+from graylearn.errors import DataError, GraylearnError, are, first_few
 
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
@@ -175,8 +175,9 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     blank = [row for row, label in enumerate(texts) if isinstance(label, str) and not label.strip()]
     if blank:  # told here: the audit sees the samples in another order
         raise DataError(
-            f"{len(blank)} of {len(labels)} labels of y are empty (rows {first_few(blank, 5)}, counted from "
-            "0): give each sample a label, or leave it out"
+            f"{len(blank)} of {len(labels)} labels of y {are(len(blank))} empty "
+            f"(row{'s' * (len(blank) > 1)} {first_few(blank, 5)}, counted from 0): give each "
+            "sample a label, or leave it out"
         )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
         raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
@@ -186,7 +187,7 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
             raise DataError(
                 f"y holds {large[0]}, too large for 64 bits: make all labels text (y.astype(str))"
             )
-    with refused("give classes, such as ranges of the values (pandas.cut)"):
+    with refused(f"give classes, such as {RANGES}"):
         check_classification_targets(labels)
     classes, index = np.unique(labels, return_inverse=True)
     return classes, index.astype(np.int64)

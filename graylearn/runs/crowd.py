@@ -25,7 +25,7 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, Hint, SettingsError, counted
+from graylearn.errors import DataError, Hint, SettingsError, are, counted
 from graylearn.runs.files import write_csv
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared, options_of, prepare
@@ -79,8 +79,8 @@ def with_consensus(
     left = len(found.given)
     progress.say(f"{found.given.shape[1]} annotators labelled {left:,} samples")
     if found.silent:
-        are = "is" if found.silent == 1 else "are"
-        progress.note(f"{counted(found.silent, 'sample')} without a label by any annotator {are} left out")
+        told = f"{counted(found.silent, 'sample')} without a label by any annotator"
+        progress.note(f"{told} {are(found.silent)} left out")
     crowd = consensus(found.given)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None, encoding="utf-8")

@@ -22,7 +22,7 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import stratified_choice
 from graylearn.data.tables import MISSING_WORDS, check_columns
-from graylearn.errors import DataError, SettingsError, counted, first_few
+from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -143,7 +143,7 @@ def tell_doubts(samples: Samples, progress: RunProgress) -> None:
     """What the data may not be meant to be."""
     texts = samples.x if samples.kind == "text" else ()
     if empty := [samples.ids[index] for index, text in enumerate(texts) if not text.strip()]:
-        told = f"{len(empty):,} of {len(samples):,} texts are empty ({first_few(empty)})"
+        told = f"{len(empty):,} of {len(samples):,} texts {are(len(empty))} empty ({first_few(empty)})"
         progress.note(f"{told}: nothing speaks for or against their labels")
     if (sentences := _sentences(samples)) is not None:
         progress.note(
@@ -155,18 +155,17 @@ def tell_left_out(origin: Origin, progress: RunProgress) -> None:
     """How many rows of a table are no samples, and what counts as a missing label."""
     if not origin.left_out:
         return
-    rows = counted(len(origin.left_out), "row")
-    are = "is" if len(origin.left_out) == 1 else "are"
+    rows, left_out = counted(len(origin.left_out), "row"), f"{are(len(origin.left_out))} left out"
     if origin.columns.path is not None or origin.kind == "image":
-        progress.note(f"{rows} without a label, or with an image that cannot be read, {are} left out")
+        progress.note(f"{rows} without a label, or with an image that cannot be read, {left_out}")
     elif origin.form == "delimited":
         words = ", ".join(sorted(MISSING_WORDS - {""}))
         progress.note(
-            f"{rows} without a label {are} left out: empty cells, and where labels are numbers also {words}; "
+            f"{rows} without a label {left_out}: empty cells, and where labels are numbers also {words}; "
             "where they are words, these are classes"
         )
     else:
-        progress.note(f"{rows} without a label {are} left out")
+        progress.note(f"{rows} without a label {left_out}")
 
 
 def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:

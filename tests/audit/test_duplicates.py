@@ -62,7 +62,7 @@ def test_rows_of_a_test_set_that_stand_in_the_training_set():
     found = find_duplicates(train, labels=np.arange(80) % 2, test=test, near=False)
     assert found.leaked.tolist() == [0, 1]
     assert found.keep.all()
-    assert "2 of 3 test samples stand in the training set" in found.summary()
+    assert "2 of 3 test samples are in the training set" in found.summary()
     assert found.table["kind"].tolist() == ["exact"] * 4
     with pytest.raises(DataError, match="test lacks the columns b"):
         find_duplicates(train, test=test[["a"]])

@@ -297,7 +297,7 @@ def test_gene_needs_both_files_of_the_same_samples(tmp_path):
         ("WineQT.csv", "", "cannot read .*WineQT.csv"),
         ("WineQT.csv", "alcohol,quality\n1,2\n1\n", "cannot read .*WineQT.csv: CSV parse error"),
         ("WineQT.csv", "alcohol,quality\nwet,5\ndry,6\n", "column 'alcohol' should hold numbers only"),
-        ("WineQT.csv", "alcohol,quality\n1,5\n2,\n", r"WineQT.csv: 1 of 2 labels are missing \(rows 1"),
+        ("WineQT.csv", "alcohol,quality\n1,5\n2,\n", r"WineQT.csv: 1 of 2 labels is missing \(row 1,"),
         ("mitbih_train.csv.gz", "no gzip", "cannot read .*mitbih_train.csv.gz"),
     ],
 )

@@ -104,7 +104,7 @@ def test_unreadable_images_stop_or_are_skipped(folder, options):
     (folder / "dog" / "b.png").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"1 of 4 images cannot be read: .*dog/b\.png"):
         read(folder, **options)
-    with pytest.warns(DataWarning, match=r"1 of 4 images cannot be read and are left out: .*dog/b\.png"):
+    with pytest.warns(DataWarning, match=r"1 of 4 images cannot be read and is left out: .*dog/b\.png"):
         samples = read(folder, unreadable="skip", **options)
     assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/images/a.png"]
     assert samples.y.tolist() == [0, 0, 1]

@@ -26,7 +26,7 @@ def test_empty_labels_are_named_by_line(csv, content, lines):
 
 
 def test_empty_labels_are_named_by_id_where_rows_have_ids(csv):
-    with pytest.raises(DataError, match=r"1 of 2 labels are missing \(id r3\)"):
+    with pytest.raises(DataError, match=r"1 of 2 labels is missing \(id r3\)"):
         read(csv("id,a,label\nr7,1,x\nr3,2,\n"))
 
 
@@ -72,7 +72,7 @@ def test_ids_and_labels_that_numbers_cannot_hold_are_as_written(csv, ids):
     if "e" not in one:
         rows = f"1,{one}\n2,{two}\n3,{three}\n"
         assert read(csv("a,label\n" + rows)).classes == tuple(sorted(ids))
-        with pytest.raises(DataError, match=r"1 of 4 labels are missing \(line 5\)"):
+        with pytest.raises(DataError, match=r"1 of 4 labels is missing \(line 5\)"):
             read(csv("a,label\n" + rows + "4,\n"))
 
 

@@ -178,7 +178,7 @@ def test_json_lines_of_text(tmp_path):
     [
         ('{"text": "a", "label": 1}\n{"text": "b", \n', "line 2: not a JSON object"),
         ('{"text": "a", "label": 1}\n[1, 2]\n', "line 2: expected an object"),
-        ('{"text": "a", "label": 1}\n{"text": "b"}\n', r"labels are missing \(line 2\)"),
+        ('{"text": "a", "label": 1}\n{"text": "b"}\n', r"labels is missing \(line 2\)"),
         ('{"text": "a", "label": 1}\n{"text": 7, "label": 0}\n', "line 2: column 'text' holds int"),
         ('{"text": "a", "label": {"x": 1}}\n' * 2, "'label': holds dict values; a label is text"),
         ('{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 2}}', "one object of columns"),

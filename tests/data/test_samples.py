@@ -152,7 +152,7 @@ def test_labels_are_encoded_in_natural_order_and_keep_their_type(raw, classes):
     ("raw", "said"),
     [
         (["a", None, "b", float("nan"), " "], r"3 of 5 labels are missing \(rows 1, 3, 4, counted from 0\)"),
-        (np.array([1.0, np.nan]), r"1 of 2 labels are missing \(rows 1"),
+        (np.array([1.0, np.nan]), r"1 of 2 labels is missing \(row 1,"),
         (pd.Series([1, None], dtype="Int64"), "missing"),
         (pd.Series(["a", None], dtype="string"), "missing"),
         ([None] * 9, r"rows 0, 1, 2, 3, 4 and 4 more"),

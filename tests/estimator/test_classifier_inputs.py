@@ -9,6 +9,7 @@ import torch
 from scipy import sparse
 
 from graylearn.data import Samples
+from graylearn.data.samples import encode_labels
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 
@@ -60,6 +61,17 @@ def test_labels_and_columns_that_cannot_be_told_are_named_as_the_user_has_them(s
         quick().fit(frame, blank)
     with pytest.raises(DataError, match="X has two columns called 'sold'; rename one of them"):
         quick().fit(frame.rename(columns={"price": "sold"}), y)
+
+
+@pytest.mark.parametrize("labels", [lambda y: y, lambda y: pd.cut(y, 5)])
+def test_labels_that_measure_are_fitted_once_they_are_made_what_is_told(shop, labels):
+    frame = shop[0][["price", "sold"]]
+    y = frame["price"] * 3
+    with pytest.raises(DataError, match=r"pandas\.cut\(y, 5\)\.astype\(str\)"):
+        quick().fit(frame, labels(y))
+    assert len(quick().fit(frame, pd.cut(y, 5).astype(str)).classes_) == 5
+    with pytest.raises(DataError, match=r"is Interval; labels are text, .* as y\.astype\(str\) does"):
+        encode_labels(pd.cut(y, 5))
 
 
 def test_words_never_seen_and_missing_numbers_are_answered(shop):

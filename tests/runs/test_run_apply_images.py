@@ -131,7 +131,7 @@ def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, endi
     data, clean = tmp_path / f"m.{ending}", tmp_path / f"c.{ending}"
     write[ending](data)
     first, third = ("3", "1") if named else (paths[2], paths[4])
-    with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and are left out: .*0\.png"):
+    with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and is left out: .*0\.png"):
         run = finished(data, {first: None, third: "cat"}, features="pixels", size=8, unreadable="skip")
     assert write_tasks(run, tmp_path / "tasks.json")["tasks"] == 2
     shown = [task["data"]["image"] for task in json.loads((tmp_path / "tasks.json").read_text())]

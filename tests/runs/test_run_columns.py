@@ -164,7 +164,7 @@ def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, 
     assert "note: --size is for images: passed over, for a.csv holds none" in told
     assert "note: --embedding is for images and texts: passed over" in told
     assert "note: --features is for images and texts: passed over" in told
-    with pytest.raises(DataError, match=r"1 of 10 labels are missing \(id 90\)"):
+    with pytest.raises(DataError, match=r"1 of 10 labels is missing \(id 90\)"):
         prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
 
 

@@ -56,7 +56,7 @@ def test_each_sample_has_the_number_of_its_group(made):
     (note,) = [note for note in summary["notes"] if "copies" in note]
     assert note.startswith("7 of 94 samples are in 3 groups of copies")
     assert "1 group with different labels" in note
-    assert "1 of 31 test samples stand in the training set, or nearly so, which measures too well" in note
+    assert "1 of 31 test samples is in the training set, or nearly so, which measures too well" in note
     assert '"contradicting":true' in (run_folder / "report.html").read_text()
 
 

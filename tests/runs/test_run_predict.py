@@ -173,7 +173,7 @@ def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys):
     assert (
         len(predict(tmp_path / "run", tmp_path / "photos", unreadable="skip", progress=RunProgress())) == 11
     )
-    assert "note: 1 of 12 images cannot be read and are left out" in capsys.readouterr().err
+    assert "note: 1 of 12 images cannot be read and is left out" in capsys.readouterr().err
 
 
 def test_another_kind_of_data_is_an_error(fitted, tmp_path):

@@ -13,6 +13,7 @@ import pandas as pd
 
 from graylearn.array_types import Ints
 from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.samples import RANGES
 from graylearn.data.tables import MISSING_WORDS
 from graylearn.errors import counted
 
@@ -116,7 +117,7 @@ def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:
         return
     told = DataWarning(
         f"the labels look like a measurement: {len(values):,} different numbers on {n:,} rows, each taken as "
-        "a class of its own; if they measure something, make a few ranges of them the label (pandas.cut)"
+        f"a class of its own; if they measure something, make the label {RANGES}"
     )
     told.about = "labels that look measured"
     warnings.warn(told, stacklevel=3)

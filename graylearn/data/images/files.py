@@ -14,7 +14,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, Hint, counted, first_few
+from graylearn.errors import DataError, Hint, are, counted, first_few
 
 
 def samples_from_manifest(
@@ -76,7 +76,8 @@ def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
     if cached.failed:
         shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")
         warnings.warn(
-            f"{len(cached.failed)} of {len(paths)} images cannot be read and are left out: {shown}",
+            f"{len(cached.failed)} of {len(paths)} images cannot be read and {are(len(cached.failed))} "
+            f"left out: {shown}",
             DataWarning,
             stacklevel=2,
         )

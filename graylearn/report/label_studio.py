@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 from graylearn.errors import DataError
 from graylearn.report.decisions import Decision, exported_decisions
@@ -20,7 +21,10 @@ VERSION = "graylearn"
 def interface(classes: Iterable[str], kind: str) -> str:
     """The labelling interface that the tasks are made for, to paste into the settings of a project."""
     shows = {"image": f'<Image name="{TO}" value="$image"/>', "text": f'<Text name="{TO}" value="$text"/>'}
-    choices = "".join(f'<Choice value="{_quoted(name)}"/>' for name in [*classes, NONE])
+    names = [*classes, NONE]
+    if NONE in names[:-1]:
+        raise DataError(f"a class is called {NONE!r}, as the answer is that drops a sample: rename the class")
+    choices = "".join(f"<Choice value={quoteattr(name)}/>" for name in names)
     shown = shows.get(kind, f'<Table name="{TO}" value="$row"/>')
     return f'<View>{shown}<Choices name="{FROM}" toName="{TO}" showInline="true">{choices}</Choices></View>'
 
@@ -77,7 +81,3 @@ def _decision(task: dict[str, Any]) -> Decision | None:
     if chosen[-1] == given:
         return Decision(name, "keep", given=given, run=run)
     return Decision(name, "relabel", chosen[-1], given=given, run=run)
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

@@ -72,8 +72,8 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
         write_json(target / "metadata.json", fiftyone.metadata(saved.classes))
         write_json(target / "samples.json", fiftyone.samples(rows, run_of))
     else:
-        write_json(target, label_studio.tasks(rows, run_of))
         interface = label_studio.interface(saved.classes, origin.kind)
+        write_json(target, label_studio.tasks(rows, run_of))
         write_text(target.with_suffix(".xml"), interface + "\n")
     return {"tasks": len(rows), "out": str(target.absolute())}
 

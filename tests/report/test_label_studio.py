@@ -20,9 +20,10 @@ ROWS = [
 
 def test_tasks_fit_the_interface():
     """By the published format of tasks: data, predictions of model_version, score and result."""
-    view = ElementTree.fromstring(interface(["cat", 'a "b" <c>'], "text"))
+    classes = ["cat", 'a "b" <c>', "two\n lines\t'"]
+    view = ElementTree.fromstring(interface(classes, "text"))
     shown, control = list(view)
-    assert [choice.get("value") for choice in control] == ["cat", 'a "b" <c>', NONE]
+    assert [choice.get("value") for choice in control] == [*classes, NONE]
     made = json.loads(json.dumps(tasks(ROWS, "run-1")))
     for task, row in zip(made, ROWS, strict=True):
         assert set(task) == {"data", "predictions"}
@@ -35,6 +36,11 @@ def test_tasks_fit_the_interface():
         assert result["to_name"] == control.get("toName") == shown.get("name")
         assert result["type"] == "choices"
         assert result["value"]["choices"] == [row["suggested"] or NONE]
+
+
+def test_a_class_is_not_taken_for_the_answer_that_drops():
+    with pytest.raises(DataError, match="a class is called 'none of these', as the answer is that drops"):
+        interface(["cat", "none of these"], "text")
 
 
 def test_what_people_decided_comes_back(tmp_path):

@@ -121,12 +121,26 @@ def test_folders_that_are_no_classes(tmp_path, options):
     with pytest.raises(DataError, match="holds no folders"):
         read(tmp_path / "flat", **options)
     for name in ("cat", "cow"):
-        (tmp_path / "set" / "train" / name).mkdir()
-    with pytest.raises(DataError, match=r"no images .* in \S*cat, \S*cow; remove what is empty"):
-        read(tmp_path / "set" / "train", **options)
+        (tmp_path / "empty" / name).mkdir(parents=True)
+    with pytest.raises(DataError, match=r"no images .* in the folders of \S*empty"):
+        read(tmp_path / "empty", **options)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(DataError, match="holds no images"):
         read(tmp_path / "nothing", labelled=False, **options)
+
+
+def test_a_class_without_images_is_passed_over(folder, options):
+    """As people leave behind who sort; what is no image stops, for it was meant to be one."""
+    (folder / "cow").mkdir()
+    (folder / "cow" / ".DS_Store").touch()
+    with pytest.warns(DataWarning, match=r"has no images of cow: 1 folder passed over"):
+        samples = read(folder, **options)
+    assert samples.classes == ("Cat", "dog")
+    with pytest.warns(DataWarning, match=r"has no images of cow"):
+        assert read(folder, classes=("cow", "Cat", "dog"), **options).y.tolist() == [1, 1, 2, 2]
+    (folder / "cow" / "a.heic").touch()
+    with pytest.raises(DataError, match=r"no images .* in \S*cow, but 1 file \(\.heic\): make images"):
+        read(folder, **options)
 
 
 def test_manifest(folder, options):

@@ -33,7 +33,7 @@ from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, Hint, SettingsError, first_few
+from graylearn.errors import DataError, Hint, SettingsError, counted, first_few
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -119,19 +119,34 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
             raise DataError(
                 f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known classes"
             )
-        inside = {name: _images_below(path / name, passed) for name in class_names}
-        if empty := [str(path / name) for name, found in inside.items() if not found]:
-            raise DataError(
-                f"no images ({_endings()}) in {first_few(empty)}; remove what is empty, or read another one"
-            )
-        names = [f"{name}/{image}" for name, found in inside.items() for image in found]
-        classes = class_names if classes is None else classes
+        inside = {name: _images_in_class(path / name, passed) for name in class_names}
+        full = [name for name, found in inside.items() if found]
+        if not full:
+            raise DataError(f"no images ({_endings()}) in the folders of {path}")
+        if empty := [name for name, found in inside.items() if not found]:
+            told = f"{path} has no images of {first_few(empty)}: {counted(len(empty), 'folder')} passed over"
+            warnings.warn(told, DataWarning, stacklevel=3)
+        names = [f"{name}/{image}" for name in full for image in inside[name]]
+        classes = full if classes is None else classes
         beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
     known = tuple(classes or ()) if options.labelled else ()
     index_of = {str(label): index for index, label in enumerate(known)}
     y = np.array([index_of.get(name.split("/")[0], -1) for name in names], dtype=np.int64)
     _tell_passed_over(path, passed, beside)
     return names, y, known
+
+
+def _images_in_class(folder: Path, passed: Counter[str]) -> list[str]:
+    """Those below the folder of a class; where there is something else alone, that is meant to be them."""
+    others: Counter[str] = Counter()
+    found = _images_below(folder, others)
+    if others and not found:
+        raise DataError(
+            f"no images ({_endings()}) in {folder}, but {counted(others.total(), 'file')} "
+            f"({', '.join(others)}): make images of them, or remove the folder"
+        )
+    passed.update(others)
+    return found
 
 
 def _class_names(folder: Path) -> list[str]:

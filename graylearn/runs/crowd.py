@@ -83,7 +83,7 @@ def with_consensus(
         progress.note(f"{told} {are(found.silent)} left out")
     crowd = consensus(found.given)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
-    reading = replace(settings, annotators=(), annotations=None, split=None, separator=None, encoding="utf-8")
+    reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
     file, label, name = _written(found.table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)
     alone = replace(reading, test=None, test_share=None, test_split=None)
@@ -218,7 +218,8 @@ def _written(
     file = folder.consensus_csv if written is not None else folder.consensus_parquet
     with replacing(file) as partial:
         if written is not None:
-            frame.to_csv(partial, index=False, encoding="utf-8", lineterminator="\n")
+            # encoded as the data are told to be, for the test set is read by the same settings
+            frame.to_csv(partial, index=False, encoding=settings.encoding, lineterminator="\n")
         else:
             frame.to_parquet(partial, index=False)
     return file, label, name

@@ -62,7 +62,8 @@ class Measuring:
     """What to measure the fits on."""
 
     test: str | None = None
-    """Clean data of the same form to measure on; copies of them are looked for too."""
+    """Clean data of the same form to measure on; copies of them are looked for too. Where several annotators
+    labelled what is learned from, its labels stand in a column called consensus."""
     test_split: str | None = None
     """The split, table or sheet to measure on."""
     test_share: float | None = None

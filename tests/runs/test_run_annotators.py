@@ -151,3 +151,19 @@ def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name):
     assert prepared.shown.ids.tolist() == list(range(7, 92))  # below the header and five that nobody labelled
     assert list(crowd.samples) == list(range(7, 92))
     assert list(prepared.shown.x.columns) == ["one", "two", "three"]
+
+
+def test_a_test_set_is_read_by_the_encoding_of_the_data(folder, tmp_path):
+    path, y = folder
+    table = pd.read_csv(path / "wide.csv", sep=";", dtype={"id": str}).replace("bee", "abeille mâle")
+    table.to_csv(tmp_path / "wide.csv", index=False, encoding="cp1252")
+    test = table.drop(columns=PEOPLE).assign(consensus=np.array(["ant", "abeille mâle", "cow"])[y])
+    test.to_csv(tmp_path / "test.csv", index=False, encoding="cp1252")
+    files = {"data": str(tmp_path / "wide.csv"), "test": str(tmp_path / "test.csv")}
+    settings = RunSettings(**files, annotators=tuple(PEOPLE), id="id", encoding="cp1252")
+    run = RunFolder(tmp_path / "run")
+    run.stages.mkdir(parents=True)
+    prepared, _ = prepare_crowd(settings, run, RunProgress(quiet=True))
+    assert prepared.test is not None
+    assert prepared.test.classes == ("abeille mâle", "ant", "cow")
+    assert "abeille mâle" in run.consensus_csv.read_text(encoding="cp1252")

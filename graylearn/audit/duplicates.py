@@ -100,7 +100,7 @@ def find_duplicates(
         labels = data.y
     kind, values = _values(data)
     count = len(values)
-    given = None if labels is None else pd.factorize(np.asarray(labels))[0]
+    given = None if labels is None else pd.factorize(np.asarray(as_plain(labels)))[0]
     if given is not None and len(given) != count:
         raise DataError(f"there are {len(given)} labels for {count} samples: give one each")
     if test is not None:

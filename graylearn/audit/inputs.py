@@ -125,7 +125,7 @@ def as_labels(y: Any, classes: Sequence[Label] | None) -> tuple[Ints, tuple[Labe
 
 def classes_of_columns(pred_probs: Any, labels: Any) -> list[Label] | None:
     """The classes that the columns of a frame of probabilities are named after; None where a label is not."""
-    columns = getattr(pred_probs, "columns", None)
+    columns = getattr(as_plain(pred_probs), "columns", None)
     named = {str(each): each for each in as_labels(labels, None)[1]}
     if columns is None or not named.keys() <= set(map(str, columns)):
         return None
@@ -134,7 +134,7 @@ def classes_of_columns(pred_probs: Any, labels: Any) -> list[Label] | None:
 
 def as_ids(ids: Any, x: Any, n: int) -> NDArray[Any]:
     """One id a sample, no two equal: those given, else those of Samples or a frame, else row numbers."""
-    found = ids_of(x, n) if ids is None else np.asarray(ids)
+    found = ids_of(x, n) if ids is None else np.asarray(as_plain(ids))
     if ids is None and len(found) != n:
         raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
     if found.shape != (n,):

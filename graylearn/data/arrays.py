@@ -33,7 +33,7 @@ def samples_from_arrays(
     if values.ndim == 0 or values.shape[0] == 0:
         raise DataError(f"{name} holds no samples (shape {values.shape})")
     values, kind = _of_kind(values, name)
-    ids = np.arange(len(values)) if ids is None else np.asarray(ids)
+    ids = np.arange(len(values)) if ids is None else np.asarray(as_plain(ids))
     if not labelled:
         return Samples(values, np.full(len(values), -1), (), ids, kind)
     if y is None:

@@ -193,7 +193,7 @@ def _as_samples(x: Any, y: Any) -> Samples:
         if y is None:
             raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
         rows = _as_rows(x, "x")
-        codes, classes = encode_labels(y)
+        codes, classes = encode_labels(as_plain(y))
         samples = Samples(rows, codes, classes, np.arange(len(codes)), _kind(rows))
     if samples.num_classes == 0:
         raise DataError("x has no labelled samples; contaminate needs at least one class")
@@ -249,7 +249,7 @@ def _kind(rows: Any) -> Kind:
 
 def _as_groups(ood_groups: Any, n: int) -> np.ndarray:
     """Given groups as whole numbers, one an OOD sample."""
-    groups, _ = encode_labels(ood_groups)
+    groups, _ = encode_labels(as_plain(ood_groups))
     if len(groups) != n:
         raise DataError(f"ood_groups has {len(groups)} values but ood_x has {n} samples")
     return groups

@@ -22,8 +22,8 @@ MAX_DENSE = 1 << 32
 def as_plain(x: Any) -> Any:
     """Tensors, and arrays and frames of other libraries, as NumPy arrays and pandas frames; the rest stays.
 
-    Arrays, sparse matrices, frames, series and lists stay; floats that NumPy does not know, such as bfloat16,
-    become float32; a structured array becomes a frame.
+    Arrays, sparse matrices, frames, series and lists stay, in the byte order of this machine; floats that
+    NumPy does not know, such as bfloat16, become float32; a structured array becomes a frame.
     """
     torch = sys.modules.get("torch")  # who has a tensor has imported it
     if torch is not None and isinstance(x, torch.Tensor):
@@ -39,11 +39,25 @@ def as_plain(x: Any) -> Any:
         x = x.combine_chunks()
     if isinstance(x, pa.Array):
         return (x.dictionary_decode() if pa.types.is_dictionary(x.type) else x).to_numpy(zero_copy_only=False)
-    if isinstance(x, np.ndarray) and x.dtype.names:
-        return pd.DataFrame.from_records(x)
-    if isinstance(x, np.ndarray | pd.DataFrame | pd.Series | Samples) or is_sparse(x):
+    if isinstance(x, Samples) or is_sparse(x):
         return x
-    return np.asarray(x) if hasattr(x, "__array__") or hasattr(x, "__array_interface__") else x
+    if not isinstance(x, np.ndarray | pd.DataFrame | pd.Series):
+        if not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
+            return x
+        x = np.asarray(x)
+    x = _in_our_order(x)
+    return pd.DataFrame.from_records(x) if isinstance(x, np.ndarray) and x.dtype.names else x
+
+
+def _in_our_order(x: Any) -> Any:
+    """An array, series or frame whose bytes pandas and torch can read: those of FITS files stand reversed."""
+    if isinstance(x, pd.DataFrame):
+        return x.apply(_in_our_order) if any(map(_is_reversed, x.dtypes)) else x
+    return x.astype(x.dtype.newbyteorder("=")) if _is_reversed(x.dtype) else x
+
+
+def _is_reversed(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) and not kind.isnative
 
 
 def _of_tensor(x: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from graylearn.array_types import Ints
 from graylearn.data.encoding.label_notes import note_labels
+from graylearn.data.inputs import as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError, first_few
@@ -118,7 +119,7 @@ def make_training_set(
     rows, weight = np.arange(n), np.ones(n)
     if sample_weight is not None:
         with refused("give one finite number a sample as sample_weight"):
-            checked = _check_sample_weight(sample_weight, given, dtype=np.float64)
+            checked = _check_sample_weight(as_plain(sample_weight), given, dtype=np.float64)
         if (checked < 0).any() or not np.isfinite(checked).all():
             raise DataError("sample_weight must be finite and not negative")
         if not checked.any():

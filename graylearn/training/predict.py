@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 from graylearn.data.batches.base import Preparation, as_classes
 from graylearn.data.batches.several import are_several, as_inputs, joined
 from graylearn.data.batches.streams import inputs_of, split_item
+from graylearn.data.inputs import as_plain
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask
 
@@ -29,7 +30,7 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
         tensor = values.detach()
     else:
         try:
-            array = np.asarray(values)
+            array = np.asarray(as_plain(values))
         except ValueError as error:
             raise DataError(f"{what} is no array: its rows differ in length") from error
         if array.dtype.kind not in "biuf":

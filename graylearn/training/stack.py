@@ -183,7 +183,7 @@ def _stack_weights(sample_weight: Any, targets: Tensor, models: int) -> Tensor |
     """Weights of all (model, sample) pairs end to end, with mean 1 in each model."""
     if sample_weight is None:
         return None
-    weights = as_tensor(sample_weight, "sample_weight").float()
+    weights = as_tensor(sample_weight, "sample_weight").float().cpu()
     samples = len(targets) // models
     if weights.shape not in ((samples,), (models, samples)):
         raise DataError(

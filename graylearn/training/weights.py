@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
+from graylearn.data.inputs import as_plain
 from graylearn.errors import DataError, SettingsError
 
 _SUM_TOLERANCE = 1e-3
@@ -24,7 +25,7 @@ def weights_for(
         return None
     weights = torch.ones(len(targets), dtype=torch.float64)
     if sample_weight is not None:
-        weights = torch.from_numpy(np.asarray(sample_weight, dtype=np.float64).copy()).reshape(-1)
+        weights = torch.from_numpy(np.array(as_plain(sample_weight), dtype=np.float64)).reshape(-1)
     if len(weights) != len(targets):
         raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
     if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
@@ -56,8 +57,7 @@ def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: in
         for label, value in class_weight.items():
             weights[int(label)] = value
     else:
-        given = class_weight.cpu() if isinstance(class_weight, Tensor) else class_weight
-        weights = np.asarray(given, dtype=np.float64)
+        weights = np.asarray(as_plain(class_weight), dtype=np.float64)
         if weights.shape != (num_classes,):
             raise DataError(
                 f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight a class"
@@ -73,7 +73,7 @@ def split_soft(data: Any) -> tuple[Any, Tensor | None]:
         data = data.tensors
     if not isinstance(data, tuple) or len(data) != 2 or isinstance(data[1], tuple) or np.ndim(data[1]) != 2:
         return data, None
-    given = data[1].detach().cpu() if isinstance(data[1], Tensor) else torch.as_tensor(np.asarray(data[1]))
+    given = torch.as_tensor(np.asarray(as_plain(data[1])))
     if not given.is_floating_point() or given.shape[1] < 2:
         return data, None
     soft = given.double()

@@ -127,12 +127,12 @@ def test_paths_and_names_of_columns_are_to_be_read_first(tmp_path):
         audit(pd.DataFrame({"a": [1, 2], "kind": ["x", "y"]}), "kind")
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize("names", [["c", "a", "b"], [2, 0, 1]])
 def test_columns_of_a_frame_of_probabilities_name_the_classes(frame, names):
     y = [names[k % 3] for k in range(60)]
     chances = np.eye(3)[np.arange(60) % 3] * 0.9 + 0.1 / 3  # each label is the likeliest
-    found = Audit.from_predictions(frame({str(name) if frame is pl.DataFrame else name: chances[:, k]
+    found = Audit.from_predictions(frame({name if frame is pd.DataFrame else str(name): chances[:, k]
                                           for k, name in enumerate(names)}), y)  # fmt: skip
     assert found.classes == tuple(names)
     assert found.table["confidence"].min() > 0.9

@@ -9,7 +9,8 @@ import torch
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from graylearn.audit.inputs import as_features, as_labels
+from graylearn.audit.inputs import as_features, as_ids, as_labels
+from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.contaminate import contaminate
 from graylearn.data.inputs import as_dense, as_plain, ids_of
 from graylearn.data.read import read
@@ -70,6 +71,24 @@ def test_everyone_takes_the_same_labels(given):
     assert (codes.tolist(), classes) == ([0, 1] * 3, ("x", "y"))
     found, codes = read_labels(y, None)
     assert (found.tolist(), codes.tolist()) == (["x", "y"], [0, 1] * 3)
+
+
+def test_bytes_that_stand_reversed_are_turned_round():
+    """As in FITS files; pandas cannot sort, compare or count such numbers."""
+    numbers = np.arange(60.0).reshape(30, 2)
+    records = np.rec.fromarrays(numbers.T, dtype=[("a", ">f8"), ("b", ">i4")])
+    frame = pd.DataFrame({name: records[name] for name in "ab"})
+    y = np.arange(30) % 3
+    for x in (numbers.astype(">f8"), records, frame):
+        np.testing.assert_array_equal(as_features(x, 30), as_features(numbers, 30))
+        found = read((x, y.astype(">i8")))
+        np.testing.assert_array_equal(np.asarray(found.x), numbers)
+        assert (found.y.tolist(), found.classes) == (y.tolist(), (0, 1, 2))
+    assert read_labels(y.astype(">i8"), None)[0].tolist() == [0, 1, 2]
+    assert as_ids(y.astype(">i8")[:3], None, 3).tolist() == [0, 1, 2]
+    assert samples_from_arrays(numbers[:3], y[:3], ids=y[:3].astype(">i8")).ids.tolist() == [0, 1, 2]
+    mixed = contaminate(numbers.astype(">f8"), y.astype(">i8"), numbers, alpha=0.5)
+    np.testing.assert_array_equal(mixed.x[~mixed.is_ood], numbers)
 
 
 def test_tensors_without_numbers_are_told():

@@ -144,7 +144,7 @@ def test_the_weight_of_a_class_is_that_of_its_samples(net, given):
     x, y = blobs()
     own = torch.linspace(0.5, 1.5, len(x))
     wanted = train(net(), (x, y), sample_weight=own * torch.tensor([4.0, 0.0, 1.0])[y], **PLAIN)
-    found = train(net(), (x, y), sample_weight=own, class_weight=given, **PLAIN)
+    found = train(net(), (x, y), sample_weight=own.requires_grad_(), class_weight=given, **PLAIN)
     assert_same_weights(found.model, wanted.model, tolerance=1e-6)
 
 

@@ -249,6 +249,14 @@ def test_a_sample_that_is_no_tensor_is_refused():
         train(mlp(), [(Image.new("L", (4, 4)), 0)] * 3, epochs=1, log="none")
 
 
+def test_bytes_in_another_order_are_turned_round():
+    x, y = blobs()
+    wanted = train(mlp(), (x, y), epochs=2, log="none")
+    reversed_x, reversed_y = x.numpy().astype(">f8"), y.numpy().astype(">i4")
+    found = train(mlp(), (reversed_x, reversed_y), epochs=2, log="none")
+    np.testing.assert_array_equal(found.predict_logits(reversed_x), wanted.predict_logits(x))
+
+
 def test_what_trains_is_predicted_and_evaluated_in_the_same_forms():
     x, y = blobs()
     result = train(mlp(), (x, y), epochs=2, log="none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import numpy as np
@@ -90,11 +91,13 @@ def features_if_any(x: Any, label: Ints, id_like: IdLike) -> tuple[NDArray[np.fl
 
 
 def new_copy(model: Any, seed: int) -> Any:
-    """A copy that is not fitted; where it draws random numbers and nobody fixed them, by this seed."""
-    made = clone(model) if hasattr(model, "get_params") else copy.deepcopy(model)
-    if "random_state" in getattr(made, "get_params", dict)() and made.get_params()["random_state"] is None:
-        made.set_params(random_state=seed)
-    return made
+    """A copy that is not fitted; where it, or a step of it, draws random numbers and nobody fixed them, by
+    this seed."""
+    if not hasattr(model, "get_params"):
+        return copy.deepcopy(model)
+    made = clone(model)
+    drawn = [name for name, value in made.get_params().items() if value is None]
+    return made.set_params(**{name: seed for name in drawn if re.search("(^|__)random_state$", name)})
 
 
 def class_probabilities(fitted: Any, x: Any, n: int, names: NDArray[Any]) -> Floats:

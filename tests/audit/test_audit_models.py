@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 from audit_clouds import clouds
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -71,6 +73,14 @@ def test_texts_are_left_to_a_pipeline_that_reads_them():
     audit = gl.audit(texts, given, model=make_pipeline(CountVectorizer(), LogisticRegression()))
     assert audit.suspected[wrong].mean() > 0.8
     assert wrong[audit.suspected].mean() > 0.8
+
+
+def test_the_seed_decides_what_a_step_of_a_pipeline_draws():
+    x, label, _ = flipped()
+    model = make_pipeline(StandardScaler(), RandomForestClassifier(5))
+    one, other = (gl.audit(x, label, model=model, seed=3, log="none") for _ in range(2))
+    np.testing.assert_array_equal(one.score, other.score)
+    assert model.get_params()["randomforestclassifier__random_state"] is None
 
 
 def test_a_class_of_one_sample_is_known_to_every_copy():

@@ -215,7 +215,8 @@ def allowed_of(text: str, samples: int) -> int:
             raise ValueError
     except ValueError:
         raise SettingsError.wrong("max_suspects", text, "a number or a share, such as 10 or 2%") from None
-    return int(value / 100 * samples) if is_share else int(value)
+    # a hair more, for .29 * 100 is 28.999999999999996
+    return int(value / 100 * samples + 1e-9) if is_share else int(value)
 
 
 def _accepted(path: str | Path | None) -> set[str]:

@@ -215,6 +215,7 @@ def test_a_place_that_other_programs_find(folder):
 
 def test_how_many_are_allowed():
     assert allowed_of("2%", 240) == 4
+    assert [allowed_of("29%", 100), allowed_of("0.7%", 1000), allowed_of("0.57%", 10_000)] == [29, 7, 57]
     assert allowed_of(" 7 ", 240) == 7
     for wrong in ("some", "-1", "nan%", "inf", "200%"):
         with pytest.raises(SettingsError, match="max_suspects is"):

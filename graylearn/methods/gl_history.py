@@ -26,26 +26,32 @@ class GrayHistory(Method):
     features of images (benchmarks/memorising.py)."""
 
     per_sample = False
-    state = ("mean", "trust")
+    state = ("mean", "trust", "times")
 
     def start(self, task: Task) -> None:
         """Every label is trusted until there is a history: the first epoch is cross entropy."""
         super().start(task)
         self.mean = torch.zeros(task.num_samples, device=task.device)
         self.trust = torch.ones(task.num_samples, device=task.device)
+        self.times = torch.zeros(task.num_samples, device=task.device)
 
     def loss(self, step: Step) -> Tensor:
         """The gray loss of each sample, by the trust of the last epoch."""
         return gray_loss(step.logits, step.target, confidence=self.trust[step.index], reduction="none")
 
     def end_epoch(self, epoch: int) -> None:
-        """Take the epoch that ended into the mean, and measure it anew against the class."""
-        last = self.task.history.recent_label_confidence(1)
-        seen = ~last.isnan()
-        self.mean = torch.where(seen, self.mean + (last - self.mean) / (epoch + 1), self.mean)
-        usual = class_median(self.mean, self.task.targets, self.task.num_classes)
-        relative = self.mean / usual[self.task.targets].clamp_min(torch.finfo(torch.float32).tiny)
-        self.trust = relative.clamp(max=1) ** self.power
+        """Take the epoch that ended into the mean, and measure it anew against the class.
+
+        A loader that drops its last batch, or a sampler, leaves samples out of an epoch.
+        """
+        last, targets = self.task.history.recent_label_confidence(1), self.task.targets
+        now = ~last.isnan()
+        self.times = self.times + now
+        self.mean = torch.where(now, self.mean + (last - self.mean) / self.times, self.mean)
+        known = self.times > 0
+        usual = class_median(self.mean[known], targets[known], self.task.num_classes)
+        relative = self.mean / usual[targets].clamp_min(torch.finfo(torch.float32).tiny)
+        self.trust = torch.where(known, relative.clamp(max=1) ** self.power, 1.0)
 
 
 def class_median(value: Tensor, label: Tensor, num_classes: int) -> Tensor:

@@ -48,11 +48,21 @@ def test_trust_is_the_mean_over_all_epochs_against_the_median_of_the_class():
     torch.testing.assert_close(loss, expected)
 
 
-def test_samples_that_an_epoch_did_not_see_keep_their_mean():
-    method = started(np.array([np.nan, 0.4, 0.9, 0.1, 0.5, 0.5, 0.6]))
+def test_epochs_that_did_not_see_a_sample_have_no_part_in_its_mean():
+    epochs = np.array([[np.nan, 0.4, 0.9, 0.1, 0.5, 0.5, 0.6], [0.2, np.nan, 0.9, 0.9, 0.5, 0.7, 0.6]])
+    method = started(epochs[0], power=1.0)
     method.end_epoch(0)
-    assert method.mean[0] == 0
-    assert not method.trust.isnan().any()
+    np.testing.assert_allclose(method.trust[:3], [1, 1, 1])  # the first is trusted until it was seen
+    method.task.history.confidence = torch.as_tensor(epochs[1])
+    method.end_epoch(1)
+    np.testing.assert_allclose(method.mean, np.nanmean(epochs, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(method.trust[:3], [0.5, 1, 1])  # of .2, .4 and .9
+
+
+def test_a_class_that_no_epoch_saw_is_trusted():
+    method = started(np.where(TARGET == 0, np.nan, 0.5))
+    method.end_epoch(0)
+    assert method.trust.tolist() == [1.0] * 7
 
 
 def test_a_class_that_is_never_believed_is_learnt_by_cross_entropy():

@@ -62,6 +62,7 @@ class Answers(ClassifierState):
         probable class is always in; a set of several says that they cannot be told apart at this level. What
         is known of new samples is known as for `predict`.
         """
+        check_is_fitted(self, "network_")
         if "label_quantiles" not in self.reference_:
             raise CheckpointError("the classifier was saved by an older graylearn: fit it again for sets")
         limit = limit_at(coverage, self.reference_["label_quantiles"], "coverage")

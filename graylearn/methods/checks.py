@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from graylearn.errors import SettingsError
@@ -21,11 +22,11 @@ class Range:
         kinds = get_args(kind) or (kind,)
         if value is None and type(None) in kinds:
             return None
-        number = (int, "a whole number") if int in kinds else (int | float, "a number")
-        if isinstance(value, number[0]) and not isinstance(value, bool) and self.low <= value <= self.high:
+        is_number = not isinstance(value, bool) and isinstance(value, Integral if int in kinds else Real)
+        if is_number and self.low <= float(value) <= self.high:
             return None
         span = f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"of at least {self.low:g}"
-        return f"{number[1]} {span}"
+        return f"a whole number {span}" if int in kinds else f"a number {span}"
 
 
 Share = Annotated[float, Range(0, 1)]

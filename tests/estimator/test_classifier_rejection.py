@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import normalize
 from torch import nn
 
@@ -157,6 +158,11 @@ def test_sets_hold_the_true_class_as_often_as_they_promise(alone, digits):
     )  # nobody can promise all, but all classes
     with pytest.raises(SettingsError, match="coverage is 0, expected a share"):
         alone.predict_sets(x_test, 0)
+
+
+def test_sets_need_a_fit():
+    with pytest.raises(NotFittedError):
+        GrayClassifier().predict_sets([[1.0]])
 
 
 def test_few_samples_promise_no_high_share():

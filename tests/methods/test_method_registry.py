@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from graylearn.errors import SettingsError
@@ -51,6 +52,11 @@ def test_defaults_are_those_of_the_definitions():
 def test_options_reach_the_method():
     assert make_method("gce", q=0.5) == METHODS["gce"](q=0.5)
     assert make_method("gce", q=0.5) != make_method("gce")
+
+
+def test_options_may_be_numbers_of_numpy():
+    assert make_method("spl", warmup=np.int64(3)).warmup == 3
+    assert make_method("gce", q=np.float32(0.5)).q == 0.5
 
 
 def test_a_method_is_a_name_or_a_method():

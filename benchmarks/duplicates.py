@@ -87,7 +87,9 @@ def by_datalab(images: np.ndarray) -> Pairs:
     from cleanlab import Datalab
 
     lab = Datalab({"y": [0] * len(images)}, verbosity=0)
-    lab.find_issues(features=thumbnails(images)[0], issue_types={"near_duplicate": {}})
+    lab.find_issues(
+        features=thumbnails(images, np.arange(len(images)))[0], issue_types={"near_duplicate": {}}
+    )
     issues = lab.get_issues("near_duplicate")
     sets = issues["near_duplicate_sets"]
     return {

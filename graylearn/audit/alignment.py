@@ -7,12 +7,16 @@ A bright sky over dark ground fits many photos: the edges of copies agree too, o
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graylearn.array_types import Floats
+from graylearn.array_types import Floats, Ints
+from graylearn.audit.blocks import row_blocks
 
 SIDE, COMPARED = 32, 16
 """Pixels a side of the pictures that windows are cut from, and of what is compared."""
@@ -29,11 +33,12 @@ BLOCK = 512
 def aligned(images: NDArray[np.uint8], pairs: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """(P,) the best correlation of each pair (P, 2) of pictures (N, H, W, C), either one cropped, mirrored
     or both; (P,) how the edges correlate, once the pictures lie so."""
+    if not len(pairs):
+        return np.zeros(0), np.zeros(0)
     used, where = np.unique(pairs, return_inverse=True)
-    pixels = torch.from_numpy(np.ascontiguousarray(images[used])).permute(0, 3, 1, 2).float()
-    small = torch.nn.functional.interpolate(pixels, (SIDE, SIDE), mode="bilinear", antialias=True)
+    small = torch.cat([resized(pixels, SIDE) for _, pixels in in_blocks(images, used)])
     ends = torch.from_numpy(where.reshape(-1, 2))
-    found = [torch.zeros(2, 0)]
+    found = []
     for start in range(0, len(ends), BLOCK):
         one, other = small[ends[start : start + BLOCK, 0]], small[ends[start : start + BLOCK, 1]]
         found.append(
@@ -98,6 +103,19 @@ def _window(source: Tensor, windows: Tensor, side: int = COMPARED) -> Tensor:
     turn = torch.stack([torch.stack([scale, zero, x], 1), torch.stack([zero, scale, y], 1)], 1)
     grid = torch.nn.functional.affine_grid(turn, [len(source), 1, side, side], align_corners=False)
     return torch.nn.functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
+
+
+def in_blocks(images: NDArray[np.uint8], rows: Ints) -> Iterator[tuple[slice, Tensor]]:
+    """(which of the rows, their pictures as floats (n, C, H, W)) of pictures (N, H, W, C), some at a time:
+    10,000 photos are gigabytes."""
+    for part in row_blocks(len(rows), math.prod(images.shape[1:])):
+        pixels = torch.from_numpy(np.ascontiguousarray(images[rows[part]]))
+        yield part, pixels.permute(0, 3, 1, 2).float()
+
+
+def resized(pixels: Tensor, side: int) -> Tensor:
+    """Pictures (N, C, H, W) of so many pixels a side."""
+    return torch.nn.functional.interpolate(pixels, (side, side), mode="bilinear", antialias=True)
 
 
 def unit(part: Tensor) -> Tensor:

@@ -13,12 +13,11 @@ import unicodedata
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.alignment import aligned, unit
+from graylearn.audit.alignment import aligned, in_blocks, resized, unit
 from graylearn.audit.inputs import as_features
 from graylearn.options import IdLike
 
@@ -67,7 +66,7 @@ def _nearest_of(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[I
         base = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=1 << 18).transform(plain)
         found, alike = _nearest([base], base)
     elif kind == "image":
-        views = thumbnails(values[rows])
+        views = thumbnails(values, rows)
         found, alike = _nearest(views, views[0])
     else:
         features = as_features(values.iloc[rows], len(rows), id_like).astype(np.float32)
@@ -93,10 +92,9 @@ def _closeness(alike: Floats) -> Floats:
     return np.asarray(-np.log(np.clip(1.0 - alike, 1e-7, None)))
 
 
-def thumbnails(images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
-    """Views (N, D) of pictures, each of length 1: as they are, cropped, and all of these mirrored."""
-    pixels = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float()
-    height, width = pixels.shape[2:]
+def thumbnails(images: NDArray[np.uint8], rows: Ints) -> list[NDArray[np.float32]]:
+    """Views (n, D) of pictures at rows, each of length 1: as they are, cropped, and all of these mirrored."""
+    height, width = images.shape[1:3]
     windows = [(0, height, 0, width)]
     for share, places in CROPS:
         tall, wide = max(1, round(share * height)), max(1, round(share * width))
@@ -105,12 +103,12 @@ def thumbnails(images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
             for top in {round(place * (height - tall)) for place in places}
             for left in {round(place * (width - wide)) for place in places}
         ]
-    views = []
-    for top, bottom, left, right in windows:
-        part = pixels[:, :, top:bottom, left:right]
-        small = torch.nn.functional.interpolate(part, (SIDE, SIDE), mode="bilinear", antialias=True)
-        views += [unit(small).numpy(), unit(small.flip(3)).numpy()]
-    return views
+    views = np.empty((2 * len(windows), len(rows), SIDE * SIDE * images.shape[3]), dtype=np.float32)
+    for part, pixels in in_blocks(images, rows):
+        for number, (top, bottom, left, right) in enumerate(windows):
+            small = resized(pixels[:, :, top:bottom, left:right], SIDE)
+            views[2 * number, part], views[2 * number + 1, part] = unit(small), unit(small.flip(3))
+    return list(views)
 
 
 def _nearest(views: list[Any], base: Any, *, squares: bool = False) -> tuple[Ints, Floats]:

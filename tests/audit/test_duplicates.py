@@ -7,7 +7,8 @@ import torch
 from PIL import Image, ImageFilter
 from scipy.sparse import csr_array
 
-from graylearn.audit.alignment import aligned
+from graylearn.audit import blocks, near_copies
+from graylearn.audit.alignment import aligned, resized
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.data import Samples
 from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
@@ -42,6 +43,19 @@ def test_copies_of_pictures_are_found_however_they_were_made(photos):
     assert only.exact.all()
     assert found.keep.sum() == 60
     assert len(find_duplicates(photos).groups) == 0
+
+
+def test_pictures_are_made_floats_some_at_a_time(photos, monkeypatch):
+    images = np.concatenate([photos, photos[:5, ::-1]])
+    wanted = find_duplicates(images)
+    sizes = []
+    monkeypatch.setattr(blocks, "BLOCK", 7 * photos[0].size)
+    monkeypatch.setattr(
+        near_copies, "resized", lambda part, side: sizes.append(len(part)) or resized(part, side)
+    )
+    found = find_duplicates(images)
+    assert max(sizes) == 7
+    assert [group.tolist() for group in found.groups] == [group.tolist() for group in wanted.groups]
 
 
 def test_texts_are_the_same_but_for_case_and_signs():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -121,7 +122,8 @@ def plain_ids(ids: np.ndarray) -> np.ndarray:
     ):
         return ids.astype(np.int64)
     if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in ids):
-        return np.array([int(value) for value in ids], dtype=np.int64)
+        with suppress(OverflowError):  # beyond 64 bits they are names, as text is
+            return np.array([int(value) for value in ids], dtype=np.int64)
     return np.array([str(value) for value in ids], dtype=object)
 
 

@@ -241,7 +241,11 @@ def _joined(parts: Sequence[Any]) -> NDArray[Any]:
             f"ids are of type {arrays[0].dtype} and shape {arrays[0].shape}: expected a whole number or a "
             "text for each sample, in all batches alike"
         )
-    return np.concatenate(arrays).astype(np.int64 if kinds <= set("iu") else object)
+    if kinds <= set("UO"):
+        return np.concatenate(arrays).astype(object)
+    if any(array.dtype == np.uint64 and (array >> 63).any() for array in arrays):
+        raise DataError("some ids are larger than 64 bits with a sign can hold: give them as texts")
+    return np.concatenate([array.astype(np.int64) for array in arrays])
 
 
 def _gathered(seen: Any) -> list[Any]:

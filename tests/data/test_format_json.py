@@ -34,6 +34,14 @@ def test_records_of_nothing(tmp_path, content, told):
         read(tmp_path / "data.json")
 
 
+def test_ids_beyond_64_bits_are_texts(tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text(
+        "".join(json.dumps({"id": 2**70 + k, "size": k, "label": k % 2}) + "\n" for k in range(6))
+    )
+    assert read(path).ids.tolist() == [str(2**70 + k) for k in range(6)]
+
+
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000])
 def test_nesting_without_end(tmp_path, content):
     (tmp_path / "data.json").write_text(content)

@@ -144,6 +144,7 @@ def test_features_and_labels_are_brought_together_with_the_history_by_ids(name):
         ([0, 1], torch.zeros(2, 3), torch.tensor([0, 3]), r"labels 0 to 3 but logits have 3 classes"),
         ([0.5, 1.0], torch.zeros(2, 3), torch.zeros(2).long(), "expected a whole number or a text"),
         ([0, "a"], torch.zeros(2, 3), torch.zeros(2).long(), "whole number"),
+        ([2**63, 2**63 + 1], torch.zeros(2, 3), torch.zeros(2).long(), "larger than 64 bits .* as texts"),
         ([5, 5], torch.zeros(2, 3), torch.tensor([0, 1]), "sample 5 has label 0, and elsewhere another one"),
     ],
 )

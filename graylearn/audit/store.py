@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.atomic import replacing, write_text
+from graylearn.data.csv_files import write_csv
 from graylearn.data.npz import OWN, read_arrays
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.errors import CheckpointError, DataError, SettingsError
@@ -60,14 +61,14 @@ def write_audit(
         (folder / f"table.{other}").unlink(missing_ok=True)
     classes, ids = fields["classes"], fields["ids"]
     table = _writable(table)
-    with replacing(folder / f"table.{format}") as partial:
-        if format == "csv":
-            table.to_csv(partial, index=False)
-        else:
-            table = table.assign(detector=table["detector"].astype("string"))  # text, if all are missing too
-            if any(isinstance(label, bool | int | float) for label in classes):
-                # Arrow wants one type a column: None beside numbers needs a type that can be missing.
-                table = table.assign(suggested=pd.array(table["suggested"].tolist()))
+    if format == "csv":
+        write_csv(folder / "table.csv", table)
+    else:
+        table = table.assign(detector=table["detector"].astype("string"))  # text, if all are missing too
+        if any(isinstance(label, bool | int | float) for label in classes):
+            # Arrow wants one type a column: None beside numbers needs a type that can be missing.
+            table = table.assign(suggested=pd.array(table["suggested"].tolist()))
+        with replacing(folder / "table.parquet") as partial:
             table.to_parquet(partial, index=False)
     arrays: dict[str, Any] = {name: each for name, each in fields.items() if isinstance(each, np.ndarray)}
     arrays["ids"] = ids if ids.dtype.kind in "iu" else ids.astype(str)

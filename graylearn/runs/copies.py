@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from graylearn.audit.duplicates import Duplicates, find_duplicates
+from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
-from graylearn.runs.files import write_csv
 from graylearn.runs.prepare import Prepared, check_ids, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings

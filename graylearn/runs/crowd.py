@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from graylearn.audit.annotators import MISSING, Crowd, consensus
 from graylearn.data.atomic import replacing
 from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import format_of
 from graylearn.data.options import ReadOptions
@@ -26,7 +27,6 @@ from graylearn.data.samples import Samples
 from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError, Hint, SettingsError, are, counted
-from graylearn.runs.files import write_csv
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared, options_of, prepare
 from graylearn.runs.progress import RunProgress

@@ -26,6 +26,7 @@ from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, whole_of
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Block, Blocks, are_large, joined, open_blocks
+from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import FORMATS, NAMELESS, Origin
 from graylearn.data.samples import Label, Samples
@@ -34,7 +35,6 @@ from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
 from graylearn.runs.changed import LABELS
 from graylearn.runs.crowd import has_annotators
-from graylearn.runs.files import write_csv
 from graylearn.runs.fit import OF_A_FIT, Fitted, FolderStages, make_classifier, tell_unused
 from graylearn.runs.folder import RunFolder, check_same_data
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts

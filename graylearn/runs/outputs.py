@@ -18,8 +18,9 @@ import graylearn
 from graylearn.audit import Audit
 from graylearn.audit.duplicates import Duplicates
 from graylearn.data.atomic import replacing, write_text
+from graylearn.data.csv_files import write_csv
 from graylearn.runs.copies import group_column
-from graylearn.runs.files import write_csv, write_json
+from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.source import write_source

@@ -17,13 +17,14 @@ import pyarrow.parquet as pq
 
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import are_large, count_rows
+from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_columns
 from graylearn.errors import SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import check_share
-from graylearn.runs.files import same_file, write_csv
+from graylearn.runs.files import same_file
 from graylearn.runs.model import load_model
 from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress

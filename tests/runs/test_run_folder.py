@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from graylearn.data.cells import unguarded
+from graylearn.data.csv_files import write_csv
 from graylearn.errors import CheckpointError, DataError, FolderTakenError
-from graylearn.runs.files import write_csv
 from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.start import run

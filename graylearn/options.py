@@ -28,6 +28,8 @@ Log = Literal["auto", "bar", "lines", "none"]
 
 LEAST = {
     "epochs": 1,
+    "folds": 2,
+    "repeats": 1,
     "batch_size": 1,
     "size": 1,
     "part_size": 100,

@@ -100,8 +100,8 @@ def audit(
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if folds is None:
         folds = NETWORK_FOLDS if model is None else MODEL_FOLDS
-    _check(model, mode, folds, repeats, epochs)
-    check({"log": log})
+    _check(model, mode)
+    check({"folds": folds, "repeats": repeats, "epochs": epochs, "seed": seed, "log": log})
     label, names = _given_labels(X, y, classes)
     note_order(y, X)
     note_labels(names, np.bincount(label, minlength=len(names)))
@@ -136,7 +136,7 @@ def audit(
         return replace(found.take(place), ids=row_ids)
 
 
-def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int | None) -> None:
+def _check(model: Any, mode: str) -> None:
     """Refuse what cannot be asked."""
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
@@ -144,10 +144,6 @@ def _check(model: Any, mode: str, folds: int, repeats: int | None, epochs: int |
         check_model(model)
         if mode != "held-out":
             raise SettingsError("a model of yours has no history: leave mode out", Hint("mode", "held-out"))
-    if folds < 2 or (repeats is not None and repeats < 1) or (epochs is not None and epochs < 1):
-        raise SettingsError(
-            f"folds {folds}, repeats {repeats}, epochs {epochs}: expected at least 2, 1 and 1"
-        )
 
 
 def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]]:

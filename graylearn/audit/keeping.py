@@ -67,7 +67,7 @@ class OnTheWay:
     def __init__(self, name: str, facts: Sequence[int]) -> None:
         folder = _folder.get()
         self.path = None if folder is None else folder / f"{name}.npz"
-        self.facts = np.array(facts, dtype=np.int64)
+        self.facts = np.array([str(fact) for fact in facts])  # a seed may be of any length
         self.last = time.monotonic()
 
     def found(self) -> dict[str, NDArray[np.generic]] | None:

@@ -32,7 +32,7 @@ from graylearn.estimator.networks import (
     build_network,
     training_settings,
 )
-from graylearn.estimator.parameters import check, method_for
+from graylearn.estimator.parameters import check, check_partial, method_for
 from graylearn.estimator.pipeline import Pipeline, Stages
 from graylearn.estimator.reference import reference_for
 from graylearn.estimator.rollback import all_or_nothing
@@ -276,11 +276,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         There is no audit. `history_`, and what `ood_score` compares with, are those of the last call: give it
         samples of every class if you ask for scores.
         """
-        check(self.get_params(deep=False))
-        if self.average is not None:
-            raise SettingsError(
-                "average is of one run, and each partial_fit is another: leave it out, or fit"
-            )
+        check_partial(self.get_params(deep=False))
         first = _check_partial_fit_first_call(self, classes)
         given = read_inputs(self, X, reset=first)
         named, labels = read_labels(y, X)

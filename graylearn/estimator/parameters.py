@@ -41,6 +41,16 @@ def check(parameters: Mapping[str, Any]) -> None:
         raise SettingsError.wrong("members", None, "a whole number of at least 1")
 
 
+def check_partial(parameters: Mapping[str, Any]) -> None:
+    """The same for `partial_fit`, of which each call is a run of its own."""
+    check(parameters)
+    if is_model(parameters["network"]):
+        told = "which learns all samples at once: call fit, or use a network"
+        raise SettingsError(f"network is {parameters['network']!r}, {told}")
+    if parameters["average"] is not None:
+        raise SettingsError("average is of one run, and each partial_fit is another: leave it out, or fit")
+
+
 def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:
     """The method that "auto" stands for, or the one given; in_shape is (channels, height, width) of images.
 

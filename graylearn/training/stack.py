@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, Unpack
 
 import torch
@@ -67,7 +68,7 @@ def train_stack(
     chosen = resolve(None, settings, known=StackChanges, **changes)
     _check(chosen)
     count = _count(models, methods, seeds)
-    numbers = [int(seeds)] * count if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    numbers = [int(seeds)] * count if isinstance(seeds, int | Integral) else [int(seed) for seed in seeds]
     chosen_methods = _chosen_methods(methods, count)
     where = devices.choose(chosen.device)
     with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
@@ -199,7 +200,7 @@ def _count(models: Any, methods: Any, seeds: Any) -> int:
     lengths = {
         name: len(value)
         for name, value in (("models", models), ("methods", methods), ("seeds", seeds))
-        if not isinstance(value, str | int | Method) and not callable(value)
+        if not isinstance(value, str | Integral | Method) and not callable(value)
     }
     if not lengths:
         raise SettingsError("how many models? Give a list of models, methods or seeds")

@@ -218,12 +218,19 @@ def test_text_labels_beside_probabilities_want_the_classes():
     )
 
 
+def test_a_seed_may_be_of_any_length():
+    """As numpy.random.SeedSequence().entropy gives one."""
+    x, y = np.eye(8), [0, 1] * 4
+    assert len(audit(x, y, seed=2**127, repeats=1)) == 8
+
+
 def test_wrong_inputs_say_what_is_wrong():
     x, y = np.zeros((10, 2)), np.arange(10) % 2
     with pytest.raises(SettingsError, match="mode is 'fast'"):
         audit(x, y, mode="fast")
-    with pytest.raises(SettingsError, match="folds 1"):
-        audit(x, y, folds=1)
+    for name, wrong in (("folds", 1), ("repeats", 1.5), ("epochs", 0), ("seed", -1)):
+        with pytest.raises(SettingsError, match=f"{name} is {wrong}, expected a whole number of at least"):
+            audit(x, y, **{name: wrong})
     with pytest.raises(DataError, match="one row a label"):
         audit(x, y[:-1])
     with pytest.raises(DataError, match="expected numbers"):

@@ -162,8 +162,9 @@ def test_what_a_model_cannot_do_is_refused(dirty, tmp_path):
     images = np.zeros((8, 4, 4, 1), dtype=np.uint8)
     with pytest.raises(SettingsError, match="X holds images"):
         gl.GrayClassifier(network="trees").fit(images, [0, 1] * 4)
-    with pytest.raises(SettingsError, match="expected a name, a torch module or a function"):
-        gl.GrayClassifier(network=LogisticRegression()).partial_fit(x, given, classes=np.unique(given))
+    for network in ("trees", LogisticRegression()):
+        with pytest.raises(SettingsError, match="which learns all samples at once: call fit"):
+            gl.GrayClassifier(network=network).partial_fit(x, given, classes=np.unique(given))
     fitted = gl.GrayClassifier(network=LogisticRegression(), audit=None).fit(x, given)
     with pytest.raises(CheckpointError, match=r"joblib\.dump"):
         fitted.save(tmp_path / "model")

@@ -68,7 +68,7 @@ def test_a_batch_that_is_small_for_one_model_and_large_for_several_changes_no_bi
     nets = [mlp(classes=5, seed=seed) for seed in range(3)]
     options = {"methods": "gl", "epochs": 3, "batch_size": 700, "log": "none"}
     alone = [train_stack([copy.deepcopy(net)], (x, y), seeds=[1], **options)[0] for net in nets]
-    for one, other in zip(alone, train_stack(nets, (x, y), seeds=1, **options), strict=True):
+    for one, other in zip(alone, train_stack(nets, (x, y), seeds=np.int64(1), **options), strict=True):
         assert_same_weights(other.model, one.model, tolerance=0)
 
 

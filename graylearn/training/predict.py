@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -25,14 +26,18 @@ HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def as_tensor(values: Any, what: str = "x") -> Tensor:
-    """Arrays, tensors or lists as a tensor; float64 becomes float32."""
+    """Arrays, tensors, lists or frames of numbers as a tensor; float64 becomes float32."""
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
+        values = as_plain(values)
         try:
-            array = np.asarray(as_plain(values))
+            array = np.asarray(values)
         except ValueError as error:
             raise DataError(f"{what} is no array: its rows differ in length") from error
+        kinds = values.dtypes if isinstance(values, pd.DataFrame) else [array.dtype]
+        if array.dtype == object and all(map(pd.api.types.is_numeric_dtype, kinds)):
+            array = values.to_numpy(np.float32, na_value=np.nan)  # flags beside floats, as of get_dummies
         if array.dtype.kind not in "biuf":
             raise DataError(
                 f"{what} holds {array.dtype}, expected numbers: encode tables and text before training"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from training_helpers import Opaque, assert_same_weights, blobs, mlp
@@ -31,6 +32,18 @@ def test_a_list_of_batches_is_batches(sizes, kind):
 def test_two_batches_are_batches_in_a_tuple_too():
     x, y = blobs()
     assert train(mlp(), ((x[:20], y[:20]), (x[20:], y[20:])), **SHORT).history.num_samples == len(y)
+
+
+def test_frames_of_several_kinds_of_numbers_are_numbers():
+    x, y = blobs()
+    frame = pd.DataFrame(x.numpy()).assign(whole=range(len(y)), flag=(y > 0).numpy())
+    for kind in (frame, frame.convert_dtypes()):
+        result = train(torch.nn.Linear(kind.shape[1], 3), (kind, y), **SHORT)
+        np.testing.assert_array_equal(
+            result.predict_logits(kind), result.predict_logits(frame.to_numpy(np.float32))
+        )
+    with pytest.raises(DataError, match="x holds object, expected numbers"):
+        train(mlp(), (frame.assign(flag="yes"), y), **SHORT)
 
 
 @pytest.mark.parametrize(

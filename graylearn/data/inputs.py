@@ -23,7 +23,8 @@ def as_plain(x: Any) -> Any:
     """Tensors, and arrays and frames of other libraries, as NumPy arrays and pandas frames; the rest stays.
 
     Arrays, sparse matrices, frames, series and lists stay, in the byte order of this machine; floats that
-    NumPy does not know, such as bfloat16, become float32; a structured array becomes a frame.
+    NumPy does not know, such as bfloat16, become float32; a structured array becomes a frame. What
+    is masked is missing.
     """
     torch = sys.modules.get("torch")  # who has a tensor has imported it
     if torch is not None and isinstance(x, torch.Tensor):
@@ -45,6 +46,8 @@ def as_plain(x: Any) -> Any:
         if not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
             return x
         x = np.asarray(x)
+    if isinstance(x, np.ma.MaskedArray) and not x.dtype.names:
+        x = _of_masked(x)
     x = _in_our_order(x)
     return pd.DataFrame.from_records(x) if isinstance(x, np.ndarray) and x.dtype.names else x
 
@@ -58,6 +61,18 @@ def _in_our_order(x: Any) -> Any:
 
 def _is_reversed(kind: Any) -> bool:
     return isinstance(kind, np.dtype) and not kind.isnative
+
+
+def _of_masked(x: Any) -> np.ndarray:
+    """With NaN, or None, where values are masked; what lies behind a mask is often a filling such as 1e20."""
+    values: np.ndarray = x.data
+    if not np.ma.is_masked(x):
+        return values
+    if x.dtype.kind in "biuf":
+        return np.where(x.mask, np.nan, values)  # float32 stays
+    values = values.astype(object)
+    values[x.mask] = None
+    return values
 
 
 def _of_tensor(x: Any) -> np.ndarray:

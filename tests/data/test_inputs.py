@@ -125,3 +125,23 @@ def test_half_precision_can_be_contaminated():
     mixed = contaminate(x, list("xyxyxy"), x.requires_grad_() + 100, alpha=0.5)
     np.testing.assert_array_equal(mixed.x[~mixed.is_ood], NUMBERS)
     assert (mixed.x[mixed.is_ood] >= 100).all()
+
+
+def test_what_is_masked_is_missing():
+    """What lies behind a mask is often a filling such as 1e20."""
+    hidden = np.zeros((6, 2), dtype=bool)
+    hidden[0, 1] = True
+    expected = np.where(hidden, np.nan, NUMBERS)
+    for kind in (np.float32, np.int16):
+        values = np.where(hidden, 9999, NUMBERS).astype(kind)
+        masked = np.ma.array(values, mask=hidden)
+        np.testing.assert_array_equal(as_plain(masked), expected)
+        np.testing.assert_array_equal(as_features(masked, 6), as_features(expected, 6))
+        np.testing.assert_array_equal(read_inputs(BaseEstimator(), masked, reset=True), expected)
+        assert type(as_plain(np.ma.array(values))) is np.ndarray
+    for labels in ([0, 1, 0, 1, 0, 1], list("ababab")):
+        given = np.ma.array(labels, mask=hidden.any(axis=1))
+        with pytest.raises(DataError, match="1 of 6 labels is missing"):
+            as_labels(given, None)
+        with pytest.raises(DataError, match="Input y contains NaN"):
+            read_labels(given, NUMBERS)

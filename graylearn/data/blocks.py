@@ -29,7 +29,7 @@ from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files, loaded
 from graylearn.data.formats.images import listed
-from graylearn.data.formats.parquet import blocks_of, parts_of
+from graylearn.data.formats.parquet import blocks_of, note_unread, parts_of
 from graylearn.data.hugging_face import DatasetRows, is_hugging_face
 from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.files import decode
@@ -152,7 +152,10 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
             f"{path} is {form.name}, which is read as a whole: data larger than the memory are read from "
             "Parquet, CSV and JSON lines, folders of images and datasets of Hugging Face"
         )
-    return _TableBlocks(tables, str(path), path, form.name, options, found)
+    blocks = _TableBlocks(tables, str(path), path, form.name, options, found)
+    if form.name == "parquet":
+        note_unread(path, blocks.origin.names)
+    return blocks
 
 
 def count_rows(source: str | Path) -> int:

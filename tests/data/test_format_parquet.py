@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from graylearn.data.blocks import open_blocks
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
@@ -36,6 +37,21 @@ def test_a_folder_of_files_is_one_table(parts):
     pd.DataFrame({"size": [9], "label": ["cat"]}).to_csv(parts / "more.csv")
     with pytest.warns(DataWarning, match=r"the Parquet files are read, and not more\.csv"):
         assert len(read(parts)) == 6
+
+
+def test_columns_that_only_folders_name_are_told(tmp_path):
+    pets = pd.DataFrame({"size": [1, 2, 3, 4], "label": ["cat", "dog"] * 2, "year": [2019, 2019, 2020, 2020]})
+    pets.to_parquet(tmp_path / "pets", partition_cols=["year"])
+    every = tmp_path / "pets" / "**" / "*.parquet"
+    told = r"^year, told by the names of folders \(year=2019\), is not read: write it into the files of "
+    with pytest.warns(DataWarning, match=told):
+        assert list(read(every).x) == ["size"]
+    with pytest.warns(DataWarning, match=told):
+        open_blocks(every, ReadOptions())
+    read(tmp_path / "pets" / "year=2020" / "*.parquet")  # who chose a folder knows it
+    for file in (tmp_path / "pets").rglob("*.parquet"):
+        pd.read_parquet(file).assign(year=2020).to_parquet(file)
+    assert "year" in read(every).x
 
 
 def test_a_folder_is_rewritten_as_one_file(parts, tmp_path):

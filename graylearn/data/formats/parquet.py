@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,10 @@ class Parquet(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows; those of a folder or a glob in the order of the files' names."""
-        if path.is_dir():
-            _note_others(path)
         with told_as(f"{path} is damaged or not a Parquet file"):
-            return table_from_arrow(_read(path), str(path))
+            table = table_from_arrow(_read(path), str(path))
+        note_unread(path, table.frame.columns)
+        return table
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema and compression, with fewer rows and other labels; a folder becomes one file.
@@ -109,14 +109,18 @@ def parts_of(path: Path) -> list[Path]:
     return sorted(each for each in ours if each.is_file() and each.name[0] not in "._")
 
 
-def _note_others(folder: Path) -> None:
-    """Say which tables of a folder are not read."""
-    others = {
-        each.name for each in folder.iterdir() if suffix_of(each) in TABLES and each.name[0] not in "._"
-    }
-    if others := others - {each.name for each in parts_of(folder)}:
-        told = f"of {folder} the Parquet files are read, and not {first_few(sorted(others))}"
+def note_unread(path: Path, columns: Iterable[str]) -> None:
+    """Say which tables of a folder are not read, and which columns that only the names of folders tell."""
+    files = parts_of(path)
+    inside = path.iterdir() if path.is_dir() else ()
+    others = {each.name for each in inside if suffix_of(each) in TABLES and each.name[0] not in "._"}
+    if others := others - {each.name for each in files}:
+        told = f"of {path} the Parquet files are read, and not {first_few(sorted(others))}"
         warnings.warn(told, DataWarning, stacklevel=4)
+    folders = {part for file in files for part in file.parent.parts if "=" in part} - set(path.parts)
+    if names := {part.partition("=")[0] for part in folders} - set(columns):
+        told = f"{first_few(sorted(names))}, told by the names of folders ({min(folders)}), is not read"
+        warnings.warn(f"{told}: write it into the files of {path}", DataWarning, stacklevel=4)
 
 
 def blocks_of(

@@ -162,7 +162,7 @@ def check(
         max_suspects: how many samples may be new suspects, a number or a share such as `2%`.
         copies: whether those with the same label are problems too, all but one of a group.
         cache: a folder that keeps features and verdicts, so that data that did not change are not audited
-            again.
+            again; of images that a table lists, features alone.
         progress: who is told how far it is.
     """
     progress = progress or RunProgress()
@@ -174,9 +174,10 @@ def check(
         for note in found.data_notes:
             progress.note(note)
     else:
-        with progress.of_warnings():
-            found = _found(settings, None if cache is None else Path(cache), progress)
-        if kept is not None:
+        with progress.of_warnings(), TemporaryDirectory() as folder:
+            prepared = prepare(dataclasses.replace(settings, test=None), Path(cache or folder), progress)
+            found = _found(settings, prepared, progress)
+        if kept is not None and prepared.origin.columns.path is None:  # images change, their table does not
             kept.parent.mkdir(parents=True, exist_ok=True)
             told = [dataclasses.asdict(each) for each in found.problems]
             write_json(kept, {**found._asdict(), "problems": told})
@@ -264,18 +265,16 @@ def _kept(path: Path | None) -> _Found | None:
         return None
 
 
-def _found(settings: RunSettings, cache: Path | None, progress: RunProgress) -> _Found:
+def _found(settings: RunSettings, prepared: Prepared, progress: RunProgress) -> _Found:
     """The audit of the data."""
-    with TemporaryDirectory() as folder:
-        prepared = prepare(dataclasses.replace(settings, test=None), cache or Path(folder), progress)
     with progress.working("audit of the training set"):
         audit = make_classifier(prepared.settings).audit_only(prepared.train)
-    keys, shown = _keys(prepared), prepared.shown
+    keys, shown, columns = _keys(prepared), prepared.shown, prepared.origin.columns
     names = [str(label) for label in audit.classes]
 
     def problem(index: int, kind: str, suggested: str | None = None, level: str = "sure") -> Problem:
         name = str(shown.ids[index])
-        by_line = prepared.origin.unit == "line" and prepared.origin.columns.id is None
+        by_line = prepared.origin.unit == "line" and columns.id is None and columns.path is None
         line = int(shown.ids[index]) if by_line else None
         label = str(shown.classes[shown.y[index]])
         return Problem(keys[index], kind, name, line, label, suggested, level)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from PIL import Image
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
@@ -258,6 +259,21 @@ def test_what_a_cache_knows_the_files_of_a_glob_by(tmp_path):
     assert fingerprint(settings) == first
     pd.DataFrame({"a": [2.0], "label": ["x"]}).to_parquet(tmp_path / "2.parquet")
     assert fingerprint(settings) != first
+
+
+def test_images_that_a_table_lists_go_by_their_paths_and_change_without_it(tmp_path):
+    names = [f"{k}.png" for k in range(24)]
+    pixels = np.random.default_rng(0).integers(0, 256, (24, 16, 16, 3), dtype=np.uint8)
+    for name, image in zip(names, pixels, strict=True):
+        Image.fromarray(image).save(tmp_path / name)
+    pd.DataFrame({"path": names, "label": ["a", "b"] * 12}).to_csv(tmp_path / "data.csv", index=False)
+    words = ["check", str(tmp_path / "data.csv"), "--cache", str(tmp_path / "cache"), "--features", "pixels"]
+    words += ["--epochs", "1", "--json", "-q"]
+    assert json.loads(CliRunner().invoke(app, words).stdout)["problems"] == []
+    (tmp_path / "3.png").write_bytes((tmp_path / "2.png").read_bytes())
+    found = json.loads(CliRunner().invoke(app, words).stdout)["problems"]
+    told = [(each["kind"], each["id"], each["line"]) for each in found]
+    assert told == [("contradicting", "2.png", None), ("contradicting", "3.png", None)]
 
 
 def test_an_address_keeps_its_slashes():

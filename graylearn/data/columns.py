@@ -73,6 +73,10 @@ def find_columns(table: RawTable, options: ReadOptions) -> Columns:
         label = _guessed_label(
             table, [column for column in rest if column != text], text is not None or path is not None
         )
+    for role, column in (("id", name), ("text", text), ("path", path)):
+        if column is not None and column == label:
+            both = f"column {str(label)!r} is to be both the label and the {role}"
+            raise DataError(f"{table.name}: {both}; name two columns")
     return Columns(label, name, text, path)
 
 

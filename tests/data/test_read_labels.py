@@ -207,3 +207,10 @@ def test_rows_without_a_label_can_be_skipped(csv):
     for way in ("skip", "stop"):  # to skip them all would not help
         with pytest.raises(DataError, match="every label is missing; fill them in, or pass label= to name"):
             read(csv("a,label\n1,\n2,\n"), missing_labels=way)
+
+
+@pytest.mark.parametrize("role", ["id", "text", "path"])
+def test_a_column_is_not_the_label_and_something_else(role):
+    frame = pd.DataFrame({"size": [1, 2, 3], "kind": ["a", "b", "c"]})
+    with pytest.raises(DataError, match=f"column 'kind' is to be both the label and the {role}; name two"):
+        read(frame, label="kind", **{role: 1})

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from graylearn.data.atomic import checksum
-from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
+from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning, as_date_parts
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
@@ -93,6 +93,19 @@ def test_any_floats_give_finite_features(values):
         order = np.argsort(np.clip(present, -1e150, 1e150), kind="stable")
         kept = encoded[[v is not None and not math.isnan(v) for v in values], 0]
         assert (np.diff(kept[order]) >= 0).all()
+
+
+@pytest.mark.parametrize("unit", ["s", "us"])
+def test_dates_that_nanoseconds_do_not_reach(unit):
+    """As databases have them for no end, and for no beginning."""
+    days = ["9999-12-31", "2024-05-06", "0001-01-01", None]
+    dates = pd.Series(np.array([day or "NaT" for day in days], dtype=f"datetime64[{unit}]"))
+    seconds = [253402214400, 1714953600, -62135596800, np.nan]
+    np.testing.assert_array_equal(as_date_parts(dates, "until")[:, 0], seconds)
+    np.testing.assert_array_equal(as_date_parts(dates, "until")[:, 1], [9999, 2024, 1, np.nan])
+    text = as_date_parts(pd.Series(days), "until")[:, 0]
+    assert text[1] == seconds[1]
+    assert np.isnan(text[0]) or text[0] == seconds[0]  # before pandas 3 text out of reach is missing
 
 
 def test_dates_become_their_parts():

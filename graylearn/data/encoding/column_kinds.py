@@ -174,7 +174,9 @@ def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray
         )
     if writing:
         _note_lost(lost, name, "date")
-    seconds: pd.Series[float] = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    # in the unit of the dates: nanoseconds do not reach 9999-12-31, which stands for no end in databases
+    start = pd.Timestamp(0, tz="UTC").as_unit(dates.dt.unit)
+    seconds: pd.Series[float] = (dates - start).dt.total_seconds()
     parts: list[Any] = [
         seconds,
         dates.dt.year,

@@ -1,6 +1,7 @@
 """The page in a real browser: what it shows, filters, sorting, paging, charts."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -208,6 +209,22 @@ def test_long_names_of_classes_use_the_width_there_is(open_report):
     names = page.locator("table.classes tbody th .link")
     heights = [names.nth(row).bounding_box()["height"] for row in range(3)]
     assert max(heights) <= 2.1 * min(heights)  # two lines
+    assert {names.nth(row).inner_text() for row in range(3)} == set(classes)
+    tops = """(link) => {
+        const signs = [];
+        const walk = document.createTreeWalker(link, NodeFilter.SHOW_TEXT);
+        for (let node = walk.nextNode(); node; node = walk.nextNode())
+            for (let at = 0; at < node.length; at += 1) {
+                const range = document.createRange();
+                range.setStart(node, at);
+                range.setEnd(node, at + 1);
+                signs.push([node.data[at], range.getBoundingClientRect().top]);
+            }
+        return signs;
+    }"""
+    signs = [names.nth(row).evaluate(tops) for row in range(3)]
+    ends = {sign for each in signs for (sign, top), (_, below) in pairwise(each) if below > top}
+    assert ends == {"_"}, "lines end where words do"
     button = page.locator("[data-accept]", has_text="wrong_amount").first
     box, words = button.bounding_box(), button.locator("span").bounding_box()
     assert box["x"] < words["x"]  # the arrow is in it

@@ -88,7 +88,9 @@ const svg = (tag, attributes, ...children) =>
 function said(text, length = 60) {
   const shown = short(text, length);
   const title = String(text).length > length ? short(text, 500) : null;
-  return el("bdi", { dir: "auto", title }, shown);
+  // names_like_this/and_paths break where their words end
+  const words = shown.split(/(?<=[_/])/).flatMap((word, at) => (at ? [el("wbr"), word] : [word]));
+  return el("bdi", { dir: "auto", title }, ...words);
 }
 
 // -- storage, which a browser may deny --------------------------------------------------------------------

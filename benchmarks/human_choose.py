@@ -13,7 +13,7 @@ the epochs on, what is taught lies between label and answer:
     confused    the chance of each class by the answer, sharpened, times how often images of that class bear
                 this label: counted anew after each epoch, from labels and answers
 
-It is learned on blends of two images, every second one distorted (human_refine.py). With `--meet` two such
+It is learned on blends of two images, every second one distorted. With `--meet` two such
 runs, `--network 0` and `1`, wait for each other after each epoch and both go by the mean of their answers;
 the last row is of both together, which answer with the mean of their probabilities. ResNet18, the paper's
 schedule.
@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import record
 import torch
-from human_refine import Blended, half_distorted
+from human_refine import Blended
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -36,6 +36,7 @@ from graylearn.data import Contaminated
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import Preparation
 from graylearn.estimator.committee import member_seeds
+from graylearn.methods.distort import half_distorted
 from graylearn.training import train
 from graylearn.training.loop import EpochEnd
 from graylearn.training.predict import predict_logits

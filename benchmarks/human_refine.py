@@ -13,10 +13,7 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
     views       only what the history is settled on is taught, half as many images of a class as bear its
                 label: those that most epochs before labels are learned by heart call so. Of the others, what
                 the network is sure of in the plain view is taught to it in a distorted one
-    choose      what is taught is chosen anew in each step, between what was told (the labels; with `--kept`
-                the beliefs) and the mean of the network's answers to the plain view so far: the likelier that
-                mean holds what was told, next to its likeliest class, the more of it is taught. Learned on
-                blends, half of the images distorted
+    choose      the method of that name, told the labels; with `--kept` the beliefs
 
 `--first-round 60` puts a fit of 60 epochs by `soft` before: the audit of its history gives new beliefs.
 """
@@ -24,6 +21,7 @@ it where it is. ResNet18, the paper's schedule over `--epochs`.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +35,10 @@ from graylearn.audit.history import epochs_before_heart
 from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
 from graylearn.estimator.refine import SoftTargets, soft_targets
-from graylearn.methods.base import Step, Task
+from graylearn.methods import Method, make_method
+from graylearn.methods.base import Step
+from graylearn.methods.distort import half_distorted
+from graylearn.methods.softened import Softened
 from graylearn.training import History, Result
 from reproduction.cells import Cell
 from reproduction.images import pipeline_of
@@ -50,8 +51,6 @@ MOMENTUM = 0.9
 WAIT = 0.1
 SETTLED = 0.5
 SURE = 0.95
-CHOSEN_FROM = 0.15
-SHARPENED = 2.0
 
 
 @dataclass
@@ -106,39 +105,6 @@ class Both(Blended):
 
 
 @dataclass
-class Chosen(Blended):
-    """Blends, half of them distorted, of targets that lie between what was told and the answers so far."""
-
-    state = ("answers",)
-    """The mean answers; before the first, all classes alike."""
-
-    def start(self, task: Task) -> None:
-        """No answers yet."""
-        super().start(task)
-        self.answers = torch.full_like(self.distributions, 1 / task.num_classes)
-
-    def blend(self, inputs: Tensor) -> Tensor:
-        """As blends are; every second image distorted before."""
-        self.plain = inputs
-        return super().blend(half_distorted(inputs, self.task.generator))
-
-    def loss(self, step: Step) -> Tensor:
-        """Cross entropy with the blend of what is chosen for both: for the first epochs what was told."""
-        chosen = self.distributions[step.index]
-        with torch.no_grad():
-            said = step.forward(self.plain).logits.float().softmax(1)
-        kept = MOMENTUM if step.epoch > 0 else 0.0
-        answer = torch.lerp(said, self.answers[step.index], kept)
-        self.answers[step.index] = answer
-        if step.epoch >= CHOSEN_FROM * self.task.epochs:
-            agreed = (answer * chosen).sum(1, keepdim=True) / answer.amax(1, keepdim=True)
-            sharp = answer**SHARPENED
-            chosen = torch.lerp(sharp / sharp.sum(1, keepdim=True), chosen, agreed)
-        target = torch.lerp(chosen[self.partner], chosen, self.share)
-        return -(target * step.logits.log_softmax(1)).sum(1)
-
-
-@dataclass
 class Views(SoftTargets):
     """Half of the images distorted; the target of one that is not settled comes from its plain view."""
 
@@ -158,46 +124,13 @@ class Views(SoftTargets):
         return -(target * step.logits.log_softmax(1)).sum(1)
 
 
-def half_distorted(images: Tensor, generator: torch.Generator) -> Tensor:
-    """About every second image distorted, drawn anew each time."""
-    other = torch.rand(len(images), 1, 1, 1, generator=generator, device=images.device) < 0.5
-    new = distorted(images, generator)
-    return torch.where(other, new, images, out=torch.empty_like(images))  # laid out as the images are
-
-
-def distorted(images: Tensor, generator: torch.Generator) -> Tensor:
-    """The images turned, stretched, moved, in other colours and without a square, each in its own way."""
-    count, size = len(images), images.shape[-1]
-
-    def draw(low: float, high: float, *shape: int) -> Tensor:
-        drawn = torch.rand(count, *shape, generator=generator, device=images.device)
-        return low + (high - low) * drawn
-
-    full = images.float()
-    angle, across, along = draw(-0.5, 0.5), draw(0.75, 1.25), draw(0.75, 1.25)
-    shear, moved = draw(-0.3, 0.3), draw(-0.25, 0.25, 2)
-    cos, sin = angle.cos(), angle.sin()
-    rows = (across * cos, shear - sin, moved[:, 0], sin, along * cos, moved[:, 1])
-    grid = torch.nn.functional.affine_grid(
-        torch.stack(rows, 1).view(count, 2, 3), list(full.shape), align_corners=False
-    )
-    full = torch.nn.functional.grid_sample(full, grid, padding_mode="reflection", align_corners=False)
-    full = torch.lerp(full.mean(1, keepdim=True), full, draw(0.2, 1.8, 1, 1, 1))  # less or more colour
-    full = torch.lerp(full.mean((1, 2, 3), keepdim=True), full, draw(0.4, 1.6, 1, 1, 1))  # contrast
-    full = full + draw(-0.5, 0.5, 1, 1, 1) + draw(-0.2, 0.2, full.shape[1], 1, 1)
-    at = torch.arange(size, device=images.device) - size * draw(0, 1, 2, 1)
-    inside = at.abs() < size / 4
-    left_out = inside[:, :1, :, None] & inside[:, 1:, None, :]
-    return full.masked_fill(left_out, 0.0).to(images.dtype)
-
-
-WAYS = {
+WAYS: dict[str, Callable[[Tensor], Method]] = {
     "soft": SoftTargets,
     "mixup": Blended,
     "follow": Following,
     "both": Both,
     "views": Views,
-    "choose": Chosen,
+    "choose": lambda told: Softened(make_method("choose"), targets=told.float()),
 }
 
 
@@ -265,7 +198,7 @@ def main() -> None:
         target, weight = beliefs(pipeline_of(first, train_set, test, given.device), first, given.kept)
     seed = member_seeds(0, 1)[0]
 
-    def learn(method: SoftTargets, cell: Cell, weight: Floats) -> tuple[Pipeline, Result]:
+    def learn(method: Method, cell: Cell, weight: Floats) -> tuple[Pipeline, Result]:
         pipeline = pipeline_of(cell, train_set, test, given.device)
         fit = PlannedFit("refined", (pipeline.new_network(seed),), (seed,), method, weight, True)
         return pipeline, pipeline.train(fit)[0]

@@ -49,7 +49,7 @@ MAX_TEST = 2000
 SETTINGS = ("clean", "ood20", "mix", "specific")
 STACKED = (
     "gl-label", "mae", "bt", "bt-hard", "sl", "gce", "nl", "standard+nl", "nlnl", "spl", "spld",
-    "mentornet-pd", "lcvd", "il-lite",
+    "mentornet-pd", "lcvd", "il-lite", "choose",
 )  # fmt: skip
 """Methods that one stack of networks trains side by side."""
 ALONE = ("il", "srcc", "co-teaching", "decoupling")

@@ -12,7 +12,7 @@ NAMES = [
     *("standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl"),
     *("nlnl", "srcc", "lcvd", "gce", "co-teaching", "decoupling", "mentornet-pd"),
     *("oe", "isomax", "prior-network", "confident"),
-    *("standard+nl", "gl", "gl-label", "gl-relative", "gl-history"),
+    *("standard+nl", "gl", "gl-label", "gl-relative", "gl-history", "choose"),
 ]
 
 
@@ -40,6 +40,7 @@ def test_defaults_are_those_of_the_definitions():
         "gl-label": {"confidence": "label"},
         "gl-relative": {"confidence": "relative"},
         "gl-history": {"power": 2.0},
+        "choose": {"begin": 0.15, "momentum": 0.9, "sharpness": 2.0},
         "gce": {"q": 0.7},
         "co-teaching": {"ramp": 10},
         "mentornet-pd": {"burn_in": 0.18},

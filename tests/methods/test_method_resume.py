@@ -20,6 +20,7 @@ REMEMBERING = {
     "decoupling": {},
     "mentornet-pd": {},
     "gl-history": {},
+    "choose": {"mixed": True},
     "oe": {},
     "prior-network": {},
     "confident": {"hidden": 4},

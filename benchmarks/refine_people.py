@@ -32,7 +32,8 @@ DRAWN = ("pairs 0.2", "pairs 0.4", "by-feature 0.2", "by-feature 0.4")
 CELLS = {"cifar10": (*PEOPLE, *DRAWN), "banking77": DRAWN, "speech": ("uniform 0.2",)}
 ROWS_OF_PEOPLE, TEST_OF_PEOPLE = 2000, 1000
 METHODS = (
-    "oracle", "standard", "gl", "gl+refine", "gl+refine x1", *refine.COMMITTEES, "relabelled", "cleanlab",
+    "oracle", "standard", "gl", "gl+refine", "gl+refine x1", *refine.COMMITTEES, "choose", "relabelled",
+    "cleanlab",
 )  # fmt: skip
 
 

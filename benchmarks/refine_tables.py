@@ -1,4 +1,4 @@
-"""The tables of docs/lab/refinement.md, made from results/refine.jsonl.
+"""The tables of docs/lab/refinement.md, made from results/refine.jsonl and results/choose.jsonl.
 
 python benchmarks/refine_tables.py            # write them into the page, between its markers
 python benchmarks/refine_tables.py --check    # only say whether the page is as the results make it
@@ -18,6 +18,8 @@ import record
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "lab" / "refinement.md"
 RESULTS = ROOT / "results" / "refine.jsonl"
+CHOSEN = ROOT / "results" / "choose.jsonl"
+"""Of the method `choose`, and of what stands beside it on the same rows: `--out` of both scripts."""
 REVISION = 2
 """What the rows mean; those of another revision were made with another refined fit or other settings."""
 NAMES = {
@@ -198,7 +200,7 @@ def people(rows: list[Row]) -> str:
     found = [row for row in rows if row["setting"].split()[0] in PEOPLE and "accuracy" in row]
     if not found:
         return NOTHING
-    shown = [method for method in (*MAIN, "relabelled") if any(row["method"] == method for row in found)]
+    shown = [method for method in (*MAIN, "choose", "relabelled") if any(row["method"] == method for row in found)]
     body = []
     for cell, setting in dict.fromkeys((row["cell"], row["setting"]) for row in found):
         own = [row for row in found if (row["cell"], row["setting"]) == (cell, setting)]
@@ -217,6 +219,9 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
     "refine, two or three classes": lambda rows: by_method(rows, few=True),
     "refine, cells": by_cell,
     "refine, people": people,
+    "choose, four classes or more": lambda _: by_method(read(CHOSEN), few=False),
+    "choose, two or three classes": lambda _: by_method(read(CHOSEN), few=True),
+    "choose, people": lambda _: people(read(CHOSEN)),
 }
 
 

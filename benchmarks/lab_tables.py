@@ -140,6 +140,7 @@ def of_people() -> str:
         "gl": "gl, the labels as they are",
         "gl+refine": "gl + refine, as it comes",
         "oracle": "standard, the true labels",
+        "choose": "choose, the method, the labels as they are",
     }
     body = []
     for row in results("human", "human"):

@@ -200,7 +200,9 @@ def people(rows: list[Row]) -> str:
     found = [row for row in rows if row["setting"].split()[0] in PEOPLE and "accuracy" in row]
     if not found:
         return NOTHING
-    shown = [method for method in (*MAIN, "choose", "relabelled") if any(row["method"] == method for row in found)]
+    shown = [
+        method for method in (*MAIN, "choose", "relabelled") if any(row["method"] == method for row in found)
+    ]
     body = []
     for cell, setting in dict.fromkeys((row["cell"], row["setting"]) for row in found):
         own = [row for row in found if (row["cell"], row["setting"]) == (cell, setting)]

@@ -167,8 +167,8 @@ HUMAN = Experiment(
     claim="Not in the paper: what labels cost that people got wrong, and what is won back of it.",
     grids=(
         Grid(
-            "image", (Source("cifar10", "none"),), (*CORE, "gl-label"), labels=("aggregate", "worst"),
-            alphas=(0.0,),
+            "image", (Source("cifar10", "none"),), (*CORE, "gl-label", "choose"),
+            labels=("aggregate", "worst"), alphas=(0.0,),
         ),
     ),
     quick=(

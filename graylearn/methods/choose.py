@@ -14,7 +14,7 @@ from graylearn.methods.checks import Factor, Share
 from graylearn.methods.distort import half_distorted
 
 MANY_VALUES = 32
-"""From here on a row is taken for what a sample looks like (pixels, an embedding), and not for a table's."""
+"""From here on a row is taken for pixels or an embedding, below for measured quantities."""
 
 
 @register("choose")
@@ -35,9 +35,8 @@ class Choose(Method):
     """Power that makes the mean answer a target: 1 takes it as it is. Default: ours."""
     mixed: bool | None = None
     """Learn from mixed pairs of samples, whose shares are drawn uniformly, instead of the samples. None mixes
-    images, and rows of 32 values and more: between those of a short row, measured quantities, lies nothing
-    that their classes have in common (benchmarks/refine.py: it cost two points on tables, and won as many on
-    features of photos)."""
+    images and rows of 32 numbers and more, but no short rows: what lies between two rows of a table is often
+    of a third class (it cost two points on tables, and won as many on features of photos)."""
     distorted: bool = True
     """Turn, move and recolour every second image before; samples of other shapes stay as they are."""
 
@@ -58,8 +57,9 @@ class Choose(Method):
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
         """The same, with a distribution over the classes in the place of the label."""
         target = self._chosen(step, share)
-        distorts = self.distorted and step.inputs.ndim == 4
-        mixes = step.inputs[0].numel() >= MANY_VALUES if self.mixed is None else self.mixed
+        one = isinstance(step.inputs, Tensor) and step.inputs.is_floating_point()
+        distorts = self.distorted and one and step.inputs.ndim == 4
+        mixes = one and step.inputs[0].numel() >= MANY_VALUES if self.mixed is None else self.mixed
         if not (mixes or distorts):
             return -(target * step.logits.log_softmax(1)).sum(1)
         inputs, generator = blendable(step.inputs, "choose"), self.task.generator

@@ -96,8 +96,9 @@ def alpha_standard(evidence: Evidence) -> Judgement:
             parts.append(Part(f"{labels} labels", state, line.text, most_seeds(members, "standard")))
     rule = (
         f"The line through its accuracies falls by more than {MARGIN} points over the range, slope p < .05; "
-        f"or, with fewer than {WILCOXON_FROM} shares, each accuracy lies below the one before. This second "
-        "half was added after the three shares of 200 epochs were seen: by the slope alone they would be open."
+        f"or, with fewer than {WILCOXON_FROM} shares, each accuracy lies below the one before. "
+        "This second half was added after the three shares of 200 epochs were seen: by the slope alone they "
+        "would be open."
     )
     return Judgement(rule, tuple(parts), tuple(found), "alpha", _told(parts))
 

@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "metrics": {"errors", "losses"},
     "theory": {"errors", "losses"},
     "data": {"array_types", "errors", "extras", "lazy", "paths"},
-    "methods": {"errors", "losses"},
+    "methods": {"array_types", "errors", "losses"},
     "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }

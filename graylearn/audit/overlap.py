@@ -7,16 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graylearn.array_types import MANY_COLUMNS
 from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.data.samples import Samples
 from graylearn.options import check
 
 Overlap = Literal["none", "possible"]
 """none: each sample has one true class that a person could tell; possible: a sample may lie between two."""
-
-MANY_COLUMNS = 32
-"""From so many numbers a sample on, an array is taken for what a camera, a microphone or a network gave, and
-not for a table of measured quantities."""
 
 
 def overlap_of(setting: str, x: Any) -> Overlap:

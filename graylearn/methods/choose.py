@@ -8,13 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from graylearn.array_types import MANY_COLUMNS
 from graylearn.methods.base import Method, Step, Task, register
 from graylearn.methods.blend import blendable
 from graylearn.methods.checks import Factor, Share
 from graylearn.methods.distort import half_distorted
-
-MANY_VALUES = 32
-"""From here on a row is taken for pixels or an embedding, below for measured quantities."""
 
 
 @register("choose")
@@ -56,24 +54,23 @@ class Choose(Method):
 
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
         """The same, with a distribution over the classes in the place of the label."""
-        target = self._chosen(step, share)
-        one = isinstance(step.inputs, Tensor) and step.inputs.is_floating_point()
-        distorts = self.distorted and one and step.inputs.ndim == 4
-        mixes = one and step.inputs[0].numel() >= MANY_VALUES if self.mixed is None else self.mixed
-        if not (mixes or distorts):
-            return -(target * step.logits.log_softmax(1)).sum(1)
-        inputs, generator = blendable(step.inputs, "choose"), self.task.generator
-        if distorts:
-            inputs = half_distorted(inputs, generator)
-        if mixes:
-            other = torch.randperm(len(inputs), generator=generator, device=inputs.device)
-            drawn = torch.rand((), generator=generator, device=inputs.device)
-            part = torch.maximum(drawn, 1 - drawn)  # a pair counts what its first sample weighs
-            inputs = torch.lerp(inputs[other], inputs, part)
-            target = torch.lerp(target[other], target, part)
-        # a further pass, so that the history is of the samples as they are
-        logits = step.forward(inputs.to(step.inputs.dtype)).logits
-        return -(target * logits.to(target.dtype).log_softmax(1)).sum(1)
+        target, logits = self._chosen(step, share), step.logits
+        numbers = isinstance(step.inputs, Tensor) and step.inputs.is_floating_point()
+        distorts = self.distorted and numbers and step.inputs.ndim == 4
+        mixes = numbers and step.inputs[0].numel() >= MANY_COLUMNS if self.mixed is None else self.mixed
+        if mixes or distorts:
+            inputs, generator = blendable(step.inputs, "choose"), self.task.generator
+            if distorts:
+                inputs = half_distorted(inputs, generator)
+            if mixes:
+                other = torch.randperm(len(inputs), generator=generator, device=inputs.device)
+                drawn = torch.rand((), generator=generator, device=inputs.device)
+                part = torch.maximum(drawn, 1 - drawn)  # a pair counts what its first sample weighs
+                inputs = torch.lerp(inputs[other], inputs, part)
+                target = torch.lerp(target[other], target, part)
+            # a further pass, so that the history is of the samples as they are
+            logits = step.forward(inputs.to(step.inputs.dtype)).logits.to(target.dtype)
+        return -(target * logits.log_softmax(1)).sum(1)
 
     def _chosen(self, step: Step, told: Tensor) -> Tensor:
         """(N, K) what to teach of each sample; its answer joins the mean."""

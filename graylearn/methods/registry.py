@@ -19,7 +19,6 @@ _ORDER = [
     "standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl", "nlnl", "srcc", "lcvd",
     "gce", "co-teaching", "decoupling", "mentornet-pd", "oe", "isomax", "prior-network", "confident",
     "standard+nl", "gl", "gl-label", "gl-relative", "gl-history",
-    "choose",
 ]  # fmt: skip
 """The paper's methods and their neighbours, its own last; any other follows them."""
 

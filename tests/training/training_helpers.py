@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import Dataset, IterableDataset
 
 from graylearn.methods import Method
 from graylearn.training import OptimizerSettings, train
@@ -128,3 +129,32 @@ class StopAt(Method):
 def fit_into(folder, **changes):
     options = {"method": "gl", "epochs": 2, "batch_size": 16, "checkpoint": folder, "log": "none", **changes}
     return train(mlp(), blobs(), **options)
+
+
+class Mapped(Dataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, place):
+        return self.x[place], int(self.y[place])
+
+
+class Flowing(IterableDataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __iter__(self):
+        return zip(self.x, self.y, strict=True)
+
+
+class IterAgain:
+    """An iterable of batches that has no length and no items."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        return iter(self.batches)

@@ -1,0 +1,77 @@
+"""TableEncoder: a trip through a file loses nothing, and a file that is damaged or foreign is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hand_made_frame import FRAME
+
+from graylearn.data.atomic import checksum
+from graylearn.data.encoding.encode import TableEncoder
+from graylearn.errors import CheckpointError
+
+
+def awkward_frame(rows: int = 120) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "tiny": rng.normal(size=rows) * 1e-300,
+            "third": rng.integers(0, 9, rows) / 3,
+            "huge": rng.normal(size=rows) * 1e300,
+            "word": rng.choice(["é", '"', "a,b", "\n", "日本", ""], rows),
+            "place": [f"place {n % 60}" for n in range(rows)],
+            "flag": rng.random(rows) < 0.5,
+            "day": pd.Timestamp("2020-02-29") + pd.to_timedelta(rng.integers(0, 10**9, rows), unit="s"),
+        }
+    )
+    return frame.mask(rng.random(frame.shape) < 0.1)
+
+
+def test_the_same_transform_after_a_trip_through_a_file(tmp_path):
+    frame, path = awkward_frame(), tmp_path / "encoder.json"
+    encoder = TableEncoder(limit=7.5, max_categories=12, id_like="drop").fit(frame)
+    encoder.save(path)
+    loaded = TableEncoder.load(path)
+    np.testing.assert_array_equal(loaded.transform(frame), encoder.transform(frame))
+    assert loaded.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+    assert loaded.get_params() == encoder.get_params()
+    again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    np.testing.assert_array_equal(again.transform(frame), encoder.transform(frame))
+
+
+def test_damaged_files(tmp_path):
+    path = tmp_path / "encoder.json"
+    TableEncoder().fit(FRAME).save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for cut in (0, 1, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(CheckpointError, match=r"encoder\.json"):
+            TableEncoder.load(path)
+    for place in rng.integers(0, len(whole), 60):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(0, 7)
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(CheckpointError):
+            TableEncoder.load(path)
+    with pytest.raises(CheckpointError, match=r"gone\.json"):
+        TableEncoder.load(tmp_path / "gone.json")
+
+
+def test_foreign_and_contradictory_content():
+    for foreign in (None, [], {}, {"format": "other"}):
+        with pytest.raises(CheckpointError, match="not a saved TableEncoder"):
+            TableEncoder.from_json(foreign)
+    saved = TableEncoder().fit(FRAME).to_json()
+    with pytest.raises(CheckpointError, match="version 99"):
+        TableEncoder.from_json(saved | {"version": 99})
+    for change in (
+        {"kinds": {"size": "number"}},
+        {"kinds": {"size": "magic"}},
+        {"numbers": {}},
+        {"settings": {"x": 1}},
+    ):
+        content = saved["encoder"] | change
+        with pytest.raises(CheckpointError, match="cannot be used"):
+            TableEncoder.from_json(saved | {"encoder": content, "sha256": checksum(content)})

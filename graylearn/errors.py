@@ -54,6 +54,9 @@ def in_python(option: str, value: Any) -> str:
 LONGEST = 1500
 """Characters of a problem that are told: what quotes a damaged file may go on for pages."""
 
+LONGEST_VALUE = 200
+"""Characters of a value that are told."""
+
 _LINE_BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(14, 32), *range(127, 160))}
 
@@ -72,6 +75,14 @@ def first_few(names: Sequence[Any] | np.ndarray, most: int = 10, between: str = 
     """Names for a sentence, so many of them at most: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return between.join(map(str, names[:most])) + more
+
+
+def quoted(value: Any) -> str:
+    """A value for a sentence, on one line and not for pages: of an array or a frame its shape alone."""
+    if shape := getattr(value, "shape", ()):
+        return f"of type {type(value).__name__} and shape {tuple(shape)}"
+    text = one_line(repr(value))
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]} ..."
 
 
 def counted(count: int, noun: str) -> str:
@@ -150,7 +161,7 @@ class SettingsError(GraylearnError, ValueError):
     @classmethod
     def wrong(cls, option: str, value: Any, expected: str) -> Self:
         """The error of an option that was given what it cannot be."""
-        error = cls(f"{option} is {value!r}, expected {expected}")
+        error = cls(f"{option} is {quoted(value)}, expected {expected}")
         error.option, error.value, error.expected = option, value, expected
         return error
 
@@ -159,7 +170,7 @@ class SettingsError(GraylearnError, ValueError):
         name = None if self.option is None else spelling(self.option, None)
         if name is None:
             return super().worded(spelling)
-        return f"{name.removesuffix('=')} is {self.value!r}, expected {self.expected}"
+        return f"{name.removesuffix('=')} is {quoted(self.value)}, expected {self.expected}"
 
 
 class DivergedError(GraylearnError, ArithmeticError):

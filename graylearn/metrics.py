@@ -203,6 +203,8 @@ def _confidence_and_correct(probabilities: ArrayLike, target: ArrayLike) -> tupl
         )
     labels = _numpy(target, "target")
     _same_length(values, labels, "probabilities", "target")
+    if labels.dtype.kind not in "iubf":
+        raise DataError(f"target is of {labels.dtype}, expected indices of classes: give column numbers")
     if labels.min() < 0 or labels.max() >= values.shape[1]:
         raise DataError(
             f"target has labels {labels.min()} to {labels.max()} but probabilities have {values.shape[1]} "

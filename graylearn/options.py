@@ -107,10 +107,11 @@ class Learning:
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Refuse counts, rates, shares and words that cannot be; a number that is None is left open."""
+    """Refuse counts, rates, shares and words that cannot be; a number but the seed may be None, left open."""
     for name, least in LEAST.items():
-        value = values.get(name)
-        if value is not None and not (isinstance(value, Integral) and int(value) >= least):
+        value = values.get(name, 0 if name == "seed" else None)
+        left_open = value is None and name != "seed"
+        if not left_open and not (isinstance(value, Integral) and int(value) >= least):
             raise SettingsError.wrong(name, value, f"a whole number of at least {least}")
     for name, (top, expected) in BELOW.items():
         value = values.get(name)

@@ -205,6 +205,7 @@ def test_detection_names_what_is_wrong_with_its_input(metric, scores, is_ood, me
         ([0.5, 0.5], [0, 1], "expected \\(N, K\\)"),
         ([[0.5, 0.5]], [0, 1], "target has shape"),
         ([[0.5, 0.5]], [2], "2 classes \\(0..1\\)"),
+        ([[0.5, 0.5]], ["cat"], "expected indices of classes"),
         ([[0.5, 0.5]], [-1], "2 classes \\(0..1\\)"),
     ],
 )

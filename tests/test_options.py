@@ -6,6 +6,7 @@ import pickle
 import re
 from functools import cache
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -131,6 +132,15 @@ def test_an_error_that_quotes_a_file_is_one_line_that_steers_no_terminal():
 def test_what_would_mend_an_error_is_on_the_same_line():
     error = DataError("no column is plainly the label;", Hint("label", None, 'with one of: a\n"b", x'))
     assert str(error) == 'no column is plainly the label; pass label= with one of: a "b", x'
+
+
+def test_a_wrong_value_is_told_in_a_few_words_on_one_line():
+    array = SettingsError.wrong("model", np.zeros((400, 5)), "a torch module")
+    assert str(array) == "model is of type ndarray and shape (400, 5), expected a torch module"
+    long = str(SettingsError.wrong("seed", "x\n" * 1000, "a whole number"))
+    assert len(long) < 300
+    assert "\n" not in long
+    assert long.endswith("..., expected a whole number")
 
 
 def test_an_error_that_quotes_pages_is_cut_in_the_middle():

@@ -7,6 +7,7 @@ a larger `alpha` adds OOD samples to those of a smaller one, and `labels` and `f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -110,7 +111,7 @@ def contaminate(
     dirty.is_ood.mean()                                     # 0.2
     ```
     """
-    _check_settings(alpha, labels, flip, on_shortage)
+    _check_settings(alpha, labels, flip, on_shortage, seed)
     inside = _as_samples(x, y)
     ood_rows, ood_ids, ood_classes = _as_ood(ood_x, inside)
     streams = np.random.SeedSequence(seed).spawn(5)
@@ -155,7 +156,7 @@ def contaminate(
     )
 
 
-def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str) -> None:
+def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str, seed: object) -> None:
     if not 0 <= alpha < 1:
         raise SettingsError(f"alpha is {alpha}; it is the share of OOD samples, at least 0 and less than 1")
     if not 0 <= flip <= 1:
@@ -164,6 +165,8 @@ def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str) ->
         raise SettingsError(f"labels is {labels!r}; choose 'random' or 'specific'")
     if on_shortage not in ("raise", "lower", "subsample"):
         raise SettingsError(f"on_shortage is {on_shortage!r}; choose 'raise', 'lower' or 'subsample'")
+    if not (isinstance(seed, Integral) and int(seed) >= 0):
+        raise SettingsError.wrong("seed", seed, "a whole number of at least 0")
 
 
 def _counts(n_in: int, n_ood: int, alpha: float, on_shortage: str) -> tuple[int, int]:

@@ -228,7 +228,7 @@ def test_wrong_inputs_say_what_is_wrong():
     x, y = np.zeros((10, 2)), np.arange(10) % 2
     with pytest.raises(SettingsError, match="mode is 'fast'"):
         audit(x, y, mode="fast")
-    for name, wrong in (("folds", 1), ("repeats", 1.5), ("epochs", 0), ("seed", -1)):
+    for name, wrong in (("folds", 1), ("repeats", 1.5), ("epochs", 0), ("seed", -1), ("seed", None)):
         with pytest.raises(SettingsError, match=f"{name} is {wrong}, expected a whole number of at least"):
             audit(x, y, **{name: wrong})
     with pytest.raises(DataError, match="one row a label"):

@@ -96,6 +96,12 @@ def test_one_seed_gives_one_mixture(case):
         assert np.array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, None])
+def test_a_seed_that_cannot_be_is_refused_by_name(seed):
+    with pytest.raises(SettingsError, match=r"seed is .*, expected a whole number of at least 0"):
+        contaminate(np.zeros((8, 2)), [0, 1] * 4, np.ones((8, 2)), seed=seed)
+
+
 def test_another_seed_gives_another_mixture():
     case = {"n": 60, "K": 5, "groups": 10, "alpha": 0.4, "flip": 0.3, "labels": "random", "seed": 0}
     one, other = mix(case)[0], mix(case, seed=1)[0]

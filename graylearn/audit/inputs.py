@@ -69,7 +69,7 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
         rows = _frame_of_objects(rows)
     if isinstance(rows, pd.DataFrame):
-        values = _numbers_of(rows, id_like)
+        values = _numbers_of(rows, id_like, label)
         if label is not None:
             note_telling_columns(rows, label)
     else:
@@ -89,13 +89,13 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     return values
 
 
-def _numbers_of(frame: pd.DataFrame, id_like: IdLike) -> NDArray[Any]:
+def _numbers_of(frame: pd.DataFrame, id_like: IdLike, label: Ints | None) -> NDArray[Any]:
     """The columns of a frame to learn from, as numbers."""
     if not len(frame):
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
         with config_context(transform_output="default"):  # an array, whatever the user has set for pipelines
-            encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame).transform(frame)
+            encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame, label).transform(frame)
         return encoded
     named = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if named.columns.is_unique:

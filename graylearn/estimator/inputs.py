@@ -71,7 +71,7 @@ class InputEncoder:
             height, width, channels = given.shape[1:]
             return cls("images", (channels, height, width))
         frame = _frame(given)
-        table = TableEncoder(constant=constant, id_like=id_like).fit(frame)
+        table = TableEncoder(constant=constant, id_like=id_like).fit(frame, label)
         if label is not None and isinstance(given, pd.DataFrame):
             note_telling_columns(given, label)
         return cls("rows", (len(table.get_feature_names_out()),), table, tuple(frame.columns))

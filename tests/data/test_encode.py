@@ -231,7 +231,7 @@ def test_unique_measurements_and_sentences_are_no_ids():
             "note": [f"the sample number {n} was fine" for n in range(50)],
         }
     )
-    with pytest.warns(DataWarning, match="'note' holds sentences, .* with --without note") as told:
+    with pytest.warns(DataWarning, match=r"'note' holds sentences, .* \(--without note\)") as told:
         encoder = TableEncoder().fit(frame)
     assert len(told) == 1
     assert list(encoder.kinds_) == ["weight", "grams", "note"]

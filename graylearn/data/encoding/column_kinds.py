@@ -43,7 +43,6 @@ _MEETINGS = 10  # pairs of equal numbers that chance would give, from which on n
 _MOSTLY_DIFFERENT = 0.5  # below this share of distinct values rows are not asked whether they are copies
 _FEW = 30  # different values up to which text that looks like numbers may as well be names of groups
 _WORDS_FOR_MISSING = 3  # different words that may stand for missing numbers where they are many
-_SENTENCE = 5  # words that half of the texts of a column of sentences have at least
 
 
 class DataWarning(Worded, UserWarning):
@@ -271,15 +270,19 @@ def _note_lost(lost: pd.Series, name: str, kind: str) -> None:
         )
 
 
-def note_sentences(words: Sequence[str], name: str) -> None:
-    """Warn of a column of sentences: as one column among others their letters tell little, and cost."""
-    if np.median([word.count(" ") for word in words]) >= _SENTENCE - 1:
-        column = shlex.quote(name)
-        _note(
-            f"column {name!r} holds sentences, most of them different, of which only letters are learned: it "
-            f"may cost more than it tells. Leave it out (on the command line with --without {column}), or "
-            f"learn from it as the text that is labelled (--text {column})"
-        )
+def note_sentences(name: str, learned: bool | None) -> None:
+    """Tell what becomes of a column of sentences; learned: None where no labels said whether they help."""
+    column = shlex.quote(name)
+    if learned is None:
+        told = f"of which only letters are learned: it may cost more than it tells (--without {column})"
+    elif learned:
+        told = "of which the letters are learned, not what they mean"
+    else:
+        told = "whose letters tell no more of the labels than the other columns do: it is left out"
+    _note(
+        f"column {name!r} holds sentences, {told}. To learn from them as the text that is labelled, pass "
+        f"--text {column} on the command line"
+    )
 
 
 def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> None:

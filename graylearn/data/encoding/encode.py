@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -23,9 +22,9 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from graylearn.data.atomic import checksum, write_text
+from graylearn.data.encoding.categories import Plan, feature_names, features_of, plan_of
 from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
     ColumnKind,
@@ -40,6 +39,14 @@ from graylearn.data.encoding.column_kinds import (
     note_sentences,
     split_kind,
 )
+from graylearn.data.encoding.letters import (
+    OF_SENTENCES,
+    OF_WORDS,
+    are_sentences,
+    letters,
+    some_rows,
+    tell_more,
+)
 from graylearn.data.tables import check_columns, check_unique_names
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
 
@@ -47,8 +54,6 @@ _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
 _FAR = "taken as far beyond all others; where they stand for missing values, leave these empty (NaN)"
 _BLOCK = 1 << 19  # numbers worked on at once: 4 MB
-_HASHED = 32  # features that the letters of a column with very many values are hashed into
-_RARE = 0.005  # a category below this share of the rows, or seen once, is not told apart
 _LEAVE_OUT = Hint("id_like", "drop", "to leave it out")
 _LEARN = Hint("id_like", "keep", "to learn from it")
 
@@ -78,7 +83,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     - Bools: 0 and 1. Dates: seconds, year, month, day, weekday and hour, as numbers.
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
-      the text looks like is added as hashed letter groups.
+      the text looks like is added as hashed letter groups, where that tells more of the labels.
     - Constant columns, and columns that seem to be ids, are dropped unless asked for; the latter are told.
 
     At predict time columns are found by name; more of them are passed over, and a missing one is an error.
@@ -106,7 +111,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.constant = constant
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn columns, medians, spreads and categories from a DataFrame or a 2-d array; `y` is not used."""
+        """Learn columns, medians, spreads and categories from a DataFrame or a 2-d array.
+
+        y: labels (N,); with them letters are learned only where they tell more of them than all else does.
+        """
         self._check_settings()
         frame = _as_frame(X)
         if not len(frame):
@@ -115,10 +123,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kinds = {name: kinds[name] for name in learned_columns(frame, kinds, self.id_like)}
         self.kinds_ = kinds
         self._fit_numbers(frame)
-        self.categories_: dict[str, dict[str, Any]] = {}
-        for name, kind in kinds.items():
-            if kind == "category":
-                self._fit_category(name, as_words(frame[name]))
+        self.categories_: dict[str, Plan] = {}
+        for name in [name for name, kind in kinds.items() if kind == "category"]:
+            self.categories_[name] = plan_of(words := as_words(frame[name]), self.max_categories)
+            if self.constant == "drop" and all(word == words[0] for word in words) and words[0]:
+                self._leave_out(name)
+        self._choose_letters(frame, None if y is None else pd.factorize(np.asarray(y))[0])
         self._check_fitted()
         if not len(self.get_feature_names_out()):
             raise DataError("every column of the table is constant or dropped; nothing is left to learn from")
@@ -132,7 +142,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_columns("the table", frame.columns, self.kinds_, "it was fitted on")
         parts = [self._scaled(_finite(self._matrix(frame)))]
         for name, plan in self.categories_.items():
-            parts += _category_features(as_words(frame[name]), plan)
+            parts += features_of(as_words(frame[name]), plan)
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
     def transform_numbers(self, values: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -155,9 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         names = [name for name, keeps in zip(self._part_names(), self.numbers_["kept"], strict=True) if keeps]
         names += [f"{name} is missing" for name, has in self._with_indicator() if has]
         for name, plan in self.categories_.items():
-            names += [f"{name}={value}" for value in plan["values"]]
-            names += [f"{name} is other"] * plan["other"] + [f"{name} is missing"] * plan["missing"]
-            names += [f"{name} letters {index}" for index in range(_HASHED)] * plan["hashed"]
+            names += feature_names(name, plan)
         return np.array(names, dtype=object)
 
     def to_json(self) -> dict[str, Any]:
@@ -194,6 +202,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 for key, dtype in (("center", float), ("scale", float), ("kept", bool), ("missing", bool))
             }
             encoder.categories_ = content["categories"]
+            for plan in encoder.categories_.values():
+                if plan["hashed"] is True:  # as it was written before there were two widths
+                    plan["hashed"] = OF_WORDS
             encoder._check_fitted()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"the saved TableEncoder cannot be used ({error}); fit it anew") from error
@@ -313,25 +324,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 index += 1
         return result
 
-    def _fit_category(self, name: str, words: np.ndarray) -> None:
-        counts = Counter(word for word in words if word)  # an empty text is a missing one, as in a file
-        least = max(2, math.ceil(_RARE * len(words)))
-        # The frequent first; equals by their spelling, so that the order of rows does not matter.
-        ordered = sorted(counts, key=lambda word: (-counts[word], word))
-        frequent = [word for word in ordered if counts[word] >= least][: self.max_categories]
-        num_missing = len(words) - sum(counts.values())
-        is_constant = len(counts) == 1 and not num_missing
-        if is_constant and self.constant == "drop":
-            self.kinds_ = {column: kind for column, kind in self.kinds_.items() if column != name}
-            return
-        self.categories_[name] = {
-            "values": sorted(frequent),
-            "other": len(frequent) < len(counts) or is_constant,
-            "missing": 0 < num_missing < len(words),
-            "hashed": len(counts) > self.max_categories or is_constant,  # so that new values are told apart
-        }
-        if len(counts) > max(self.max_categories, len(words) // 2):
-            note_sentences(list(counts), name)
+    def _leave_out(self, column: str) -> None:
+        """Forget a column of words."""
+        del self.categories_[column], self.kinds_[column]
+
+    def _choose_letters(self, frame: pd.DataFrame, label: np.ndarray | None) -> None:
+        """Learn letters only where they tell more of the labels than all else that is learned does."""
+        asked = [name for name, plan in self.categories_.items() if plan["hashed"] and plan["other"]]
+        for name in asked:
+            self.categories_[name]["hashed"] = 0
+        for name in asked:
+            plan, words = self.categories_[name], as_words(frame[name])
+            present = [word for word in words if word]
+            sentences = 2 * len(set(present)) > len(words) and are_sentences(present)
+            width = OF_SENTENCES if sentences and label is not None else OF_WORDS
+            rows = some_rows(words)
+            if label is None or tell_more(
+                letters(words[rows], width), self.transform(frame.iloc[rows]), label[rows]
+            ):
+                plan["hashed"] = width
+            elif not plan["values"]:
+                self._leave_out(name)
+            if sentences:
+                note_sentences(name, None if label is None else plan["hashed"] > 0)
 
     def _check_fitted(self) -> None:
         """Make sure that what was fitted, or read back, fits together."""
@@ -367,22 +382,6 @@ def _center_and_scale(matrix: np.ndarray, index: np.ndarray) -> tuple[np.ndarray
 def _finite(matrix: np.ndarray) -> np.ndarray:
     """Float64, infinities made finite."""
     return np.asarray(np.clip(np.asarray(matrix, dtype=np.float64), -HUGE, HUGE))
-
-
-def _category_features(words: np.ndarray, plan: dict[str, Any]) -> list[np.ndarray]:
-    values: list[str] = plan["values"]
-    codes = pd.Index(values, dtype=object).get_indexer(pd.Index(words, dtype=object))
-    is_missing = (codes < 0) & np.array([not word for word in words], dtype=bool)
-    features = [(codes[:, None] == np.arange(len(values))).astype(np.float32)]
-    if plan["other"]:  # rare in training or never seen there
-        features.append(((codes < 0) & ~is_missing).astype(np.float32)[:, None])
-    if plan["missing"]:
-        features.append(is_missing.astype(np.float32)[:, None])
-    if plan["hashed"]:
-        # Hashing has nothing to fit and so nothing to save; groups of letters suit codes and sentences.
-        hasher = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=_HASHED)
-        features.append(hasher.transform(["" if word is None else word for word in words]).toarray())
-    return features
 
 
 def _as_frame(X: Any) -> pd.DataFrame:

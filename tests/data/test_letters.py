@@ -1,0 +1,132 @@
+"""Columns of texts beside others: their letters are learned where they tell more of the labels."""
+
+import copy
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graylearn as gl
+from graylearn.data.atomic import checksum
+from graylearn.data.encoding.column_kinds import DataWarning
+from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.encoding.letters import OF_SENTENCES, OF_WORDS, tell_more
+
+N = 400
+SUBJECTS = (
+    "my parcel never came to the door",
+    "the invoice shows a wrong amount again",
+    "I forgot the word to log in",
+)
+FILLERS = ("and", "so", "we", "wait", "here", "now", "for", "some", "time", "or", "more", "than", "that")
+
+
+def sentences(about, random):
+    """Sentences on the subjects of some classes, each with fillers of its own."""
+    words = [[*SUBJECTS[each].split(), *random.choice(FILLERS, 4)] for each in about]
+    return [" ".join(random.permutation(text)) + f" {n}" for n, text in enumerate(words)]
+
+
+def table(subject_tells, seed=0):
+    random = np.random.default_rng(seed)
+    label = random.integers(3, size=N)
+    about = label if subject_tells else random.integers(3, size=N)
+    frame = pd.DataFrame(
+        {
+            "size": label + random.normal(0, 1, N),
+            "weight": random.normal(size=N),
+            "note": sentences(about, random),
+        }
+    )
+    return frame, label
+
+
+def widths(encoder):
+    return {name: plan["hashed"] for name, plan in encoder.categories_.items()}
+
+
+def test_sentences_that_tell_the_labels_apart_are_learned():
+    frame, label = table(subject_tells=True)
+    with pytest.warns(DataWarning, match=r"'note' holds sentences, of which the letters .* --text note"):
+        encoder = TableEncoder().fit(frame, label)
+    assert widths(encoder) == {"note": OF_SENTENCES}
+    assert encoder.transform(frame).shape == (N, len(encoder.get_feature_names_out()))
+
+
+def test_sentences_about_other_things_are_left_out_and_need_not_come_again():
+    frame, label = table(subject_tells=False)
+    with pytest.warns(DataWarning, match="'note' holds sentences, whose letters tell no more .* left out"):
+        encoder = TableEncoder().fit(frame, label)
+    assert list(encoder.kinds_) == ["size", "weight"]
+    assert encoder.transform(frame[["size", "weight"]]).shape == (N, 2)
+
+
+def test_without_labels_letters_are_learned_as_they_may_help():
+    frame, _ = table(subject_tells=False)
+    with pytest.warns(DataWarning, match="may cost more than it tells"):
+        assert widths(TableEncoder().fit(frame)) == {"note": OF_WORDS}
+
+
+def test_names_keep_the_frequent_ones_and_lose_letters_that_tell_nothing():
+    frame, label = table(subject_tells=False)
+    random = np.random.default_rng(1)
+    frame["note"] = np.where(random.random(N) < 0.5, "Bern", [f"{n % 90} Lane" for n in range(N)])
+    encoder = TableEncoder().fit(frame, label)
+    assert widths(encoder) == {"note": 0}
+    assert "note=Bern" in encoder.get_feature_names_out()
+
+
+def test_names_whose_letters_tell_are_learned_by_them():
+    frame, label = table(subject_tells=False)
+    frame["note"] = [f"{('ax', 'bo', 'cu')[each]}-{n % 90}" for n, each in enumerate(label)]
+    assert widths(TableEncoder().fit(frame, label)) == {"note": OF_WORDS}
+
+
+def test_texts_that_are_all_there_is_are_learned():
+    frame, label = table(subject_tells=False)
+    with pytest.warns(DataWarning, match="the letters are learned"):
+        assert widths(TableEncoder().fit(frame[["note"]], label)) == {"note": OF_SENTENCES}
+
+
+@pytest.mark.filterwarnings("ignore::graylearn.data.encoding.column_kinds.DataWarning")
+@pytest.mark.parametrize("subject_tells", [True, False])
+def test_neither_the_order_of_rows_nor_the_names_of_labels_matter(subject_tells):
+    frame, label = table(subject_tells)
+    order = np.random.default_rng(2).permutation(N)
+    names = np.array(["one", "two", "three"])[label]
+    plain = TableEncoder().fit(frame, label)
+    assert widths(TableEncoder().fit(frame.iloc[order], names[order])) == widths(plain)
+
+
+def test_wide_noise_never_tells_and_more_classes_than_are_asked_about_are_fine():
+    random = np.random.default_rng(0)
+    label = np.arange(600) % 120
+    rest = (label[:, None] % [2, 3, 5, 7] + random.normal(size=(600, 4))).astype(np.float32)
+    noise = random.normal(size=(600, 800)).astype(np.float32)
+    assert not tell_more(noise, rest, label)
+    assert tell_more(np.eye(120, dtype=np.float32)[label], rest, label)
+
+
+def test_an_encoder_from_before_there_were_two_widths_is_read():
+    frame, _ = table(subject_tells=False)
+    frame["note"] = [f"{n} Lane" for n in range(N)]
+    encoder = TableEncoder().fit(frame)
+    old = copy.deepcopy(encoder.to_json())
+    old["encoder"]["categories"]["note"]["hashed"] = True
+    old["sha256"] = checksum(old["encoder"])
+    read = TableEncoder.from_json(json.loads(json.dumps(old)))
+    np.testing.assert_array_equal(read.transform(frame), encoder.transform(frame))
+
+
+def test_a_comment_that_tells_nothing_costs_an_audit_nothing():
+    frame, label = table(subject_tells=False)
+    frame["size"] = 4 * label + np.random.default_rng(3).normal(size=N)
+    given = label.copy()
+    given[:40] = (given[:40] + 1) % 3
+    with pytest.warns(DataWarning, match="left out"):
+        found = gl.audit(frame, given)
+    alone = gl.audit(frame[["size", "weight"]], given)
+    assert found.suspected[:40].sum() >= alone.suspected[:40].sum() - 2
+    assert found.suspected[40:].sum() <= alone.suspected[40:].sum() + 2
+    assert alone.suspected[:40].mean() > 0.7

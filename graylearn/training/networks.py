@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import torch
@@ -148,6 +149,18 @@ def _logits_in(answer: Any, which: Which) -> Any:
         ) from error
 
 
+@contextlib.contextmanager
+def in_eval_mode(model: nn.Module) -> Iterator[None]:
+    """Eval mode within; then each module has its own mode again, frozen batch norms theirs too."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
 def one_of_logits(
     model: nn.Module, example: Any, which: Which = None, half: torch.dtype | None = None
 ) -> tuple[nn.Module, int]:
@@ -155,10 +168,9 @@ def one_of_logits(
 
     Found by a pass over two samples that leaves no trace.
     """
-    was_training = model.training
-    model.eval()
     try:
-        with torch.no_grad(), torch.autocast(example.device.type, half, enabled=half is not None):
+        autocast = torch.autocast(example.device.type, half, enabled=half is not None)
+        with in_eval_mode(model), torch.no_grad(), autocast:
             answer = _asked(model, example)
     except (RuntimeError, TypeError, ValueError) as error:
         own = {value.dtype for value in model.parameters() if value.is_floating_point()} - {torch.float32}
@@ -167,8 +179,6 @@ def one_of_logits(
         if isinstance(example, Several):
             given = f"the inputs {', '.join(map(str, example.named))}"
         raise SettingsError(f"the network cannot read {given} ({first_line(error)}): {mend}") from error
-    finally:
-        model.train(was_training)
     logits = _logits_in(answer, which)
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(example):
         shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__

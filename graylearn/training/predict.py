@@ -19,7 +19,7 @@ from graylearn.data.batches.several import are_several, as_inputs, joined
 from graylearn.data.batches.streams import inputs_of, split_item
 from graylearn.data.inputs import as_plain
 from graylearn.errors import DataError
-from graylearn.training.networks import Which, ask
+from graylearn.training.networks import Which, ask, in_eval_mode
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 """The types of autocast by the name of the precision."""
@@ -97,19 +97,15 @@ def predict_logits(
     autocast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
     if precision in HALF:
         autocast = torch.autocast(device.type, dtype=HALF[precision])
-    was_training = model.training
-    model.eval()
-    try:
-        parts = []
+    parts = []
+    with in_eval_mode(model):
         for start in range(0, len(samples), batch_size):
             piece = preparation.stored(samples[start : start + batch_size].to(device, non_blocking=True))
             with autocast:
                 parts.append(ask(model, preparation.finish(piece), logits).float())
-        if not parts:
-            raise DataError("there are no samples to predict")
-        return torch.cat(parts).cpu().numpy()
-    finally:
-        model.train(was_training)
+    if not parts:
+        raise DataError("there are no samples to predict")
+    return torch.cat(parts).cpu().numpy()
 
 
 def read_labelled(data: Any, name: str) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from torch import nn
 from training_helpers import blobs, mlp
 
 from graylearn.errors import SettingsError
-from graylearn.training import train
+from graylearn.training import predict_logits, train
 from graylearn.training.networks import fresh_copy
 
 
@@ -74,3 +74,14 @@ def test_a_head_that_cannot_be_drawn_anew_is_refused_whatever_is_frozen():
     model = backbone_and_head()
     with pytest.raises(SettingsError, match="reset_parameters"):
         fresh_copy(nn.Sequential(model[0], Head()))
+
+
+def test_a_look_at_the_logits_leaves_each_module_its_own_mode():
+    x, y = blobs()
+    model = nn.Sequential(nn.Linear(x.shape[1], 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
+    model[1].eval()
+    predict_logits(model, x)
+    assert [module.training for module in model] == [True, False, True, True]
+    before = model[1].running_mean.clone()
+    train(model, (x, y), epochs=1)
+    assert torch.equal(model[1].running_mean, before)

@@ -28,7 +28,7 @@ from graylearn.data.formats.delimited import (
     parse,
     writes_decimal_commas,
 )
-from graylearn.data.formats.json_records import is_list, records_of_lines
+from graylearn.data.formats.json_records import frame_of, is_list, records_of_lines
 from graylearn.data.options import ReadOptions
 from graylearn.data.table_samples import WHOLE
 from graylearn.data.tables import MISSING_WORDS, RawTable, table_from_arrow
@@ -178,9 +178,7 @@ def json_tables(path: Path) -> Tables:
                 raise DataError(f"{path} is one list, which is read as a whole: write one object a line")
             records, numbers = records_of_lines(text, name, lines)
             if records:
-                yield RawTable(
-                    pd.DataFrame.from_records(records), name, np.array(numbers, dtype=np.int64), "line"
-                )
+                yield RawTable(frame_of(records, name), name, np.array(numbers, dtype=np.int64), "line")
 
     for table in blocks():
         keys |= dict.fromkeys(table.frame.columns)

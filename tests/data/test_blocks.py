@@ -188,6 +188,7 @@ def test_json_lines(tmp_path):
         ("open.csv", "a,label\n" + "1,x\n" * 40 + '1,"x\n' + "1,x\n" * 40, "line 42: a quote opens"),
         ("strange.csv", b"a,label\n" + b"1,x\n" * 40 + b"1,\xe9\n", "0xe9 is not utf-8"),
         ("broken.jsonl", '{"a": 1, "label": 2}\n' * 40 + "{\n", "line 41: not a JSON object"),
+        ("half.jsonl", '{"a": "\\ud800", "label": 2}\n' * 40, r"holds \\ud800, half of a character"),
         ("list.json", '[{"a": 1, "label": 2}]', "one list"),
     ],
 )

@@ -41,7 +41,7 @@ class Json(Format):
             records = _checked(_list_of(body, name), name, "record", itertools.count())
             if not records:
                 raise DataError(f"{name} is empty")
-            return replace(table_from_pandas(_frame(records, name), name), unit="record")
+            return replace(table_from_pandas(frame_of(records, name), name), unit="record")
         records, lines = records_of_lines(body, name)
         if not records:
             raise DataError(f"{name} is empty")
@@ -54,7 +54,7 @@ class Json(Format):
                 f"{name} holds one object of columns; expected one object a line or a list of objects, as "
                 "pandas writes with to_json(orient='records')"
             )
-        return RawTable(_frame(records, name), name, np.array(lines, dtype=np.int64), "line")
+        return RawTable(frame_of(records, name), name, np.array(lines, dtype=np.int64), "line")
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Lines, untouched but for dropped and relabelled ones, or one list of objects."""
@@ -97,7 +97,8 @@ def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict
     return _checked(records, name, "line", lines), lines
 
 
-def _frame(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
+def frame_of(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
+    """A row for each record; half a character, which pandas cannot hold, is a DataError."""
     try:
         return pd.DataFrame.from_records(records)
     except UnicodeEncodeError as error:

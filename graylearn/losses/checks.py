@@ -48,6 +48,11 @@ def check_tensors(logits: object, target: object) -> None:
         check_tensor("target", target)
 
 
+def widened(target: Tensor) -> Tensor:
+    """Labels in bytes as int64: to torch a uint8 of 156 equals an ignore_index of -100."""
+    return target.long() if target.dtype in (torch.uint8, torch.int8) else target
+
+
 def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Refuse dtypes, devices and shapes that do not belong together; looks at no values."""
     check_tensors(logits, target)

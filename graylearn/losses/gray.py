@@ -102,6 +102,7 @@ def gray_loss(
     checks.check_reduction(reduction)
     checks.check_tensors(logits, target)
     checks.check_ignored(ignore_index)
+    target = checks.widened(target)
     if label_smoothing or target.is_floating_point():
         checks.check_smoothing(label_smoothing)
         if not detach or impl not in ("auto", "reference"):

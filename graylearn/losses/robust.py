@@ -177,6 +177,7 @@ def negative_loss(
         reduction: "none", "mean" or "sum".
     """
     checks.check_shapes(logits, target, weight)
+    target = checks.widened(target)
     num_classes = logits.shape[1 if logits.ndim > 1 else 0]
     if complement is None:
         complement = draw_complements(target, num_classes, ignore_index, generator)

@@ -65,11 +65,11 @@ class Rows:
 def make_rows(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> Rows:
     """Check a batch and bring it to (N, K, ...)."""
     checks.check_shapes(logits, target, weight)
+    target = target.long()
     checks.check_labels(target, logits.shape[1 if logits.ndim > 1 else 0], ignore_index)
     batched = logits.ndim > 1
     if not batched:
         logits, target = logits.unsqueeze(0), target.unsqueeze(0)
-    target = target.long()
     valid = target != ignore_index
     inside = (target >= 0) & (target < logits.shape[1])
     target = torch.where(valid & inside, target, 0)

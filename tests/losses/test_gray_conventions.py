@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.losses import GrayLoss, fused, gray_loss
+from graylearn.losses import GrayLoss, fused, gray_loss, mae_loss, negative_loss
 
 IMPLS = ["auto", "reference", "fused", "triton"]
 SHAPES = [(2,), (1, 2), (7, 2), (33, 2), (5, 2, 3), (2, 2, 3, 5), (0, 2), (3, 2, 0)]
@@ -107,6 +107,21 @@ def test_targets_of_any_integer_dtype(impl, dtype):
     torch.testing.assert_close(
         gray_loss(logits, target.to(dtype), impl=impl), gray_loss(logits, target, impl="reference")
     )
+
+
+@pytest.mark.parametrize("confidence", ["max", "relative"])
+def test_no_label_in_bytes_is_taken_for_the_ignored_one(confidence):
+    """To torch a uint8 of 156 equals -100."""
+    logits, target = batch((6, 200), ignored=0.0)
+    target[:3] = 156
+    found = gray_loss(logits, target.to(torch.uint8), confidence=confidence, reduction="none")
+    torch.testing.assert_close(found, gray_loss(logits, target, confidence=confidence, reduction="none"))
+    drawn = [torch.Generator().manual_seed(7) for _ in range(2)]
+    found = negative_loss(logits, target.to(torch.uint8), generator=drawn[0], reduction="none")
+    torch.testing.assert_close(found, negative_loss(logits, target, generator=drawn[1], reduction="none"))
+    for loss in (gray_loss, mae_loss):
+        with pytest.raises(ValueError, match="label 156 but logits have 5 classes"):
+            loss(logits[:, :5], target.to(torch.uint8))
 
 
 def test_chunks_do_not_show(monkeypatch):

@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from graylearn.array_types import Floats, Ints
+from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_numbers, as_probabilities
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.inputs import as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
+from graylearn.data.table_samples import is_missing
 from graylearn.errors import DataError
 from graylearn.options import IdLike
 
@@ -107,7 +109,7 @@ class Crowd:
     def annotator_table(self) -> pd.DataFrame:
         """One row an annotator: annotator, labels, agrees (with the consensus), quality; the worst first."""
         given = self.label != MISSING
-        agrees = (self.label == self.probabilities.argmax(axis=1)[:, None]) & given
+        agrees = self.label == self.probabilities.argmax(axis=1)[:, None]
         labels = given.sum(axis=0)
         found = pd.DataFrame(
             {
@@ -135,8 +137,8 @@ def consensus(
     """Bring the labels of several annotators together.
 
     Args:
-        labels: (N, A), one column an annotator, with None or NaN where one gave none; or a frame in long
-            form, one label a row. Samples in long form are in the order of their first label.
+        labels: (N, A), one column an annotator, with None, NaN or blank text where one gave none; or a
+            frame in long form, one label a row. Samples in long form are in the order of their first label.
         X: features (N, D) of the samples: networks that did not see them are asked as well.
         pred_probs: (N, K), the same from a model of your own.
         sample: the column of a long form that names the sample.
@@ -162,8 +164,6 @@ def consensus(
     if said is not None:
         said = said[order]
     elif X is not None and len(known) > 1:  # of one class there is nothing to ask
-        from graylearn.audit.heldout import held_out_probabilities
-
         first, _ = _estimated(ordered, len(known), None)
         features = reduced(scaled(described, order))
         said = held_out_probabilities(features, first.argmax(axis=1), len(known), seed=seed).astype(
@@ -179,7 +179,7 @@ def _read(
     """(samples, annotators, classes, label (N, A))."""
     labels = as_plain(labels)
     if isinstance(labels, pd.DataFrame) and set(columns) <= set(map(str, labels.columns)):
-        rows = labels.dropna(subset=[columns[2]])
+        rows = labels[~is_missing(labels[columns[2]])]
         for name in columns[:2]:
             if nameless := int(rows[name].isna().sum()):
                 raise DataError(
@@ -193,14 +193,16 @@ def _read(
         given = np.full((len(samples), len(people)), MISSING, dtype=np.int64)
         given[number, person] = values
         return np.asarray(samples), tuple(people.tolist()), known, given
-    frame = labels if isinstance(labels, pd.DataFrame) else pd.DataFrame(np.asarray(labels, dtype=object))
-    if frame.ndim != 2 or frame.shape[1] < 1 or frame.shape[0] < 1:
+    if not isinstance(labels, pd.DataFrame):
+        labels = np.asarray(labels, dtype=object)
+    if labels.ndim != 2 or not labels.size:
         raise DataError(
             "labels must be (N, A), one column an annotator, or a frame in long form with the columns "
             f"{', '.join(columns)}"
         )
+    frame = pd.DataFrame(labels)
     cells = frame.to_numpy(dtype=object)
-    there = ~pd.isna(cells)
+    there = np.stack([~is_missing(column) for _, column in frame.items()], axis=1)
     values, known = _classes(cells[there], classes)
     given = np.full(cells.shape, MISSING, dtype=np.int64)
     given[there] = values

@@ -129,8 +129,7 @@ def opinions(settings: RunSettings) -> Opinions:
         given = table.frame[columns]
     else:
         bare, given = table, _of_long_form(table, settings, options)
-    given = given.mask(given.map(lambda cell: isinstance(cell, str) and not cell.strip()))
-    somebody = np.flatnonzero(given.notna().any(axis=1).to_numpy())
+    somebody = np.flatnonzero(~given.apply(is_missing).all(axis=1).to_numpy())
     if not len(somebody):
         raise DataError(f"no sample of {path} has a label by any annotator")
     silent = len(given) - len(somebody)

@@ -101,7 +101,21 @@ def test_agreement_is_krippendorffs():
     assert found.agreement == pytest.approx(0.743, abs=0.0005)
 
 
+@pytest.mark.parametrize("dtype", [object, "str"])
+def test_blank_text_is_no_label(dtype):
+    wide = pd.DataFrame({"a": ["x", "y", "", "x"], "b": ["x", " ", "y", "x"]}, dtype=dtype)
+    found = consensus(wide)
+    assert found.classes == ("x", "y")
+    np.testing.assert_array_equal(found.label, [[0, 0], [1, -1], [-1, 1], [0, 0]])
+    np.testing.assert_array_equal(consensus(wide.to_numpy()).label, found.label)
+    long = wide.reset_index(names="sample").melt("sample", var_name="annotator", value_name="label")
+    np.testing.assert_array_equal(consensus(long.sort_values("sample")).label, found.label)
+
+
 def test_what_is_no_table_of_labels_is_refused():
+    for shape in ((4,), (2, 2, 2), (0, 2)):
+        with pytest.raises(DataError, match="one column an annotator"):
+            consensus(np.zeros(shape))
     with pytest.raises(DataError, match="labels hold no label"):
         consensus([[None, None]])
     with pytest.raises(DataError, match="labels hold 7, which is not among the classes"):

@@ -176,13 +176,13 @@ def _counts(n_in: int, n_ood: int, alpha: float, on_shortage: str) -> tuple[int,
         return n_in, wanted
     if on_shortage == "lower":
         return n_in, n_ood
-    if on_shortage == "subsample":
-        return round((1 - alpha) / alpha * n_ood), n_ood
+    if on_shortage == "subsample" and (fewer := round((1 - alpha) / alpha * n_ood)):
+        return fewer, n_ood
     reachable = np.floor(n_ood / (n_in + n_ood) * 1e4) / 1e4  # rounded down, so that it can be met
     raise DataError(
         f"alpha {alpha:g} needs {wanted} OOD samples beside {n_in} in-distribution ones but ood_x has "
         f"{n_ood}; the largest alpha they reach is {reachable:g}: lower alpha, give more OOD samples, or set "
-        "on_shortage='lower' or 'subsample'"
+        "on_shortage='lower'" + " or 'subsample'" * (on_shortage == "raise")
     )
 
 

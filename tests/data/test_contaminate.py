@@ -280,6 +280,8 @@ def test_a_shortage_may_lower_alpha_or_use_fewer_in_distribution_samples():
     assert np.array_equal(fewer.x[~fewer.is_ood], x[fewer.source[~fewer.is_ood]])
     enough = contaminate(x, y, rows(50, 200), alpha=0.1, on_shortage="subsample")
     assert len(enough) == 100
+    with pytest.raises(DataError, match=r"alpha 0\.7 needs 210 OOD samples .* or set on_shortage='lower'$"):
+        contaminate(x, y, ood[:0], alpha=0.7, on_shortage="subsample")  # no in-distribution sample would stay
 
 
 def test_take_keeps_the_truth_beside_the_sample():

@@ -106,14 +106,23 @@ def _take() -> None:
     me = threading.get_ident()
     with _turn:
         _line.append(me)
-        _turn.wait_for(lambda: _line[0] == me)
+        try:
+            _turn.wait_for(lambda: _line[0] == me)
+        except BaseException:  # an interrupt: who is gone and yet in the line keeps all behind it waiting
+            _leave()
+            raise
     _mine.since = time.perf_counter()
 
 
 def _leave() -> None:
     with _turn:
-        _line.pop(0)
+        if (me := threading.get_ident()) in _line:
+            _line.remove(me)
         _turn.notify_all()
+
+
+def _has_turn() -> bool:
+    return _line[:1] == [threading.get_ident()]
 
 
 def _forget() -> None:
@@ -148,7 +157,8 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
     finally:
         _mine.depth -= 1
-        set_global_state(_mine.before if outermost else before, device)
+        if _has_turn():  # not after an interrupt within `give_way`, which gave them back before
+            set_global_state(_mine.before if outermost else before, device)
         if outermost:
             _leave()
 

@@ -135,3 +135,29 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have(monkey
     with seeding.seeded(0, torch.device("cpu")):
         assert len(seeding._line) == 1
     assert seeding._line == []
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_an_interrupt_while_waiting_leaves_the_line_and_the_generators_to_the_others(monkeypatch, within):
+    """Before a run begins, and where it gave way to another."""
+    other = threading.get_ident() + 1
+    line = [] if within else [other]
+    monkeypatch.setattr(seeding, "_line", line)
+    monkeypatch.setattr(seeding, "TURN", 0.0)
+
+    def interrupted(_):
+        if seeding._line[0] == threading.get_ident():
+            return
+        torch.manual_seed(99)  # what the other thread draws from meanwhile
+        raise KeyboardInterrupt
+
+    def run():
+        with seeding.seeded(0, torch.device("cpu")):
+            line.append(other)
+            seeding.give_way()
+
+    monkeypatch.setattr(seeding._turn, "wait_for", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert line == [other]
+    assert torch.initial_seed() == 99

@@ -24,7 +24,7 @@ from graylearn.training import (
     seeding,
 )
 from graylearn.training.networks import FeatureTap, one_of_logits
-from graylearn.training.optimizers import OptimizerLike, make_optimizer
+from graylearn.training.optimizers import OptimizerLike, make_optimizer, set_rate
 from graylearn.training.schedules import batch_size_for, epochs_for
 
 NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
@@ -214,9 +214,9 @@ class LastingOptimizer:
             held = [each for group in self.optimizer.param_groups for each in group["params"]]
             if len(held) == len(wanted) and all(a is b for a, b in zip(held, wanted, strict=True)):
                 for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-                    group["lr"] = rate  # a method may have scaled it
+                    set_rate(group, rate)  # a method may have scaled it
                 return self.optimizer
         module = nn.ParameterList(wanted)
         self.optimizer = make_optimizer(self.settings, module, wanted[0].device)
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         return self.optimizer

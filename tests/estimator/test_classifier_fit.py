@@ -178,13 +178,18 @@ class HalfRate(Gray):
         return 0.5
 
 
-def test_a_method_that_scales_the_rate_does_so_once_in_every_partial_fit(iris):
+@pytest.mark.parametrize(
+    "options",
+    [{"learning_rate": 0.01}, {"optimizer": lambda of: torch.optim.Adam(of, lr=torch.tensor(0.01))}],
+    ids=["number", "tensor"],
+)
+def test_a_method_that_scales_the_rate_does_so_once_in_every_partial_fit(iris, options):
     x, _, y, _ = iris
-    classifier = quick(method=HalfRate(), learning_rate=0.01)
+    classifier = quick(method=HalfRate(), **options)
     for _ in range(3):
         classifier.partial_fit(x, y, classes=[0, 1, 2])
         (group,) = classifier._lasting.optimizer.param_groups
-        assert group["lr"] == pytest.approx(0.005)
+        assert float(group["lr"]) == pytest.approx(0.005)
 
 
 def test_networks_by_module_and_by_function(iris):

@@ -118,10 +118,10 @@ def _decision(fields: list[str], path: Path, number: int) -> Decision:
             f"{path}, row {number} has decision {verdict!r} for {name!r}: expected {', '.join(VERDICTS)}"
         )
     if verdict == "relabel":
-        if not label:
+        if not label.strip():
             raise DataError(f"{path}, row {number} relabels {name!r} to nothing: give the new one as {LABEL}")
         return Decision(name, "relabel", label)
-    if label:
+    if label.strip():
         raise DataError(
             f"{path}, row {number} gives {name!r} the label {label!r} with decision {verdict!r}: "
             "use relabel, or leave the label empty"

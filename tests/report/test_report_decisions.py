@@ -14,7 +14,7 @@ def written(tmp_path, content):
 
 def test_keep_drop_and_relabel_are_read(tmp_path):
     path = written(
-        tmp_path, 'id,decision,label\r\na.jpg,keep,\r\nb.jpg,drop,\r\n"c,1.jpg",relabel,"a ""dog"""\r\n'
+        tmp_path, 'id,decision,label\r\na.jpg,keep,\r\nb.jpg,drop, \r\n"c,1.jpg",relabel,"a ""dog"""\r\n'
     )
     assert read_decisions(path) == [
         Decision("a.jpg", "keep"),
@@ -67,6 +67,7 @@ def test_lines_and_nul_inside_a_field_are_kept(tmp_path):
         ),
         ("id,decision,label\n1,delete,\n", "row 2 has decision 'delete' for '1'"),
         ("id,decision,label\n1,relabel,\n", "row 2 relabels '1' to nothing"),
+        ("id,decision,label\n1,relabel, \n", "row 2 relabels '1' to nothing"),
         ("id,decision,label\n1,drop,dog\n", "gives '1' the label 'dog' with decision 'drop'"),
         ("id,decision,label\n1,keep,\n1,drop,\n", "row 3 decides on '1' a second time"),
         ("id,decision,label\n1\n", "row 2 has 1 fields: expected 3"),

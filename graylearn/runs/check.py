@@ -212,10 +212,11 @@ def allowed_of(text: str, samples: int) -> int:
     try:
         value = float(text.strip().removesuffix("%"))
         is_share = text.strip().endswith("%")
-        if not 0 <= value <= (100 if is_share else sys.maxsize):
+        if not 0 <= value <= (100 if is_share else sys.maxsize) or (value % 1 and not is_share):
             raise ValueError
     except ValueError:
-        raise SettingsError.wrong("max_suspects", text, "a number or a share, such as 10 or 2%") from None
+        expected = "a whole number or a share, such as 10 or 2%"
+        raise SettingsError.wrong("max_suspects", text, expected) from None
     # a hair more, for .29 * 100 is 28.999999999999996
     return int(value / 100 * samples + 1e-9) if is_share else int(value)
 

@@ -218,7 +218,7 @@ def test_how_many_are_allowed():
     assert allowed_of("2%", 240) == 4
     assert [allowed_of("29%", 100), allowed_of("0.7%", 1000), allowed_of("0.57%", 10_000)] == [29, 7, 57]
     assert allowed_of(" 7 ", 240) == 7
-    for wrong in ("some", "-1", "nan%", "inf", "200%"):
+    for wrong in ("some", "-1", "nan%", "inf", "200%", "0.02"):
         with pytest.raises(SettingsError, match="max_suspects is"):
             allowed_of(wrong, 10)
     with pytest.raises(SettingsError, match="max_suspects is 'few'"):  # before anything is read

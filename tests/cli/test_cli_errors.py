@@ -59,7 +59,7 @@ def test_errors_usage_and_help(folder):
         (
             ["check", "data.csv", "--max-suspects", "few"],
             2,
-            "error: --max-suspects is 'few', expected a number",
+            "error: --max-suspects is 'few', expected a whole number",
         ),
         (["audit", "both.csv", *out], 1, "both 'label' and 'target' could be the label"),
         (["audit", "none.csv", *out], 1, "no column is plainly the label"),

@@ -61,11 +61,12 @@ def test_columns_that_name_the_rows_are_left_out_of_every_frame(also):
     if also == "words":
         frame["colour"] = np.array(["red", "blue", "red"] * 20, dtype=object)
     named = frame.assign(row=np.arange(1000, 1060), sample_id=random.permutation(60) * 1.5)
-    with pytest.warns(IdLikeColumnWarning, match="left out; pass id_like='keep' to learn") as told:
+    with pytest.warns(
+        IdLikeColumnWarning, match="'row', 'sample_id' seem to name .* are left out; pass id_like"
+    ):
         found = as_features(named, 60)
-    assert [str(each.message).split("'")[1] for each in told] == ["row", "sample_id"]
     np.testing.assert_array_equal(found, as_features(frame, 60))
-    with pytest.warns(IdLikeColumnWarning, match="pass id_like='drop' to leave it out"):
+    with pytest.warns(IdLikeColumnWarning, match="pass id_like='drop' to leave them out"):
         assert as_features(named, 60, "keep").shape[1] == found.shape[1] + 2
     y = np.arange(60) % 2
     with pytest.warns(IdLikeColumnWarning):

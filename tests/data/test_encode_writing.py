@@ -101,6 +101,21 @@ def test_it_is_told_how_a_column_was_read():
         TableEncoder().fit(pd.DataFrame({"a": ["01/02/2020", "12/31/2020"]}))
 
 
+def test_columns_that_are_written_alike_are_told_of_once():
+    numbers = ["1.234,5", "12"] * 20
+    many = {f"n{index}": numbers for index in range(40)} | {"price": [f"{text} €" for text in numbers]}
+    many |= {f"d{index}": ["31.12.2020", "01.02.2021"] * 20 for index in range(2)}
+    many |= {f"f{index}": [str(n) for n in range(39)] + ["-"] for index in range(2)}
+    with pytest.warns(DataWarning) as told:
+        TableEncoder().fit(pd.DataFrame(many))
+    assert sorted(str(each.message) for each in told) == [
+        "column 'price' is text, read as numbers written as in '1.234,5 €'",
+        "columns 'd0', 'd1' are text, read as dates with the day first, as in '31.12.2020'",
+        "columns 'f0', 'f1' are text but mostly numbers; 2 other values, such as '-', are taken as missing",
+        "columns 'n0', 'n1', 'n2', 'n3', 'n4' and 35 more are text, read as numbers written as in '1.234,5'",
+    ]
+
+
 def test_few_large_numbers_are_not_lost_among_plain_ones():
     texts = [f"{n}.5" for n in range(95)] + [f"{n},000.5" for n in range(1, 6)]
     encoder = fitted(texts)
@@ -217,7 +232,7 @@ def test_words_among_dates_are_missing():
 )
 def test_numbers_and_dates_that_cannot_be_read_are_told_and_no_ids(text):
     with pytest.warns(
-        DataWarning, match=rf"'a' looks like numbers or dates, such as '{text[0]}', but"
+        DataWarning, match=rf"'a' is text that looks like numbers or dates, such as '{text[0]}', but"
     ) as told:
         assert TableEncoder().fit(pd.DataFrame({"a": text})).kinds_ == {"a": "category"}
     assert not any(issubclass(each.category, IdLikeColumnWarning) for each in told)

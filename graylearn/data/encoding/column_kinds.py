@@ -8,7 +8,7 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from graylearn.data.encoding.number_formats import (
     read_numbers,
     shown_writing,
 )
-from graylearn.errors import DataError, Worded, counted, first_few
+from graylearn.errors import DataError, Worded, are, counted, first_few
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -44,6 +44,12 @@ _MOSTLY_DIFFERENT = 0.5  # below this share of distinct values rows are not aske
 _FEW = 30  # different values up to which text that looks like numbers may as well be names of groups
 _WORDS_FOR_MISSING = 3  # different words that may stand for missing numbers where they are many
 
+_UNREAD = (
+    "{columns} {are} text that looks like numbers or dates, such as {shown}, but it cannot be told how to "
+    "read it: only letters are learned. Write 1234.5 or 2024-12-31, or leave out what is neither (on the "
+    "command line with --without)"
+)
+
 
 class DataWarning(Worded, UserWarning):
     """The data was read, but something in it deserves a look."""
@@ -56,6 +62,18 @@ class IdLikeColumnWarning(DataWarning):
     """A column seems to name the rows, which a model can only learn by heart."""
 
 
+class _Reading(NamedTuple):
+    """How the text of a column was read."""
+
+    words: str
+    """What is told of all columns read so; {columns}, {are}, {shown} and {others} are filled in."""
+    column: str
+    shown: str
+    writing: str = ""
+    others: int = 0
+    """How many values were read as missing."""
+
+
 def split_kind(kind: ColumnKind) -> tuple[str, str]:
     """(one of COLUMN_KINDS, how text writes it or ""); ValueError where it is none."""
     plain, _, writing = kind.partition(" ")
@@ -65,8 +83,36 @@ def split_kind(kind: ColumnKind) -> tuple[str, str]:
     return plain, writing
 
 
-def kind_of(values: pd.Series, name: str) -> ColumnKind:
-    """What the column holds, by its type and, where that says nothing, by its values."""
+def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
+    """What each column holds; how text was read is told, once for all columns that are written alike."""
+    readings: list[_Reading] = []
+    kinds = {name: kind_of(frame[name], name, readings) for name in frame.columns}
+    alike: dict[tuple[str, str], list[_Reading]] = {}
+    for reading in readings:
+        alike.setdefault((reading.words, reading.writing), []).append(reading)
+    for (words, _), group in alike.items():
+        shown, others = repr(group[0].shown), sum(reading.others for reading in group)
+        told = words.format(
+            columns=named([reading.column for reading in group]),
+            are=are(len(group)),
+            shown=shown,
+            others=f"{counted(others, 'other value')}, such as {shown}, {are(others)}",
+        )
+        warnings.warn(told, DataWarning, stacklevel=3)
+    return kinds
+
+
+def named(columns: Sequence[str]) -> str:
+    """Columns for a sentence: `column 'a'`, `columns 'a', 'b', 'c', 'd', 'e' and 3 more`."""
+    return f"column{'s' * (len(columns) > 1)} {first_few([repr(name) for name in columns], 5)}"
+
+
+def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None) -> ColumnKind:
+    """What the column holds, by its type and, where that says nothing, by its values.
+
+    How its text was read is added to `readings`.
+    """
+    readings = [] if readings is None else readings
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "category"
@@ -98,15 +144,17 @@ def kind_of(values: pd.Series, name: str) -> ColumnKind:
         return "number"
     if (writing := number_writing(present)) is not None:
         shown = next(value for value in present if not np.isnan(read_number(value, writing)))
-        _note(f"column {name!r} is text, read as numbers written as in {str(shown)!r}")
+        words = "{columns} {are} text, read as numbers written as in {shown}"
+        readings.append(_Reading(words, name, str(shown), writing))
         return f"number {writing}"
     if good.mean() >= MOSTLY or _is_measured_or_unknown(present, good):
-        _note_faults(present[~good], name, "numbers")
+        readings.append(_faulty(present[~good], name, "numbers"))
         return "number"
     if all(issubclass(kind, str) for kind in types) and (writing := date_writing(present)) is not None:
-        return _date_kind(present, name, writing)
+        return _date_kind(present, name, writing, readings)
     if looks_measured(present) and present.nunique() > _FEW:
-        _note_unread(present, name)
+        shown = next(text for value in present if any(map(str.isdigit, text := str(value))))
+        readings.append(_Reading(_UNREAD, name, shown))
     return "category"
 
 
@@ -225,16 +273,16 @@ def looks_like_id(frame: pd.DataFrame, name: str, kind: ColumnKind) -> bool:
     return pairs / width >= _MEETINGS or width == len(values)
 
 
-def _date_kind(present: pd.Series, name: str, writing: str) -> ColumnKind:
-    """The kind of a column of text that is dates, once that was told."""
+def _date_kind(present: pd.Series, name: str, writing: str, readings: list[_Reading]) -> ColumnKind:
+    """The kind of a column of text that is dates."""
     if writing:
         first = {"d": "day", "m": "month", "y": "year"}[writing[0]]
-        shown = str(present.iloc[0])
-        _note(f"column {name!r} is text, read as dates with the {first} first, as in {shown!r}")
+        words = f"{{columns}} {{are}} text, read as dates with the {first} first, as in {{shown}}"
+        readings.append(_Reading(words, name, str(present.iloc[0]), writing))
         return f"date {writing}"
     dates = pd.to_datetime(present, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().any():
-        _note_faults(present[dates.isna()], name, "dates")
+        readings.append(_faulty(present[dates.isna()], name, "dates"))
     return "date"
 
 
@@ -246,20 +294,9 @@ def _is_measured_or_unknown(present: pd.Series, good: pd.Series) -> bool:
     return len(words) <= _WORDS_FOR_MISSING and not any(re.search(r"\d", word) for word in words)
 
 
-def _note_faults(faults: pd.Series, name: str, what: str) -> None:
-    _note(
-        f"column {name!r} is text but mostly {what}; {counted(len(faults), 'other value')}, such as "
-        f"{str(faults.iloc[0])!r}, {'is' if len(faults) == 1 else 'are'} taken as missing"
-    )
-
-
-def _note_unread(present: pd.Series, name: str) -> None:
-    shown = next(text for value in present if any(map(str.isdigit, text := str(value))))
-    _note(
-        f"column {name!r} looks like numbers or dates, such as {shown!r}, but it cannot be "
-        "told how to read them: only their letters are learned. Write them as 1234.5 or 2024-12-31, or leave "
-        f"the column out (on the command line with --without {shlex.quote(name)})"
-    )
+def _faulty(faults: pd.Series, name: str, what: str) -> _Reading:
+    words = f"{{columns}} {{are}} text but mostly {what}; {{others}} taken as missing"
+    return _Reading(words, name, str(faults.iloc[0]), others=len(faults))
 
 
 def _note_lost(lost: pd.Series, name: str, kind: str) -> None:

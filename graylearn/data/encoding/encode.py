@@ -33,8 +33,9 @@ from graylearn.data.encoding.column_kinds import (
     as_date_parts,
     as_numbers,
     as_words,
-    kind_of,
+    kinds_of,
     looks_like_id,
+    named,
     note_infinite,
     note_sentences,
     split_kind,
@@ -48,31 +49,35 @@ from graylearn.data.encoding.letters import (
     tell_more,
 )
 from graylearn.data.tables import check_columns, check_unique_names
-from graylearn.errors import CheckpointError, DataError, Hint, SettingsError
+from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, are
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
 _FAR = "taken as far beyond all others; where they stand for missing values, leave these empty (NaN)"
 _BLOCK = 1 << 19  # numbers worked on at once: 4 MB
-_LEAVE_OUT = Hint("id_like", "drop", "to leave it out")
-_LEARN = Hint("id_like", "keep", "to learn from it")
 
 
 def learned_columns(
     frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], id_like: Literal["keep", "drop"]
 ) -> list[str]:
-    """The columns to learn from, with a warning for each that seems to name the rows.
+    """The columns to learn from, with a warning of those that seem to name the rows.
 
     Those are left out where `id_like` is "drop" and there are others.
     """
-    named = {name for name, kind in kinds.items() if looks_like_id(frame, name, kind)}
-    drops = id_like == "drop" and len(named) < len(kinds)
-    for name in kinds:
-        if name in named:
-            problem = f"column {name!r} seems to name the rows, which tells nothing about new ones"
-            told = (f"{problem}, and is left out;", _LEARN) if drops else (f"{problem};", _LEAVE_OUT)
-            warnings.warn(IdLikeColumnWarning(*told), stacklevel=3)
-    return [name for name in kinds if not (drops and name in named)]
+    ids = [name for name, kind in kinds.items() if looks_like_id(frame, name, kind)]
+    drops = id_like == "drop" and len(ids) < len(kinds)
+    if ids:
+        seem, they = ("seems", "it") if len(ids) == 1 else ("seem", "them")
+        problem = f"{named(ids)} {seem} to name the rows, which tells nothing about new ones"
+        if drops:
+            told = (
+                f"{problem}, and {are(len(ids))} left out;",
+                Hint("id_like", "keep", f"to learn from {they}"),
+            )
+        else:
+            told = (f"{problem};", Hint("id_like", "drop", f"to leave {they} out"))
+        warnings.warn(IdLikeColumnWarning(*told), stacklevel=3)
+    return [name for name in kinds if not (drops and name in ids)]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -119,7 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         frame = _as_frame(X)
         if not len(frame):
             raise DataError("the table has no rows to fit the encoder on")
-        kinds: dict[str, ColumnKind] = {name: kind_of(frame[name], name) for name in frame.columns}
+        kinds = kinds_of(frame)
         kinds = {name: kinds[name] for name in learned_columns(frame, kinds, self.id_like)}
         self.kinds_ = kinds
         self._fit_numbers(frame)

@@ -19,7 +19,7 @@ from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
-from graylearn.data.formats import FORMATS, suffix_of
+from graylearn.data.formats import COMPRESSIONS, FORMATS
 from graylearn.data.samples import Label
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
@@ -193,14 +193,21 @@ def why_not_refined(classifier: GrayClassifier) -> str | None:
 def apply_command(prepared: Prepared, run: Path) -> str:
     """What writes the cleaned dataset once the decisions are downloaded."""
     data = Path(prepared.settings.data)
-    ending = "" if data.is_dir() else suffix_of(data)
     source = Path(prepared.origin.path)  # of several annotators' labels it is not the data themselves
     stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
     form = FORMATS[prepared.origin.form]
-    clean = f"{stem.removesuffix(ending)}-clean{'' if source.is_dir() else suffix_of(source)}"
+    clean = f"{stem.removesuffix(_ending(data))}-clean{_ending(source)}"
     if not form.may_become(source, Path(clean)):  # a folder of tables becomes one file
         clean += form.suffixes[0]
     return shlex.join(["graylearn", "apply", str(run), "decisions.csv", "--out", clean])
+
+
+def _ending(path: Path) -> str:
+    """As it is written, with that of a compression; a folder has none."""
+    if path.is_dir():
+        return ""
+    packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
+    return Path(path.name.removesuffix(packed)).suffix + packed
 
 
 def id_word(prepared: Prepared, audit: Audit) -> str:

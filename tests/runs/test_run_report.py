@@ -64,13 +64,21 @@ def test_the_report_of_a_table_explains_its_rows(made):
 
 
 @pytest.mark.parametrize(
-    ("data", "clean"), [("set", "set-clean.parquet"), ("set/part*.parquet", "part-clean.parquet")]
+    ("data", "clean"),
+    [
+        ("set", "set-clean.parquet"),
+        ("set/part*.parquet", "part-clean.parquet"),
+        ("v1.2.jsonl.gz", "v1.2-clean.jsonl.gz"),
+        ("ROWS.CSV", "ROWS-clean.CSV"),
+    ],
 )
 def test_the_next_command_names_what_apply_can_write(tmp_path, data, clean):
     (tmp_path / "set").mkdir()
     for part in "ab":
         rows = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "label": list("xyxy")})
         rows.to_parquet(tmp_path / "set" / f"part-{part}.parquet")
+    rows.to_json(tmp_path / "v1.2.jsonl.gz", orient="records", lines=True)
+    rows.to_csv(tmp_path / "ROWS.CSV", index=False)
     settings = RunSettings(command="audit", data=str(tmp_path / data))
     prepared = prepare(settings, tmp_path / "stages", RunProgress(quiet=True))
     assert apply_command(prepared, Path("run")) == f"graylearn apply run decisions.csv --out {clean}"

@@ -84,7 +84,8 @@ def contaminate(
     Args:
         x: the in-distribution samples: array, DataFrame, list of texts, or Samples (then leave out `y`).
         y: their true labels, any that `encode_labels` takes; `.y` of the result holds indices of `.classes`.
-        ood_x: samples that belong to no class, of the same kind and shape as x, or Samples.
+        ood_x: samples that belong to no class, of the same kind and shape as x, or Samples; with alpha=0 none
+            are needed.
         alpha: the share of OOD samples in the result, met to the nearest sample: all n samples of x are
             kept and round(alpha / (1 - alpha) * n) of ood_x are drawn without replacement.
         labels: "random" draws a label for each OOD sample; "specific" gives all samples of one OOD group
@@ -113,6 +114,8 @@ def contaminate(
     """
     _check_settings(alpha, labels, flip, on_shortage, seed)
     inside = _as_samples(x, y)
+    if ood_x is None and alpha == 0:
+        ood_x = take_rows(inside.x, np.arange(0))
     ood_rows, ood_ids, ood_classes = _as_ood(ood_x, inside)
     streams = np.random.SeedSequence(seed).spawn(5)
     choose, label, flips, positions, subsample = (np.random.default_rng(stream) for stream in streams)
@@ -206,7 +209,7 @@ def _as_samples(x: Any, y: Any) -> Samples:
 def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
     """The OOD side: its rows in the form of x's, its ids and its classes where it has any."""
     if ood_x is None:
-        raise DataError("ood_x is missing: contaminate(x, y, ood_x) needs the OOD samples")
+        raise DataError("ood_x is missing: contaminate(x, y, ood_x) needs the OOD samples, or alpha=0")
     ids = classes = None
     if isinstance(ood_x, Samples):
         ids, classes = ood_x.ids, ood_x.y if ood_x.num_classes else None

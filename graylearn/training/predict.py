@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from graylearn.data.batches.base import Preparation, as_classes
 from graylearn.data.batches.several import are_several, as_inputs, joined
 from graylearn.data.batches.streams import inputs_of, split_item
-from graylearn.data.inputs import as_plain
+from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask, in_eval_mode
 
@@ -31,6 +31,8 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
         tensor = values.detach()
     else:
         values = as_plain(values)
+        if is_sparse(values):
+            raise DataError(f"{what} is a sparse matrix: give it dense, as its toarray() is")
         try:
             array = np.asarray(values)
         except ValueError as error:
@@ -39,9 +41,10 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
         if array.dtype == object and all(map(pd.api.types.is_numeric_dtype, kinds)):
             array = values.to_numpy(np.float32, na_value=np.nan)  # flags beside floats, as of get_dummies
         if array.dtype.kind not in "biuf":
-            raise DataError(
-                f"{what} holds {array.dtype}, expected numbers: encode tables and text before training"
-            )
+            mend = "encode tables and text before training"
+            if what == "y":
+                mend = "number the classes, as numpy.unique(y, return_inverse=True)[1] does"
+            raise DataError(f"{what} holds {array.dtype}, expected numbers: {mend}")
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):
             array = array.copy()  # torch warns of arrays that may not be written to
         tensor = torch.from_numpy(array)

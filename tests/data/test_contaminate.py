@@ -194,6 +194,17 @@ def test_every_kind_of_sample_is_mixed_with_its_type_kept(form, kind, how):
         assert np.array_equal(mixed.x[mixed.is_ood], ood[chosen])
 
 
+@pytest.mark.parametrize("labelled", ["random", "specific"])
+@pytest.mark.parametrize("form", [as_frame, as_images, np.asarray])
+def test_wrong_labels_alone_need_no_foreign_samples(form, labelled):
+    x, y = form(rows(40)), labels(40, 4)
+    dirty = contaminate(x, y, alpha=0, flip=0.25, labels=labelled)
+    assert not dirty.is_ood.any()
+    assert dirty.is_flipped.sum() == 10
+    assert type(dirty.x) is type(x)
+    assert len(dirty.x) == 40
+
+
 def test_frames_may_have_numbered_columns_and_another_column_order():
     x = pd.DataFrame(rows(6)).assign(kind=pd.Categorical(list("aabbcc"))).rename(columns={"kind": 2})
     ood = pd.DataFrame(rows(6, 90)).assign(kind=pd.Categorical(list("abcdef"))).rename(columns={"kind": 2})
@@ -306,7 +317,7 @@ def test_data_that_does_not_fit_is_refused():
     x, y = rows(10), labels(10, 2)
     cases = [
         (lambda: contaminate(x, None, x), "y is missing"),
-        (lambda: contaminate(x, y), "ood_x is missing"),
+        (lambda: contaminate(x, y), "ood_x is missing.*or alpha=0"),
         (lambda: contaminate(make_samples(4, 2, range(4)), y, x), "leave y out"),
         (lambda: contaminate(x, y[:5], x), "x has 10 samples, y 5"),
         (lambda: contaminate(x, y, np.zeros((9, 3))), r"shape \(2,\) and one of ood_x \(3,\)"),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from scipy import sparse
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from training_helpers import Flowing, IterAgain, Mapped, blobs, mlp
 
@@ -42,7 +43,9 @@ def test_an_iterable_that_changes_its_order_is_refused():
         ((torch.zeros(4, 6), torch.tensor([0, 1, 2, -1])), "negative"),
         ((torch.full((4, 6), torch.nan), torch.tensor([0, 1, 2, 1])), "NaN or infinite"),
         ((torch.zeros(0, 6), torch.zeros(0).long()), "no samples"),
-        ((np.array([["a"]]), np.array([0])), "expected numbers"),
+        ((np.array([["a"]]), np.array([0])), "expected numbers: encode tables"),
+        ((torch.zeros(2, 6), ["cat", "dog"]), r"y holds <U3, .* numpy.unique\(y, return_inverse=True\)\[1\]"),
+        ((sparse.csr_matrix(np.eye(6)), [0] * 6), r"x is a sparse matrix: give it dense, as its toarray\(\)"),
         (((x for x in [1]),) * 3, "data is|parts|expected|read only once"),
         (7, "data is int"),
         (torch.zeros(4, 6), r"data is Tensor: give a tuple \(x, y\)"),

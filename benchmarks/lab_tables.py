@@ -210,6 +210,26 @@ def of_junk() -> str:
     return markdown(["", "set (classes)", "as it is, flagged, %", *by_itself, *beside], body)
 
 
+def of_comments() -> str:
+    """Wrong labels found in tables with a column of sentences, by what is learned of it."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in results("comments", "comments"):
+        found.setdefault((row["group"], row["kind"], row["name"]), []).append(row)
+    body = []
+    for (group, kind, name), rows in found.items():
+        line = [group, name if kind == "beside" else f"questions on {name} subjects"]
+        for way in ("without", "before", "now"):
+            told = [row for row in rows if row["way"] == way]
+            right = [row["precision"] for row in told if row["precision"] is not None]
+            line += [f"{mean(right):.2f}" if right else "-", f"{mean(row['recall'] for row in told):.2f}"]
+        line.append(f"{100 * mean(row['flagged_clean'] for row in rows if row['way'] == 'now'):.1f}")
+        body.append(line)
+    ways = [
+        f"{way}: {what}" for way in ("without it", "32 always", "now") for what in ("precision", "recall")
+    ]
+    return markdown(["", "set", *ways, "clean, flagged now, %"], body)
+
+
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "trees.md": {
         "means, 400": lambda: of_tree_means(400),
@@ -233,6 +253,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "unseen": lambda: unseen_tables.summary(ROOT / "results" / "unseen.jsonl"),
         "copies": of_copies,
         "junk": of_junk,
+        "comments": of_comments,
     },
     "test-time.md": {
         "scores, clean": lambda: of_scores("clean", "auroc"),

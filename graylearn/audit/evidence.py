@@ -153,6 +153,7 @@ class Evidence:
         """The model that the first detector that has several chose, "none" before it was asked."""
         return next((each.form for each in self.findings.values() if each.form), "none")
 
+    @property
     def found(self) -> bool:
         """Whether any detector found something so far."""
         return any(each.found for each in self.findings.values())

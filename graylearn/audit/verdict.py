@@ -55,7 +55,7 @@ def judge(evidence: Evidence, answers: Ints | None = None) -> dict[str, Any]:
     for each in findings:
         notes += each.notes
         details |= each.details
-    if findings and not evidence.found():
+    if findings and not evidence.found:
         notes += _why_silent(evidence, findings, evidence.contradicted[every])
     chances = together(findings, len(evidence))
     details["threshold"] = flag_at = threshold_of(chances.posterior)
@@ -200,7 +200,7 @@ def _score(evidence: Evidence, findings: list[Finding], chances: Chances) -> Flo
     """(N,) the posterior; below it, what detectors doubt still orders the rest, and where nothing was found
     their doubt, or how little the label was expected, is the order."""
     doubt = next((each.doubt for each in reversed(findings) if each.doubt is not None), None)
-    if not evidence.found():
+    if not evidence.found:
         return 1.0 - evidence.confidence if doubt is None else doubt
     if doubt is None:
         return chances.posterior

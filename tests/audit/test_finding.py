@@ -39,8 +39,8 @@ def test_suspects_are_left_out_for_the_next_detector_and_overruled_findings_are_
     after = given.after("first", finding(chance))
     assert given.unsuspected.tolist() == list(range(40))
     assert after.unsuspected.tolist() == list(range(3, 40))
-    assert after.found()
-    assert not given.found()
+    assert after.found
+    assert not given.found
     last = after.after("second", finding(chance, overrules=("first",)))
     assert list(last.findings) == ["second"]
 

@@ -108,7 +108,7 @@ def find(evidence: Evidence) -> Finding:
     rows = np.flatnonzero(evidence.checked)
     part = _Part(evidence, rows)
     even = evidence.form == "constant" and evidence.num_classes >= 4
-    least_gain = (0.0 if even else MIN_GAIN) if evidence.found() else -np.inf
+    least_gain = (0.0 if even else MIN_GAIN) if evidence.found else -np.inf
     why_not = part.why_not(least_gain, evidence.overlap == "none")
     if why_not:
         return nothing(n, hints=(*hints, why_not) if hints else (), details=part.details)

@@ -39,7 +39,7 @@ def find(evidence: Evidence) -> Finding:
     """Look where no detector before found anything, and views other than one network's can be asked."""
     n, num_classes = len(evidence), evidence.num_classes
     alone = "neighbours" not in evidence.opinions and evidence.overlap == "possible"
-    if num_classes > MOST_CLASSES or evidence.found() or alone:
+    if num_classes > MOST_CLASSES or evidence.found or alone:
         return nothing(n)
     rows = np.flatnonzero(evidence.checked)
     label, best, probabilities = evidence.label[rows], evidence.best[rows], evidence.probabilities[rows]

@@ -22,7 +22,7 @@ def find(evidence: Evidence) -> Finding:
     """Look among the samples that no detector before has made a suspect."""
     if evidence.features is None or evidence.num_classes < MIN_CLASSES or evidence.views_differ > MAX_DIFFER:
         return nothing(len(evidence))
-    rest, some_random = evidence.unsuspected, evidence.found()
+    rest, some_random = evidence.unsuspected, evidence.found
     far_more = _far_more_apart(evidence) if some_random else None
     if far_more is not None:
         rest, some_random = np.flatnonzero(evidence.checked), False

@@ -29,7 +29,7 @@ from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files, loaded
 from graylearn.data.formats.images import listed
-from graylearn.data.formats.parquet import blocks_of, note_unread, parts_of
+from graylearn.data.formats.parquet import BYTES, ROWS, blocks_of, note_unread, parts_of
 from graylearn.data.hugging_face import DatasetRows, is_hugging_face
 from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.files import decode
@@ -42,8 +42,8 @@ from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
 from graylearn.errors import DataError, Hint, counted, first_few
 
-ROWS, IMAGES, BYTES = 20_000, 2_000, 16 << 20
-"""Samples of one block at most, and bytes of a table."""
+IMAGES = 2_000
+"""Of one block at most, which of a table has ROWS and BYTES."""
 MANY, LONG = 1_000_000, 1 << 30
 """Rows of Parquet files and bytes of text from which on data are large."""
 Arrows = Callable[[Sequence[str] | None], Iterator[pa.Table]]

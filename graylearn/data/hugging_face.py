@@ -117,12 +117,6 @@ class DatasetRows:
         return found, columns, rows[kept]
 
 
-def label_of(dataset: Any) -> str | None:
-    """The column of a dataset that is a label by its type; None where none or several are."""
-    found = [name for name, kind in dataset.features.items() if type(kind).__name__ == "ClassLabel"]
-    return found[0] if len(found) == 1 else None
-
-
 def _decoded(records: list[Any], name: str, options: ReadOptions) -> tuple[np.ndarray, np.ndarray]:
     """(N, size, size, 3) images of stored records, and which of them could be read."""
     size = options.size

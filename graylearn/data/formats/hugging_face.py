@@ -14,7 +14,7 @@ from graylearn.data.atomic import replacing_folder
 from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.formats._ipc import check_repeated, check_unpacked
-from graylearn.data.hugging_face import label_of, read_hugging_face
+from graylearn.data.hugging_face import read_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, MissingExtraError
@@ -51,7 +51,7 @@ class HuggingFace(Format):
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""
         dataset = loaded(path, origin.split)
         change.check_count(path, dataset.num_rows)
-        label = label_of(dataset) if origin.columns.label is None else str(origin.columns.label)
+        label = origin.columns.label
         if label is None:
             raise DataError(f"{path}: it is not known which column is the label; make the run anew")
         if any(of != at for at, of in enumerate(change.label_of)):

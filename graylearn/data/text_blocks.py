@@ -18,14 +18,13 @@ import pyarrow.compute as pc
 
 from graylearn.data.cells import codec_of
 from graylearn.data.columns import find_columns, without_columns
-from graylearn.data.formats import suffix_of
 from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened
 from graylearn.data.formats.delimited import (
-    TABBED,
     Head,
     head_of,
     line_numbers,
     parse,
+    promised_separator,
     writes_decimal_commas,
 )
 from graylearn.data.formats.json_records import frame_of, is_list, records_of_lines
@@ -92,9 +91,6 @@ class DelimitedTables:
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.path, self.options, self.name = path, options, str(path)
-        self.separator = options.separator
-        if self.separator is None and suffix_of(path) in TABBED:
-            self.separator = "\t"
         self.head = Head(b"", "", [], False)
         self.decimal = options.decimal or "."
         self.types: dict[str, pa.DataType] = {}
@@ -114,7 +110,8 @@ class DelimitedTables:
         """(lines before it, rows, whether a header stands before them) of each block."""
         for number, (lines, text) in enumerate(_chunks(self.path, self.options.encoding, quotes=True)):
             if number == 0:
-                self.head = head_of(text, self.name, self.separator, self.options.header)
+                separator = promised_separator(self.path, self.options)
+                self.head = head_of(text, self.name, separator, self.options.header)
                 lines, text = text[: len(text) - len(self.head.content)].count(b"\n"), self.head.content
             if text.strip():
                 yield lines, text, number == 0 and self.head.has_header

@@ -45,7 +45,7 @@ from graylearn.data.options import ReadOptions
 from graylearn.data.tables import MISSING_WORDS, RawTable, check_unique_names, table_from_arrow
 from graylearn.errors import DataError, SettingsError
 
-TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
+_TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""
 
 
@@ -53,17 +53,14 @@ class Delimited(Format):
     """One row a line; ids are the lines that rows begin on, from 1."""
 
     name = "delimited"
-    suffixes = (".csv", *TABBED, *_ANY_SEPARATOR)
+    suffixes = (".csv", *_TABBED, *_ANY_SEPARATOR)
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows; see `ReadOptions` for what may be told: separator, decimal, header, encoding."""
-        separator = options.separator
-        if separator is None and suffix_of(path) in TABBED:
-            separator = "\t"
         return read_delimited(
             read_text_bytes(path),
             str(path),
-            separator=separator,
+            separator=promised_separator(path, options),
             decimal=options.decimal,
             header=options.header,
             encoding=options.encoding,
@@ -73,7 +70,7 @@ class Delimited(Format):
         """Separators are written as they were read, and some names promise tabs, or none."""
         if not self.takes(out) or suffix_of(out) in _ANY_SEPARATOR:
             return self.takes(out)
-        return (suffix_of(out) in TABBED) == (suffix_of(path) in TABBED)
+        return (suffix_of(out) in _TABBED) == (suffix_of(path) in _TABBED)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Lines as they are, but for dropped ones and the label cells of relabelled ones."""
@@ -108,6 +105,11 @@ class Delimited(Format):
                     record = _with_moved_path(record, separator, column, path, out)
             parts.append(record)
         write_bytes(out, mark + "".join(parts).encode(codec))
+
+
+def promised_separator(path: Path, options: ReadOptions) -> str | None:
+    """The one that is told, or a tab where the name promises it; None where the first line is to tell."""
+    return "\t" if options.separator is None and suffix_of(path) in _TABBED else options.separator
 
 
 def read_delimited(

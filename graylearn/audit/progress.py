@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from graylearn.options import Log
+from graylearn.training.progress import settled
 
 Watch = Callable[[str, int, int], None]
 """Is told a stage, how much of it is done, and of how much."""
@@ -39,8 +40,7 @@ def tell(stage: str, done: int, total: int) -> None:
 @contextmanager
 def shown(title: str, log: Log) -> Iterator[None]:
     """Tell a person on standard error how far audits made inside are, unless somebody watches them."""
-    if log == "auto":
-        log = "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
+    log = settled(log)
     if log == "none" or _watch.get() is not None:
         yield
     elif log == "lines":
@@ -91,7 +91,7 @@ def _bar(title: str) -> Iterator[Watch]:
 
 
 def duration(seconds: float) -> str:
-    """For people."""
+    """So long, in the unit that a person would say."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.0f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+from graylearn.options import Log
 from graylearn.training.checkpoint import write_atomic
 
 Row = dict[str, Any]
@@ -117,10 +118,16 @@ class Bar(Reporter):
         self.progress.console.print(text, highlight=False, markup=False)
 
 
-def make_reporter(kind: str, epochs: int, steps: int) -> Reporter:
-    """The reporter of this kind; `auto` looks whether standard error is a terminal."""
-    if kind == "auto":
-        kind = "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
+def settled(log: Log) -> Log:
+    """What `auto` means here: a bar where standard error is a terminal, else lines."""
+    if log != "auto":
+        return log
+    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
+
+
+def make_reporter(log: Log, epochs: int, steps: int) -> Reporter:
+    """The reporter of this kind."""
+    kind = settled(log)
     if kind == "bar":
         return Bar(epochs, steps)
     return Lines(epochs) if kind == "lines" else Reporter()

@@ -11,19 +11,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from graylearn.array_types import Bools, Floats, Ints
 from graylearn.methods.gl_history import GrayHistory
 from graylearn.training import History
 
 _CONFIDENCE = {"gl": "max", "gl+refine": "max", "gl-label": "label", "gl-relative": "relative"}
 
-Floats = NDArray[np.float64]
 
-
-def by_group(
-    history: History, is_ood: NDArray[np.bool_], is_flipped: NDArray[np.bool_], method: str
-) -> dict[str, Any]:
+def by_group(history: History, is_ood: Bools, is_flipped: Bools, method: str) -> dict[str, Any]:
     """By group of samples, lists over the kept epochs.
 
     `label` and `max` are the mean of q and m, `fitted` the share predicted as labelled. Of a method with a
@@ -64,7 +60,7 @@ def confidence(q: Floats, m: Floats, kind: str) -> Floats:
     return m if kind == "max" else q
 
 
-def trust(past: Floats, targets: NDArray[np.int64]) -> Floats:
+def trust(past: Floats, targets: Ints) -> Floats:
     """C of gl-history for each sample, by the label's probability in the epochs before: (epochs, N)."""
     if not len(past):
         return np.ones(len(targets))
@@ -74,7 +70,7 @@ def trust(past: Floats, targets: NDArray[np.int64]) -> Floats:
     return C
 
 
-def gradients(q: Floats, m: Floats, is_top: NDArray[np.bool_], num_classes: int) -> tuple[Floats, Floats]:
+def gradients(q: Floats, m: Floats, is_top: Bools, num_classes: int) -> tuple[Floats, Floats]:
     """(N,), (N,): L1 norms of the gradients of L_G and L_C with respect to the logits.
 
     `is_top` says where the given label is the most probable class. See losses/reference.py for the gradient.

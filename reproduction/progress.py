@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+from graylearn.audit.progress import duration
 from graylearn.training.loop import EpochEnd
 
 EVERY = 20.0
@@ -40,7 +41,7 @@ class Progress:
         append_line(
             self._path,
             f"{self._title}: epoch {end.epoch + 1}/{self._epochs}, accuracy {end.row['accuracy']:.4f}, "
-            f"{end.row['samples_per_second']:.0f} images/s, {_spoken(left)} left",
+            f"{end.row['samples_per_second']:.0f} images/s, {duration(left)} left",
         )
 
 
@@ -82,10 +83,3 @@ def _follow(path: Path, position: int, tell: Callable[[str], None], done: thread
                 tell(line.decode("utf-8", "replace"))
         if last:
             return
-
-
-def _spoken(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return (
-        f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
-    )

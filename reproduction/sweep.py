@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from graylearn.data.images.cache import default_cache_folder
 from graylearn.errors import SettingsError
 from graylearn.extras import require
 from graylearn.training.devices import choose
@@ -302,8 +303,7 @@ def _on_one_gpu(workers: int) -> Iterator[None]:
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown(wait=True)  # workers of before do not know of MPS
-    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graylearn" / "inductor"
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_folder))
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(default_cache_folder() / "inductor"))
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     with shared_gpu():
         try:

@@ -29,9 +29,9 @@ import numpy as np
 import record
 import torch
 from human_refine import Blended
-from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Ints, Singles
 from graylearn.data import Contaminated
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import Preparation
@@ -45,7 +45,6 @@ from reproduction.images import pipeline_of
 from reproduction.measure import tested
 from reproduction.sets import cell_samples
 
-Floats = NDArray[np.float32]
 KEPT = 0.9
 CHOSEN_FROM = 0.15
 SHARPENED = 2.0
@@ -64,20 +63,20 @@ class Distorted(Blended):
         return super().blend(half_distorted(inputs, self.task.generator))
 
 
-def by_share(answer: Floats, label: NDArray[np.int64], power: int) -> Floats:
+def by_share(answer: Singles, label: Ints, power: int) -> Singles:
     """(N, K) the label as far as the answer holds it, the answer for the rest."""
     held = answer[np.arange(len(label)), label] / answer.max(1)
     trust = (held**power)[:, None]
     return trust * np.eye(answer.shape[1], dtype=np.float32)[label] + (1 - trust) * scaled(answer**SHARPENED)
 
 
-def by_confusion(answer: Floats, label: NDArray[np.int64], power: int) -> Floats:
+def by_confusion(answer: Singles, label: Ints, power: int) -> Singles:
     """(N, K) how likely each class is by the answer and by the labels that its images bear."""
     borne = np.stack([answer[label == each].sum(0) for each in range(answer.shape[1])], 1)  # (class, label)
     return scaled(answer**SHARPENED * scaled(borne).T[label] ** power)
 
 
-def scaled(chances: Floats) -> Floats:
+def scaled(chances: Singles) -> Singles:
     """Rows that add up to 1."""
     return chances / chances.sum(1, keepdims=True)
 
@@ -85,7 +84,7 @@ def scaled(chances: Floats) -> Floats:
 RULES = {"share": by_share, "confused": by_confusion}
 
 
-def softmax(logits: Floats) -> Floats:
+def softmax(logits: Singles) -> Singles:
     """Probabilities."""
     return torch.from_numpy(logits).softmax(1).numpy()
 
@@ -97,7 +96,7 @@ class Meeting:
     folder: Path
     network: int
 
-    def exchange(self, name: str, own: Floats) -> Floats:
+    def exchange(self, name: str, own: Singles) -> Singles:
         """Leave an array, and wait for the other's of the same name."""
         self.folder.mkdir(parents=True, exist_ok=True)
         unfinished = self.folder / f"{name}-{self.network}.part"
@@ -126,7 +125,7 @@ class Chooser:
     power: int
     meeting: Meeting | None
     half: bool
-    answers: Floats | None = None
+    answers: Singles | None = None
     right: list[float] = field(default_factory=list)
     """After each epoch: of what is taught, and of the answers."""
 
@@ -194,7 +193,7 @@ def main() -> None:
     logits = result.predict_logits(test.x)
     taught_right, answers_right = chooser.right
 
-    def note(networks: int, logits: Floats) -> None:
+    def note(networks: int, logits: Singles) -> None:
         measured = tested(logits, test.y, with_bins=False)
         record.append(
             record.record(

@@ -28,9 +28,9 @@ from pathlib import Path
 import numpy as np
 import record
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Floats
 from graylearn.audit.history import epochs_before_heart
 from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
@@ -46,7 +46,6 @@ from reproduction.measure import tested
 from reproduction.sets import cell_samples
 from reproduction.traces import Traces
 
-Floats = NDArray[np.float64]
 MOMENTUM = 0.9
 WAIT = 0.1
 SETTLED = 0.5

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from graylearn.array_types import Floats, Ints
 from graylearn.errors import DataError
 
 ArrayLike: TypeAlias = npt.ArrayLike | torch.Tensor
-_Floats: TypeAlias = npt.NDArray[np.float64]
-_Ints: TypeAlias = npt.NDArray[np.int64]
 
 # Rows of half-precision softmax outputs stray this far from a sum of one; logits stray further.
 _ROW_SUM_TOLERANCE = 0.02
@@ -45,17 +44,17 @@ def accuracy(predicted: ArrayLike, target: ArrayLike) -> float:
 class Reliability:
     """The data of a reliability diagram: samples binned by confidence, one entry a bin."""
 
-    edges: _Floats
+    edges: Floats
     """(bins + 1,) borders; bin b holds confidences in (edges[b], edges[b + 1]], the first one 0 too."""
-    count: _Ints
+    count: Ints
     """(bins,) samples in each bin."""
-    accuracy: _Floats
+    accuracy: Floats
     """(bins,) share of right predictions in each bin, NaN where it is empty."""
-    confidence: _Floats
+    confidence: Floats
     """(bins,) mean confidence in each bin, NaN where it is empty."""
 
     @property
-    def gap(self) -> _Floats:
+    def gap(self) -> Floats:
         """(bins,) confidence above accuracy (positive: over-confident), NaN where a bin is empty."""
         return self.confidence - self.accuracy
 
@@ -168,7 +167,7 @@ def _numpy(values: ArrayLike, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _floats_without_nan(values: npt.NDArray[Any], name: str) -> _Floats:
+def _floats_without_nan(values: npt.NDArray[Any], name: str) -> Floats:
     """The values as float64; NaN cannot be ordered."""
     floats = values.astype(np.float64)
     if bad := int(np.isnan(floats).sum()):
@@ -189,7 +188,7 @@ def _check_bins(bins: int) -> None:
         raise DataError(f"bins is {bins}, expected a whole number of at least 1: leave it at 20")
 
 
-def _confidence_and_correct(probabilities: ArrayLike, target: ArrayLike) -> tuple[_Floats, _Floats]:
+def _confidence_and_correct(probabilities: ArrayLike, target: ArrayLike) -> tuple[Floats, Floats]:
     """The largest probability of each sample and whether (1.0 or 0.0) its class is the label."""
     values = _numpy(probabilities, "probabilities")
     if values.ndim != 2:
@@ -213,7 +212,7 @@ def _confidence_and_correct(probabilities: ArrayLike, target: ArrayLike) -> tupl
     return values.max(axis=1), (values.argmax(axis=1) == labels).astype(np.float64)
 
 
-def _detection_counts(scores: ArrayLike, is_ood: ArrayLike) -> tuple[_Ints, _Ints]:
+def _detection_counts(scores: ArrayLike, is_ood: ArrayLike) -> tuple[Ints, Ints]:
     """Ood and in-distribution samples flagged as the threshold falls past each distinct score.
 
     Both start at 0 (nothing flagged) and end at the totals (all flagged).

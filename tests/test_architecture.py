@@ -24,11 +24,11 @@ MAY_IMPORT = {
     "paths": {"errors"},
     "losses": {"array_types", "errors", "torch_internals"},
     "nets": {"errors"},
-    "metrics": {"errors", "losses"},
+    "metrics": {"array_types", "errors", "losses"},
     "theory": {"errors", "losses"},
     "data": {"array_types", "errors", "extras", "lazy", "paths"},
     "methods": {"array_types", "errors", "losses"},
-    "training": {"errors", "extras", "losses", "nets", "metrics", "data", "methods"},
+    "training": {"array_types", "errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["training"] |= {"notebook", "options", "torch_internals"}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from torch import Tensor
 
-from graylearn.array_types import Floats, Ints
+from graylearn.array_types import Floats, Ints, Singles
 from graylearn.audit.blocks import ENOUGH, row_blocks
 from graylearn.audit.kernel import RIDGES, SHARPNESS, Landmarks, left_out
 from graylearn.audit.neighbours import neighbours, smooth_vote
-
-Singles = NDArray[np.float32]
 
 
 class AskedAgain:

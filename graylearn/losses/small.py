@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graylearn.array_types import Bools, Floats, Ints, Singles
 from graylearn.losses import checks
 from graylearn.losses.reference import Confidence, gray_gradient
 from graylearn.losses.rows import make_rows, result_dtype
@@ -30,8 +30,6 @@ LIMIT = 1 << 13
 SMALLEST_REST = 1e-290
 """Below it T has lost digits to underflow."""
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 _quiet = np.errstate(all="ignore")  # what overflows or is NaN is found by looking at the loss
 
 
@@ -48,19 +46,19 @@ def suits(logits: Tensor, target: Tensor) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _row_starts(num_rows: int, num_classes: int) -> NDArray[np.int64]:
+def _row_starts(num_rows: int, num_classes: int) -> Ints:
     """Where each row begins in the flat logits."""
     return np.arange(0, num_rows * num_classes, num_classes)
 
 
 @_quiet
 def small_rows(
-    logits: Floats,
-    label: NDArray[np.int64],
-    confidence: str | Doubles,
-    scale: float | Doubles | None,
+    logits: Singles,
+    label: Ints,
+    confidence: str | Floats,
+    scale: float | Floats | None,
     want: bool,
-) -> tuple[Doubles, Doubles | None] | None:
+) -> tuple[Floats, Floats | None] | None:
     """Losses (N,) and, if wanted, gradients (N, K), each times its scale; None where a row is extreme."""
     starts = _row_starts(*logits.shape)
     top = logits.argmax(1)
@@ -106,9 +104,7 @@ def small_rows(
     return losses, e
 
 
-def _scale(
-    label: NDArray[np.int64], valid: NDArray[np.bool_] | None, weight: Tensor | None, mean: bool
-) -> float | Doubles | None:
+def _scale(label: Ints, valid: Bools | None, weight: Tensor | None, mean: bool) -> float | Floats | None:
     """What each row's loss is multiplied by before all are summed; None where that is one."""
     if weight is None:
         if valid is None:
@@ -121,7 +117,7 @@ def _scale(
     if not mean:
         return scale
     with np.errstate(all="ignore"):  # weights that sum to 0 make a NaN
-        share: Doubles = scale / scale.sum()
+        share: Floats = scale / scale.sum()
     return share
 
 

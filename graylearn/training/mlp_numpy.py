@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from graylearn.array_types import Singles
 from graylearn.training.mlp_passes import Part, Pass, TorchPasses, Who
 
-Floats = NDArray[np.float32]
 _quiet = np.errstate(all="ignore")  # as torch: an overflow shows in the loss, which the loop looks at
 
 
@@ -51,7 +50,7 @@ class NumpyPasses(TorchPasses):
         """What each layer reads and, last, the logits."""
         if self.as_torch:
             return self._forward_as_torch(inputs, who)
-        hidden: list[Floats] = [inputs.numpy()]
+        hidden: list[Singles] = [inputs.numpy()]
         multiply: Any = np.matmul if inputs.ndim == 3 else np.dot
         for (weight, bias, _), (_, _, layer) in zip(self.arrays[who], self.parts[who], strict=True):
             read = multiply(hidden[-1], weight)
@@ -63,7 +62,7 @@ class NumpyPasses(TorchPasses):
             hidden.append(read)
         return hidden
 
-    def _mask(self, shape: tuple[int, ...], rate: float) -> Floats:
+    def _mask(self, shape: tuple[int, ...], rate: float) -> Singles:
         """0 for what is dropped, and what the rest is multiplied by."""
         if self.by_bytes:
             words = torch.empty(-(-math.prod(shape) // 8), dtype=torch.int64)
@@ -85,7 +84,7 @@ class NumpyPasses(TorchPasses):
     def backward(self, done: Pass) -> None:
         """Fill the gradients from the slopes of the logits and, where they were read, of the features."""
         parts, arrays, hidden = self.parts[done.who], self.arrays[done.who], done.hidden
-        rows: Floats = done.slopes[0].numpy().reshape(hidden[-1].shape)
+        rows: Singles = done.slopes[0].numpy().reshape(hidden[-1].shape)
         stacked = rows.ndim == 3
         sums_as_torch = self.as_torch or done.who != "all"
         for index in range(len(parts) - 1, -1, -1):

@@ -102,7 +102,7 @@ class PartFiles:
         return self.folder / f"part-{number:05d}"
 
     def dealt(self) -> dict[str, Any]:
-        """How far the dealing is: {"end": the row to go on at, "columns", "whole"}.
+        """How far the dealing is: {"end": the row to go on at, "sizes" of the parts, "columns", "whole"}.
 
         What a killed run had begun to write beyond it is cut off.
         """
@@ -137,8 +137,8 @@ class PartFiles:
                 with (folder / name).open("ab") as file:
                     file.write(np.ascontiguousarray(values).data)
             state["sizes"][number] += len(own)
-        self.remember(state | {"end": end})
         state["end"] = end
+        self.remember(state)
 
     def remember(self, state: dict[str, Any]) -> None:
         """Keep how far the dealing is."""
@@ -190,7 +190,8 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
         "ranges": {name: list(ends) for name, ends in found.ranges.items()},
     }
     write_text(folder / "facts.json", json.dumps(facts))  # last: a part that has it is done
-    (folder / "networks.npy").unlink(missing_ok=True)  # kept by the audit, in case that it is stopped
+    for path in folder.glob("networks*.npy"):
+        path.unlink()  # kept by the audit, in case that it is stopped
 
 
 def _worth_showing(found: Audit, parts: int) -> Ints:

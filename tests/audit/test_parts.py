@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from graylearn.audit import Audit
-from graylearn.audit.parts import _joined, _joint_notes
+from graylearn.audit.parts import PartFiles, _joined, _joint_notes, audit_part
 
 
 def test_verdicts_of_several_parts_name_the_detectors_that_each_had():
@@ -28,3 +28,17 @@ def test_what_is_said_of_several_parts_is_said_once():
         "9% of 1,200 odd (in 1 of 3 parts)",
     )
     assert _joint_notes([("few (a: 3)",)]) == ("few (a: 3)",)
+
+
+def test_a_part_that_is_audited_holds_nothing_for_going_on(tmp_path):
+    files = PartFiles(tmp_path, 1)
+    rows, label = np.arange(60), np.arange(60) % 2
+    features = np.random.default_rng(0).normal(label[:, None], 0.1, (60, 2))
+    state = files.dealt()
+    files.deal(state, 60, rows, label, features, np.zeros(60, dtype=np.int64))
+    assert (state["end"], files.dealt()) == (60, state)
+    (folder,) = files.open_parts()
+    (folder / "networks of a part.npy").touch()
+    audit_part(folder, ("a", "b"), 1, epochs=1)
+    assert not files.open_parts()
+    assert not [*folder.glob("networks*")]

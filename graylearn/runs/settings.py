@@ -251,7 +251,7 @@ def _toml_value(value: Any) -> str:
 def _checked(name: str, value: Any, source: str) -> Any:
     """The value as the type of its field."""
     hint = FIELDS[name]
-    options = get_args(hint) if get_origin(hint) in (types.UnionType,) else (hint,)
+    options = get_args(hint) if get_origin(hint) is types.UnionType else (hint,)
     if value is None and type(None) in options:
         return None
     kind = next(option for option in options if option is not type(None))

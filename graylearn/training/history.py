@@ -1,7 +1,7 @@
 """History: what the network said of each training sample in each epoch, gathered from the training passes.
 
 Three compact arrays of shape (epochs, num_samples) live on the device: the probability of the given
-label, the largest probability (both float16) and the predicted class (smallest unsigned integer).
+label, the largest probability (both float16) and the predicted class (the smallest integer that holds it).
 Where all epochs would not fit the memory budget, the latest ones are kept, and running sums over all.
 """
 

@@ -155,6 +155,10 @@ def test_bools_with_gaps_and_in_words():
     np.testing.assert_array_equal(encoder.transform(words), encoder.transform(frame))
     with pytest.raises(DataError, match=r"'flag' held bools .* not 'perhaps'"):
         encoder.transform(pd.DataFrame({"flag": ["perhaps"]}))
+    numbers = pd.DataFrame({"flag": [1.0, np.nan, 0.0, 1.0]})
+    np.testing.assert_array_equal(encoder.transform(numbers), encoder.transform(frame))
+    with pytest.raises(DataError, match=r"'flag' held bools .* not '7.0'"):
+        encoder.transform(pd.DataFrame({"flag": [1.0, np.nan, 7.0]}))
 
 
 def test_text_that_is_mostly_numbers():

@@ -193,15 +193,18 @@ def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
 def as_bools(values: pd.Series, name: str) -> np.ndarray:
     """0.0, 1.0 or NaN; text may spell the bools."""
     if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
-        return values.to_numpy(np.float64, na_value=np.nan)
-    words = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "yes": 1.0, "no": 0.0}
-    numbers = values.map(lambda value: words.get(str(value).lower(), np.nan), na_action="ignore")
-    bad = values.notna() & numbers.isna()
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        bad = ~np.isnan(numbers) & ~np.isin(numbers, (0, 1))
+    else:
+        words = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "yes": 1.0, "no": 0.0}
+        spelled = values.map(lambda value: words.get(str(value).lower(), np.nan), na_action="ignore")
+        numbers = spelled.to_numpy(np.float64)
+        bad = values.notna().to_numpy() & np.isnan(numbers)
     if bad.any():
         raise DataError(
             f"column {name!r} held bools when the encoder was fitted, not {str(values[bad].iloc[0])!r}"
         )
-    return numbers.to_numpy(np.float64)
+    return numbers
 
 
 def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray:

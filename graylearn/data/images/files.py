@@ -31,7 +31,7 @@ def samples_from_manifest(
         count = int(is_missing.sum())
         told = (
             f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} "
-            f"{'is' if count == 1 else 'are'} missing ({table.unit}{'s' * (count > 1)} "
+            f"{are(count)} missing ({table.unit}{'s' * (count > 1)} "
             f"{first_few(table.ids[is_missing], 5)})"
         )
         if is_missing.all():

@@ -10,7 +10,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -71,8 +71,6 @@ class Blocks(ABC):
     """What is read, as a run remembers it."""
     options: ReadOptions
     """How it is read."""
-    rows = 0
-    """How many rows there are, samples or not; known once the labels are counted."""
 
     @abstractmethod
     def label_counts(self) -> dict[Label, int]:
@@ -105,15 +103,17 @@ class Blocks(ABC):
         elif unread is not None:
             raise unread
 
-    def at(self, rows: Ints, classes: Sequence[Label]) -> Samples:
-        """The samples at `rows`, which rise."""
+    def spread(self, most: int, counts: Mapping[Label, int]) -> Samples:
+        """So many samples at most, from one end of all to the other; counts: as of `label_counts`."""
+        total = sum(counts.values())
+        wanted = np.linspace(0, total - 1, min(total, most)).astype(np.int64)
         found: list[Samples] = []
-        for block in self.read(classes):
-            inside = np.flatnonzero(np.isin(block.rows, rows, assume_unique=True))
+        before = 0
+        for block in self.read(tuple(counts)):
+            inside = wanted[(wanted >= before) & (wanted < before + len(block.rows))] - before
             if len(inside):
                 found.append(block.samples.take(inside))
-            if len(rows) == 0 or block.end > rows[-1]:
-                break
+            before += len(block.rows)
         return joined(found)
 
 
@@ -250,7 +250,6 @@ class _TableBlocks(Blocks):
         for table in self.tables([self.label] if self.id is None else [self.label, self.id]):
             yield start, table.frame.iloc[rows_to_read(table, self._labelled_by, self.options)]
             start += len(table.frame)
-        self.rows = start
 
     def _check_ids(self, digests: NDArray[np.uint64]) -> None:
         """Refuse ids that stand in several blocks, which no block tells; digests: of all of them, sorted."""
@@ -318,7 +317,6 @@ class _ImageBlocks(Blocks):
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.path, self.options = path, options
         self.names, self.y, self.classes = listed(path, options)
-        self.rows = len(self.names)
         self.origin = Origin(str(path.absolute()), "folder", Columns(), "image")
 
     def label_counts(self) -> dict[Label, int]:
@@ -338,9 +336,6 @@ class _ImageBlocks(Blocks):
         return Block(
             int(rows[-1]) + 1, kept, Samples(decoded.images, self.y[kept], self.classes, ids, "image")
         )
-
-    def at(self, rows: Ints, classes: Sequence[Label]) -> Samples:
-        return self._block(rows).samples
 
 
 def _digests(ids: pd.Series) -> NDArray[np.uint64]:

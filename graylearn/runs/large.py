@@ -223,10 +223,9 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
     settings = replace(settings, label=blocks.origin.columns.label or settings.label)
     if blocks.origin.kind == "image":
         settings = replace(settings, features="embed")
-    spread = np.unique(np.linspace(0, blocks.rows - 1, min(blocks.rows, FITTED)).astype(np.int64))
     with progress.working("learning how samples become features"):
         if blocks.origin.kind == "table":
-            some = blocks.at(spread, tuple(counts))
+            some = blocks.spread(FITTED, counts)
         else:
             some = next(blocks.read(tuple(counts))).samples.take(slice(0, 8))
         encoding = encoding_of(some, settings, size)

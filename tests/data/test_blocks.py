@@ -41,8 +41,8 @@ def check(blocks, whole, start=None):
     assert found[1].end == start
     later = list(blocks.read(whole.classes, start))
     assert [block.rows.tolist() for block in later] == [block.rows.tolist() for block in found[2:]]
-    some = blocks.at(np.array([1, start]), whole.classes)
-    assert some.ids.tolist() == whole.ids[[1, start]].tolist()
+    some = blocks.spread(3, blocks.label_counts())
+    assert some.ids.tolist() == whole.ids[[0, (len(whole) - 1) // 2, -1]].tolist()
 
 
 def write_rows(frame, path):
@@ -244,12 +244,11 @@ def test_blocks_without_a_label_are_passed_over(tmp_path, name, unlabelled):
     counts = blocks.label_counts()
     labelled = np.flatnonzero(frame["label"].notna())
     assert counts == {"x": len(labelled) // 2, "y": len(labelled) // 2}
-    assert blocks.rows == 400
     found = list(blocks.read(tuple(counts)))
     assert np.concatenate([block.rows for block in found]).tolist() == labelled.tolist()
     assert found[-1].end == 400
     assert list(blocks.read(tuple(counts), found[-1].end)) == []
-    assert blocks.at(labelled[[0, -1]], tuple(counts)).x["a"].tolist() == labelled[[0, -1]].tolist()
+    assert blocks.spread(2, counts).x["a"].tolist() == labelled[[0, -1]].tolist()
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])

@@ -87,6 +87,17 @@ def test_an_audit_in_parts_leaves_what_any_audit_leaves(tables, audited):
     assert not (out / "stages").exists()
 
 
+def test_where_few_samples_bear_a_label_features_are_learned_from_these(tables, tmp_path, monkeypatch):
+    frame = tables[1].copy()
+    frame.loc[(frame.index < 300) | (frame.index >= 600), "label"] = None
+    frame.to_parquet(tmp_path / "few.parquet")
+    monkeypatch.setattr(large, "FITTED", 200)
+    learned = mock.Mock(side_effect=large.InputEncoder.fitted)
+    monkeypatch.setattr(large.InputEncoder, "fitted", learned)
+    large.open_large(settings_of(tmp_path), RunProgress(quiet=True))
+    assert len(learned.call_args.args[0]) == 200
+
+
 def test_what_was_found_in_parts_can_be_applied(tables, audited, tmp_path):
     done = apply_decisions(audited[0], None, tmp_path / "clean.parquet", suspects="drop")
     kept = pd.read_parquet(tmp_path / "clean.parquet")

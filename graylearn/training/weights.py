@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from graylearn.data.inputs import as_plain
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, SettingsError, first_line
 
 _SUM_TOLERANCE = 1e-3
 
@@ -25,7 +25,7 @@ def weights_for(
         return None
     weights = torch.ones(len(targets), dtype=torch.float64)
     if sample_weight is not None:
-        weights = torch.from_numpy(np.array(as_plain(sample_weight), dtype=np.float64)).reshape(-1)
+        weights = torch.from_numpy(_numbers(sample_weight, "sample_weight")).reshape(-1)
     if len(weights) != len(targets):
         raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
     if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
@@ -37,6 +37,13 @@ def weights_for(
         if float(weights.max()) <= 0:
             raise DataError("sample_weight and class_weight leave no sample that counts: give some of both")
     return (weights / weights.max() / (weights / weights.max()).mean()).float().to(targets.device)
+
+
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return np.array(as_plain(values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds what is no number ({first_line(error)}): give numbers") from error
 
 
 def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: int) -> NDArray[np.float64]:
@@ -54,10 +61,9 @@ def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: in
                 f"class_weight has a weight for {unknown[0]!r}, which is no class: they are 0 to"
                 f" {num_classes - 1}"
             )
-        for label, value in class_weight.items():
-            weights[int(label)] = value
+        weights[[int(label) for label in class_weight]] = _numbers([*class_weight.values()], "class_weight")
     else:
-        weights = np.asarray(as_plain(class_weight), dtype=np.float64)
+        weights = _numbers(class_weight, "class_weight")
         if weights.shape != (num_classes,):
             raise DataError(
                 f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight a class"

@@ -163,6 +163,8 @@ def test_balanced_classes_count_alike():
         (None, {"class_weight": "even"}, "class_weight is 'even', expected balanced"),
         (None, {"class_weight": [1.0, 2.0]}, r"shape \(2,\) for 3 classes"),
         (None, {"class_weight": {0: -1.0}}, "class weights must be finite"),
+        (None, {"class_weight": {0: "twice"}}, "class_weight holds what is no number"),
+        (None, {"sample_weight": ["much"] * 120}, "sample_weight holds what is no number"),
         (None, {"class_weight": {0: 0.0}, "sample_weight": [1.0, 0, 0] * 40}, "leave no sample that counts"),
         (None, {"label_smoothing": 1.0}, "label_smoothing is 1.0, expected a share"),
         (None, {"label_smoothing": 0.1, "method": "spl"}, "leave label_smoothing out"),

@@ -292,19 +292,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             columns = [as_numbers(frame[name], name, split[name][1]) for name in plain]
             numbers = np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
         if len(plain) == len(self.kinds_):
-            matrix = numbers
-        else:
-            index_of = {name: index for index, name in enumerate(plain)}
-            parts = []
-            for name, (kind, writing) in split.items():
-                if kind == "number":
-                    parts.append(numbers[:, [index_of[name]]])
-                elif kind == "bool":
-                    parts.append(as_bools(frame[name], name)[:, None])
-                elif kind == "date":
-                    parts.append(as_date_parts(frame[name], name, writing))
-            matrix = np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
-        return np.asarray(matrix)
+            return np.asarray(numbers)
+        index_of = {name: index for index, name in enumerate(plain)}
+        parts = []
+        for name, (kind, writing) in split.items():
+            if kind == "number":
+                parts.append(numbers[:, [index_of[name]]])
+            elif kind == "bool":
+                parts.append(as_bools(frame[name], name)[:, None])
+            elif kind == "date":
+                parts.append(as_date_parts(frame[name], name, writing))
+        return np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
 
     def _widths(self) -> list[int]:
         """How many columns of the matrix each column of the table takes."""

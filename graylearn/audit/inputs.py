@@ -13,8 +13,8 @@ from sklearn import config_context
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
-from graylearn.data.encoding.column_kinds import ColumnKind, note_infinite
-from graylearn.data.encoding.encode import TableEncoder, learned_columns
+from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
+from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_telling_columns
 from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.order import canonical_order

@@ -6,9 +6,9 @@ import datetime
 import re
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from graylearn.data.encoding.number_formats import (
     read_numbers,
     shown_writing,
 )
-from graylearn.errors import DataError, Worded, are, counted, first_few
+from graylearn.errors import DataError, Hint, Worded, are, counted, first_few
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -93,7 +93,7 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
     for (words, _), group in alike.items():
         shown, others = repr(group[0].shown), sum(reading.others for reading in group)
         told = words.format(
-            columns=named([reading.column for reading in group]),
+            columns=_named([reading.column for reading in group]),
             are=are(len(group)),
             shown=shown,
             others=f"{counted(others, 'other value')}, such as {shown}, {are(others)}",
@@ -102,7 +102,7 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
     return kinds
 
 
-def named(columns: Sequence[str]) -> str:
+def _named(columns: Sequence[str]) -> str:
     """Columns for a sentence: `column 'a'`, `columns 'a', 'b', 'c', 'd', 'e' and 3 more`."""
     return f"column{'s' * (len(columns) > 1)} {first_few([repr(name) for name in columns], 5)}"
 
@@ -274,6 +274,29 @@ def looks_like_id(frame: pd.DataFrame, name: str, kind: ColumnKind) -> bool:
     # as many whole numbers drawn from as wide a range would meet so often, and these never do
     pairs, width = len(values) * (len(values) - 1) / 2, int(values.max()) - int(values.min()) + 1
     return pairs / width >= _MEETINGS or width == len(values)
+
+
+def learned_columns(
+    frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], id_like: Literal["keep", "drop"]
+) -> list[str]:
+    """The columns to learn from, with a warning of those that seem to name the rows.
+
+    Those are left out where `id_like` is "drop" and there are others.
+    """
+    ids = [name for name, kind in kinds.items() if looks_like_id(frame, name, kind)]
+    drops = id_like == "drop" and len(ids) < len(kinds)
+    if ids:
+        seem, they = ("seems", "it") if len(ids) == 1 else ("seem", "them")
+        problem = f"{_named(ids)} {seem} to name the rows, which tells nothing about new ones"
+        if drops:
+            told = (
+                f"{problem}, and {are(len(ids))} left out;",
+                Hint("id_like", "keep", f"to learn from {they}"),
+            )
+        else:
+            told = (f"{problem};", Hint("id_like", "drop", f"to leave {they} out"))
+        warnings.warn(IdLikeColumnWarning(*told), stacklevel=3)
+    return [name for name in kinds if not (drops and name in ids)]
 
 
 def _date_kind(present: pd.Series, name: str, writing: str, readings: list[_Reading]) -> ColumnKind:

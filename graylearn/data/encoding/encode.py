@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -27,15 +26,12 @@ from graylearn.data.atomic import checksum, write_text
 from graylearn.data.encoding.categories import Plan, feature_names, features_of, plan_of
 from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
-    ColumnKind,
-    IdLikeColumnWarning,
     as_bools,
     as_date_parts,
     as_numbers,
     as_words,
     kinds_of,
-    looks_like_id,
-    named,
+    learned_columns,
     note_infinite,
     note_sentences,
     split_kind,
@@ -49,35 +45,12 @@ from graylearn.data.encoding.letters import (
     tell_more,
 )
 from graylearn.data.tables import check_columns, check_unique_names
-from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, are
+from graylearn.errors import CheckpointError, DataError, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
 HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
 _FAR = "taken as far beyond all others; where they stand for missing values, leave these empty (NaN)"
 _BLOCK = 1 << 19  # numbers worked on at once: 4 MB
-
-
-def learned_columns(
-    frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], id_like: Literal["keep", "drop"]
-) -> list[str]:
-    """The columns to learn from, with a warning of those that seem to name the rows.
-
-    Those are left out where `id_like` is "drop" and there are others.
-    """
-    ids = [name for name, kind in kinds.items() if looks_like_id(frame, name, kind)]
-    drops = id_like == "drop" and len(ids) < len(kinds)
-    if ids:
-        seem, they = ("seems", "it") if len(ids) == 1 else ("seem", "them")
-        problem = f"{named(ids)} {seem} to name the rows, which tells nothing about new ones"
-        if drops:
-            told = (
-                f"{problem}, and {are(len(ids))} left out;",
-                Hint("id_like", "keep", f"to learn from {they}"),
-            )
-        else:
-            told = (f"{problem};", Hint("id_like", "drop", f"to leave {they} out"))
-        warnings.warn(IdLikeColumnWarning(*told), stacklevel=3)
-    return [name for name in kinds if not (drops and name in ids)]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

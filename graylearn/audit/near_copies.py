@@ -52,9 +52,15 @@ def near_copies(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[I
 
 
 def plain_text(text: str) -> str:
-    """A text less its case, blanks and signs."""
+    """A text less its case, blanks and signs; of signs alone, such as `:)`, these."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join("".join(sign if sign.isalnum() else " " for sign in folded).split())
+    words = "".join(each if each.isalnum() or _is_mark(each) else " " for each in folded).split()
+    return " ".join([each for each in words if any(map(str.isalnum, each))] or folded.split())
+
+
+def _is_mark(sign: str) -> bool:
+    """Whether it is part of a letter, as the vowels of Hindi and Thai are."""
+    return unicodedata.category(sign).startswith("M")
 
 
 def _nearest_of(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[Ints, Floats]:

@@ -58,6 +58,12 @@ def test_pictures_are_made_floats_some_at_a_time(photos, monkeypatch):
     assert [group.tolist() for group in found.groups] == [group.tolist() for group in wanted.groups]
 
 
+def test_texts_of_signs_alone_and_vowels_that_are_marks_are_told_apart():
+    texts = [":)", ":(", ":)  ", "कि", "की", "กิน", "กัน", "❤\ufe0f", "👍", "กิน!", "fine ❤\ufe0f", "Fine"]
+    groups = [part.tolist() for part in find_duplicates(texts, near=False).groups]
+    assert groups == [[0, 2], [5, 9], [10, 11]]
+
+
 def test_texts_are_the_same_but_for_case_and_signs():
     random = np.random.default_rng(0)
     words = ["".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(200)]

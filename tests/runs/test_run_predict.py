@@ -248,7 +248,9 @@ def test_large_data_are_answered_a_block_at_a_time(fitted, tmp_path, monkeypatch
 
 def test_a_column_that_names_the_rows_is_left_out_told_and_not_needed_of_new_rows(tmp_path):
     frame, y = frame_of(0)
-    frame = frame.assign(code=[f"K{row * 7919 % 9973:04}" for row in range(90)])
+    frame = frame.sample(frac=1, random_state=0, ignore_index=True)  # so that codes alone tell the labels
+    codes = [f"{('kilo', 'lima', 'mike')[label]}-{row * 7919 % 9973:04}" for row, label in enumerate(y)]
+    frame = frame.assign(code=codes)
     frame.assign(label=y + 10).to_csv(tmp_path / "train.csv", index=False)
     settings = {"data": str(tmp_path / "train.csv"), "epochs": 3, "refine": False, "mode": "history"}
     run(RunSettings(**settings), tmp_path / "run", progress=QUIET)

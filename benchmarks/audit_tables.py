@@ -13,6 +13,7 @@ from statistics import mean, stdev
 from typing import Any
 
 import record
+from lab_pages import bring_up_to_date, markdown
 from record import Row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,11 +36,6 @@ def read(path: Path, experiment: str = "audit") -> list[Row]:
         if row["experiment"] == experiment:
             found[row["cell"], row["setting"], row["seed"], row["method"]] = row
     return list(found.values())
-
-
-def markdown(head: list[str], body: list[list[str]]) -> str:
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -213,15 +209,5 @@ def filled(page: str, path: Path = RESULTS) -> str:
     return f"{before}{START}\n{summary(path)}\n{END}{after}"
 
 
-def main() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    made = filled(page)
-    if "--check" in sys.argv[1:]:
-        sys.exit(
-            0 if made == page else f"{PAGE.name} differs from the results: run benchmarks/audit_tables.py"
-        )
-    PAGE.write_text(made, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    bring_up_to_date({PAGE: filled})

@@ -6,7 +6,8 @@ from pathlib import Path
 from statistics import mean
 
 import record
-from audit_tables import markdown, number
+from audit_tables import number
+from lab_pages import markdown
 from record import Row
 
 KEY = ("group", "name", "setting", "seed", "method")

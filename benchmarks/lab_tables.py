@@ -6,10 +6,10 @@ python benchmarks/lab_tables.py --check    # only say whether the pages are as t
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -18,7 +18,8 @@ import human_noise_tables
 import test_time
 import trees
 import unseen_tables
-from tables import ROOT, Row, markdown, results
+from lab_pages import bring_up_to_date, filled, markdown
+from tables import ROOT, Row, results
 
 LAB = ROOT / "docs" / "lab"
 Values = dict[str, dict[str, list[float]]]
@@ -264,27 +265,5 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
 }
 
 
-def filled(page: str, tables: dict[str, Callable[[], str]]) -> str:
-    """A page with every table between its markers made anew; one that has no place on it is left out."""
-
-    def made(found: re.Match[str]) -> str:
-        return f"<!-- table: {found[1]} -->\n{tables[found[1]]()}\n<!-- end -->"
-
-    return re.sub(r"<!-- table: (.*?) -->\n.*?<!-- end -->", made, page, flags=re.DOTALL)
-
-
-def main() -> None:
-    wrong = []
-    for name, tables in PAGES.items():
-        before = (LAB / name).read_text(encoding="utf-8")
-        after = filled(before, tables)
-        if after != before:
-            wrong.append(name)
-            if "--check" not in sys.argv[1:]:
-                (LAB / name).write_text(after, encoding="utf-8")
-    if "--check" in sys.argv[1:] and wrong:
-        sys.exit(f"{', '.join(wrong)} differs from the results: run benchmarks/lab_tables.py")
-
-
 if __name__ == "__main__":
-    main()
+    bring_up_to_date({LAB / name: partial(filled, tables=tables) for name, tables in PAGES.items()})

@@ -6,14 +6,15 @@ python benchmarks/refine_tables.py --check    # only say whether the page is as 
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import lab_pages
 import record
+from lab_pages import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "lab" / "refinement.md"
@@ -93,11 +94,6 @@ class Accuracies:
             if common and (size := mean(gap[s] for s in common)) >= 1.0 - 1e-9:
                 shares.append(mean(won[s] for s in common) / size)
         return (mean(shares), len(shares)) if shares else None
-
-
-def markdown(head: list[str], body: list[list[str]]) -> str:
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
 
 
 def spread(value: tuple[float, float | None] | None, digits: int = 2, sign: str = "+") -> str:
@@ -240,23 +236,8 @@ def summary(path: Path = RESULTS) -> str:
 
 def filled(page: str, rows: list[Row]) -> str:
     """The page with every table between its markers made anew."""
-    for name in TABLES:
-        found = re.search(rf"<!-- table: {re.escape(name)} -->\n.*?<!-- end -->", page, re.DOTALL)
-        if found is None:
-            sys.exit(f"{PAGE.name} has no place for the table {name!r}")
-        table = f"<!-- table: {name} -->\n{made(name, rows)}\n<!-- end -->"
-        page = page[: found.start()] + table + page[found.end() :]
-    return page
-
-
-def main() -> None:
-    before = PAGE.read_text(encoding="utf-8")
-    after = filled(before, read())
-    if "--check" in sys.argv[1:]:
-        message = f"{PAGE.name} differs from the results: run benchmarks/refine_tables.py"
-        sys.exit(0 if after == before else message)
-    PAGE.write_text(after, encoding="utf-8")
+    return lab_pages.filled(page, {name: partial(made, name, rows) for name in TABLES})
 
 
 if __name__ == "__main__":
-    main()
+    lab_pages.bring_up_to_date({PAGE: lambda page: filled(page, read())})

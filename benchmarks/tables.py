@@ -6,13 +6,12 @@ python benchmarks/tables.py --check    # only say whether the page is as the res
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
 
 import record
+from lab_pages import bring_up_to_date, filled, markdown
 from record import Row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,11 +20,6 @@ PAGE = ROOT / "docs" / "lab" / "measurements.md"
 
 def results(name: str, experiment: str) -> list[Row]:
     return [row for row in record.rows(ROOT / "results" / f"{name}.jsonl") if row["experiment"] == experiment]
-
-
-def markdown(head: list[str], body: list[list[str]]) -> str:
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
 
 
 def loss(device: str, logits: str) -> str:
@@ -223,23 +217,5 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def filled(page: str) -> str:
-    """The page with every table between its markers made anew."""
-    for name, make in TABLES.items():
-        found = re.search(rf"<!-- table: {re.escape(name)} -->\n.*?<!-- end -->", page, re.DOTALL)
-        if found is None:
-            sys.exit(f"{PAGE.name} has no place for the table {name!r}")
-        page = f"{page[: found.start()]}<!-- table: {name} -->\n{make()}\n<!-- end -->{page[found.end() :]}"
-    return page
-
-
-def main() -> None:
-    before = PAGE.read_text(encoding="utf-8")
-    after = filled(before)
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if after == before else f"{PAGE.name} differs from the results: run benchmarks/tables.py")
-    PAGE.write_text(after, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    bring_up_to_date({PAGE: lambda page: filled(page, TABLES)})

@@ -6,8 +6,9 @@ from pathlib import Path
 from statistics import mean
 
 import record
-from audit_tables import markdown, number
+from audit_tables import number
 from human_noise_tables import average
+from lab_pages import markdown
 from record import Row
 
 AS_IT_IS = "as it is"

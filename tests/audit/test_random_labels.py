@@ -46,6 +46,16 @@ def test_they_do_not_where_classes_may_overlap_or_no_sample_is_foreign(shut, sai
     assert "random_labels" not in audit(x, label, **said).found_by
 
 
+@pytest.mark.parametrize("classes", [30, 80])
+def test_many_classes_that_a_table_hardly_tells_are_not_held_for_random(classes):
+    random = np.random.default_rng(0)
+    label = np.repeat(np.arange(classes), 60)
+    x = np.stack([label + random.normal(0, classes / 2, len(label)), random.normal(size=len(label))], axis=1)
+    found = audit(x, label)
+    assert not found.suspected.any()
+    assert "samples do not tell their class" in found.summary()
+
+
 def test_they_leave_flips_that_explain_the_labels_alone(monkeypatch):
     monkeypatch.setattr(random_labels, "GATE_FAR_OUT", -1e9)
     monkeypatch.setattr(random_labels, "some_lie_far_out", lambda _: pytest.fail("asked all the same"))

@@ -169,6 +169,43 @@ def test_labels_that_look_alike_are_told():
     assert [len(told), "'no' and 'n\\u200bo' differ" in told[1]] == [3, True]
 
 
+def test_labels_that_may_be_misspelt_are_told():
+    times = {
+        "GALAXY": 1500,
+        "GALAXI": 7,
+        "STAR": 500,
+        "Starr": 5,
+        "past_due": 300,
+        "paste due": 2,
+        "recieved": 1,
+    }
+    times |= {"received": 90}
+    with pytest.warns(
+        DataWarning, match="^labels that may be misspelt count as classes of their own: "
+    ) as caught:
+        note_labels(list(times), list(times.values()))
+    (told,) = caught
+    assert str(told.message).split(": ")[1] == (
+        "'GALAXI' (7) for 'GALAXY' (1,500), 'Starr' (5) for 'STAR' (500), 'paste due' (2) for 'past_due' "
+        "(300), 'recieved' (1) for 'received' (90); write them alike if they are one"
+    )
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"cat": 900, "car": 3},
+        {"class_a": 900, "class_b": 3, "stage 11": 900, "stage 12": 3, "A1234": 900, "A1235": 3},
+        {"moral": 100, "amoral": 10},
+        {1234: 900, 1235: 3},
+    ],
+)
+def test_short_words_numbers_and_frequent_labels_are_not_taken_for_misspelt(times):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        note_labels(list(times), list(times.values()))
+
+
 def test_a_library_call_tells_of_labels_alike():
     rows, labels = np.random.default_rng(0).normal(size=(40, 2)), ["cat", "Cat ", "dog", "owl"] * 10
     with pytest.warns(DataWarning, match="the labels 'Cat ' and 'cat' differ only in"):

@@ -1,7 +1,8 @@
-"""Notes on labels: in another order, given away by a column, words for none, alike, measurements."""
+"""Notes on labels: in another order, given away by a column, words for none, alike, misspelt, measured."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import unicodedata
 import warnings
@@ -15,7 +16,7 @@ from graylearn.array_types import Ints
 from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.samples import RANGES
 from graylearn.data.tables import MISSING_WORDS
-from graylearn.errors import counted
+from graylearn.errors import counted, first_few
 
 _TOLD = 0.98  # share of the labels that a column must tell; petal widths of irises tell 96 %
 _MOST_FREQUENT = 0.9  # beyond it one label is right so often that a column has little to add
@@ -28,6 +29,8 @@ _MOST_COLUMNS = 5  # that are told
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
 _FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
 _MOST_ALIKE = 5  # groups of labels that are told
+_MISSPELT = 0.05  # how often at most, measured by the label that was meant
+_LETTERS = 4  # shorter words are a letter apart by chance
 _NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
 
 
@@ -89,6 +92,7 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
             told.about = f"the label {str(label)!r}"
             warnings.warn(told, stacklevel=2)
     _note_alike([label for label, count in zip(classes, counts, strict=True) if count])
+    _note_misspelt({str(label): int(n) for label, n in zip(classes, counts, strict=True) if n})
     _note_measured(classes, int(np.sum(counts)))
 
 
@@ -108,6 +112,43 @@ def _note_alike(classes: Sequence[object]) -> None:
             DataWarning,
             stacklevel=3,
         )
+
+
+def _note_misspelt(times: dict[str, int]) -> None:
+    """Warn of rare labels in which one word is a letter away from a frequent label."""
+    # two words are a letter apart where they are equal once each has lost one letter at most
+    given: dict[tuple[str, ...], str] = {}
+    told = []
+    for label in sorted(times, key=lambda each: (-times[each], each)):
+        ways = _without_a_letter(_words(label))
+        near = {given[way] for way in ways & given.keys()}
+        right = min(near, key=lambda each: (-times[each], each), default=label)
+        if times[label] <= _MISSPELT * times[right] and _words(label) != _words(right):
+            told.append(f"{label!r} ({times[label]:,}) for {right!r} ({times[right]:,})")
+        else:
+            for way in ways:
+                given.setdefault(way, label)
+    if told:
+        warning = DataWarning(
+            f"labels that may be misspelt count as classes of their own: {first_few(told, _MOST_ALIKE)}; "
+            "write them alike if they are one"
+        )
+        warning.about = "labels that may be misspelt"
+        warnings.warn(warning, stacklevel=3)
+
+
+def _words(label: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\W_]+", label.casefold()))
+
+
+def _without_a_letter(words: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """The words as they are, and with each letter left out of each that is long enough."""
+    ways = set()
+    for index, word in enumerate(words):
+        if word.isalpha() and len(word) >= _LETTERS:
+            cuts = {word, *(word[:letter] + word[letter + 1 :] for letter in range(len(word)))}
+            ways |= {(*words[:index], cut, *words[index + 1 :]) for cut in cuts}
+    return ways
 
 
 def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:

@@ -104,10 +104,10 @@ def note_of(copies: Duplicates) -> str | None:
     if not copies.groups:
         return None
     told = copies.summary()
-    members = sum(map(len, copies.groups))
+    equal = sum(len(members) for members, same in zip(copies.groups, copies.exact, strict=True) if same)
     if len(copies.leaked):
         told += ", which measures too well"
-    if 2 * members > copies.total:
+    if 2 * equal > copies.total:
         return f"{told}; where columns have few values, equal rows are no sign of copying"
     trained = np.array([(members < copies.count).sum() > 1 for members in copies.groups])
     if (trained & ~copies.exact & ~copies.contradicting).any():  # of exact ones the audit asks about one

@@ -71,6 +71,8 @@ def test_what_copies_mean_is_told():
     doubled[-3:] += 1e-6
     assert note_of(find_duplicates(doubled, [*labels, 0, 1, 0])).endswith("and audit what is left")
     assert "vouch" not in note_of(find_duplicates(doubled, [*labels, 1, 0, 1]))  # they contradict each other
+    twice = np.concatenate([rows, rows + 1e-6])
+    assert note_of(find_duplicates(twice, labels * 2)).endswith("and audit what is left")  # none are equal
 
 
 def test_one_of_each_group_is_kept(made, folder):

@@ -211,6 +211,23 @@ def of_junk() -> str:
     return markdown(["", "set (classes)", "as it is, flagged, %", *by_itself, *beside], body)
 
 
+def of_second_audits() -> str:
+    """Wrong labels in a set and what an audit flags of them, before and after it was cleaned by the first."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in results("audited_again", "audited again"):
+        found.setdefault((row["name"], row["way"]), []).append(row)
+    body = []
+    for name in dict.fromkeys(name for name, _ in found):
+        line = [name]
+        for way in ("first", "all", "sure"):
+            line += [
+                f"{mean(row[key] for row in found[name, way]):.0f}" for key in ("wrong", "flagged", "right")
+            ]
+        body.append(line)
+    told = ["wrong", "flagged", "of them wrong"]
+    return markdown(["", *told, "all decided: wrong", *told[1:], "sure ones: wrong", *told[1:]], body)
+
+
 def of_comments() -> str:
     """Wrong labels found in tables with a column of sentences, by what is learned of it."""
     found: dict[tuple[str, str, str], list[Row]] = {}
@@ -254,6 +271,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "unseen": lambda: unseen_tables.summary(ROOT / "results" / "unseen.jsonl"),
         "copies": of_copies,
         "junk": of_junk,
+        "second audits": of_second_audits,
         "comments": of_comments,
     },
     "test-time.md": {

@@ -170,7 +170,10 @@ def show_applied(summary: dict[str, Any]) -> None:
     if summary["undecided_suspects"]:
         rule = f"--suspects {summary['suspects']}"
         if (sure := summary["undecided_sure"]) not in (None, summary["undecided_suspects"]):
-            rule = f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are"
+            rule = (
+                f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are; judge them "
+                "in the report of this run, for an audit of what is left would find them less well"
+            )
         _say(printed, f"{counted(summary['undecided_suspects'], 'suspect')} had no decision: {rule}")
     if summary["not_audited"]:
         _say(

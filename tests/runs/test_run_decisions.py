@@ -9,6 +9,7 @@ from run_helpers import decide
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
+from graylearn.cli.show import show_applied
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.settings import in_flags
@@ -29,13 +30,17 @@ def test_undecided_suspects(tmp_path, plain_run, suspects, expected):
 
 
 @pytest.mark.parametrize(("sure", "expected"), [({"5"}, "1,x\n2,y\n3,x\n"), (None, "1,x\n2,y\n3,x\n4,y\n")])
-def test_the_rule_can_be_for_sure_suspects_alone(tmp_path, finished, sure, expected):
+def test_the_rule_can_be_for_sure_suspects_alone(tmp_path, finished, capsys, sure, expected):
     data = tmp_path / "a.csv"
     data.write_text("a,label\n1,x\n2,y\n3,x\n4,y\n")
     run = finished(data, {"2": "y", "5": None}, sure)
     summary = apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested", only_sure=True)
     assert (summary["undecided_suspects"], summary["undecided_sure"]) == (2, len(sure or ()))
     assert (tmp_path / "c.csv").read_text() == f"a,label\n{expected}"
+    show_applied(summary)
+    assert "stay as they are; judge them in the report of this run" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_a_decision_wins_over_the_rule_for_suspects(tmp_path, plain_run):

@@ -75,8 +75,8 @@ def _groups(audit: pa.Table) -> dict[int, list[str]] | None:
 def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
     """The decisions under the names that the run has for their samples.
 
-    A spreadsheet may have added blanks to a name, or decimals to a number: that is the same sample where no
-    other could be meant.
+    A spreadsheet may have added blanks to a name, or decimals to a number, or taken away the zeros before it:
+    that is the same sample where no other could be meant.
     """
     wanted = {decision.id for decision in decisions}
     known = wanted.intersection(recorded.ids)
@@ -99,9 +99,10 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
 
 
 def _bare(name: str) -> str:
-    """Without blanks around it, and a whole number without decimals."""
+    """Without blanks around it, and a whole number without decimals and zeros before it."""
     bare = name.strip()
-    return re.sub(r"\.0*$", "", bare) if re.fullmatch(r"-?[0-9]+\.0*", bare) else bare
+    number = re.fullmatch(r"(-?)0*([0-9]+?)(\.0*)?", bare)
+    return f"{number[1]}{number[2]}" if number else bare
 
 
 def plan(

@@ -71,6 +71,14 @@ def test_names_as_a_spreadsheet_writes_them(tmp_path, plain_run):
     assert (summary["decisions"], summary["undecided_suspects"]) == (2, 1)
 
 
+def test_zeros_that_a_spreadsheet_took_away(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text("id,a,label\n0000,1,x\n0070,2,y\n0071,3,x\n71,4,y\n")
+    run = finished(data)
+    apply_decisions(run, decide(tmp_path, "0,drop,", "70,drop,", "71,drop,"), tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == "id,a,label\n0071,3,x\n"
+
+
 def test_names_that_could_be_either_are_refused(tmp_path, finished):
     data = tmp_path / "a.csv"
     data.write_text("id,a,label\n4,1,x\n4.0,2,y\nk,3,x\nk-1,4,y\n")

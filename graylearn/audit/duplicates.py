@@ -28,7 +28,7 @@ class Duplicates:
     groups: tuple[Ints, ...]
     """The samples of each group, by index; those of a second set follow the first."""
     exact: NDArray[np.bool_]
-    """(groups,) whether all of a group are the same to the last bit."""
+    """(groups,) whether all of one are the same: to the last bit, texts but for case, blanks and signs."""
     contradicting: NDArray[np.bool_]
     """(groups,) whether they bear different labels."""
     threshold: float
@@ -100,8 +100,9 @@ def find_duplicates(
         labels = data.y
     kind, values = _values(data)
     count = len(values)
-    given = None if labels is None else pd.factorize(np.asarray(as_plain(labels)))[0]
-    if given is not None and len(given) != count:
+    # -1 where a sample bears none
+    given = np.full(count, -1) if labels is None else pd.factorize(np.asarray(as_plain(labels)))[0]
+    if len(given) != count:
         raise DataError(f"there are {len(given)} labels for {count} samples: give one each")
     if test is not None:
         other_kind, others = _values(test)
@@ -125,9 +126,7 @@ def find_duplicates(
     return Duplicates(
         tuple(groups),
         np.array([len(set(digests[part])) == 1 for part in groups], dtype=bool),
-        np.array(
-            [given is not None and len(set(given[part[part < count]])) > 1 for part in groups], dtype=bool
-        ),
+        np.array([len({*given[part[part < count]]} - {-1}) > 1 for part in groups], dtype=bool),
         limit,
         count,
         total,

@@ -58,6 +58,12 @@ def test_pictures_are_made_floats_some_at_a_time(photos, monkeypatch):
     assert [group.tolist() for group in found.groups] == [group.tolist() for group in wanted.groups]
 
 
+def test_a_copy_without_a_label_contradicts_nothing():
+    texts = ["one and all", "one and all", "two of us", "two of us", "three"]
+    assert find_duplicates(texts, [None, "a", "b", "c", "c"]).contradicting.tolist() == [False, True]
+    assert not find_duplicates(texts).contradicting.any()
+
+
 def test_texts_of_signs_alone_and_vowels_that_are_marks_are_told_apart():
     texts = [":)", ":(", ":)  ", "कि", "की", "กิน", "กัน", "❤\ufe0f", "👍", "กิน!", "fine ❤\ufe0f", "Fine"]
     groups = [part.tolist() for part in find_duplicates(texts, near=False).groups]

@@ -106,7 +106,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             self.categories_[name] = plan_of(words := as_words(frame[name]), self.max_categories)
             if self.constant == "drop" and all(word == words[0] for word in words) and words[0]:
                 self._leave_out(name)
-        self._choose_letters(frame, None if y is None else pd.factorize(np.asarray(y))[0])
+        label = None if y is None else pd.factorize(np.asarray(y), use_na_sentinel=False)[0]
+        self._choose_letters(frame, label)
         self._check_fitted()
         if not len(self.get_feature_names_out()):
             raise DataError("every column of the table is constant or dropped; nothing is left to learn from")

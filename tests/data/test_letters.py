@@ -99,6 +99,15 @@ def test_neither_the_order_of_rows_nor_the_names_of_labels_matter(subject_tells)
     assert widths(TableEncoder().fit(frame.iloc[order], names[order])) == widths(plain)
 
 
+def test_a_column_that_is_one_value_so_far_is_kept_with_its_letters_for_what_comes():
+    frame, label = table(subject_tells=True)
+    frame["note"] = "oak"
+    encoder = TableEncoder(constant="keep").fit(frame, label)
+    assert widths(encoder) == {"note": OF_WORDS}
+    new = encoder.transform(frame.head(2).assign(note=["elm", "ash"]))[:, -OF_WORDS:]
+    assert (new[0] != new[1]).any()
+
+
 def test_missing_texts_and_labels_are_texts_and_labels_too():
     frame, label = table(subject_tells=True)
     frame["note"] = frame["note"].astype(object).where(np.arange(N) % 7 > 0, None)

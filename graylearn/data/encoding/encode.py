@@ -307,17 +307,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _choose_letters(self, frame: pd.DataFrame, label: np.ndarray | None) -> None:
         """Learn letters only where they tell more of the labels than all else that is learned does."""
-        asked = [name for name, plan in self.categories_.items() if plan["hashed"] and plan["other"]]
+        asked = [name for name, plan in self.categories_.items() if plan["hashed"]]
         for name in asked:
             self.categories_[name]["hashed"] = 0
         for name in asked:
             plan, words = self.categories_[name], as_words(frame[name])
-            present = [word for word in words if word]
-            sentences = 2 * len(set(present)) > len(words) and are_sentences(present)
+            different = {word for word in words if word}
+            sentences = 2 * len(different) > len(words) and are_sentences(different)
             width = OF_SENTENCES if sentences and label is not None else OF_WORDS
             rows = some_rows(words)
-            if label is None or tell_more(
-                letters(words[rows], width), self.transform(frame.iloc[rows]), label[rows]
+            # a column that is one value so far is kept for what comes
+            if (
+                label is None
+                or len(different) == 1
+                or tell_more(letters(words[rows], width), self.transform(frame.iloc[rows]), label[rows])
             ):
                 plan["hashed"] = width
             elif not plan["values"]:

@@ -95,14 +95,19 @@ def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Co
 
 
 def _check_separator(table: RawTable) -> None:
-    """Raise where all columns stand in the name of one: the file's ending promised another separator."""
+    """Raise where all columns stand in one: the ending promised another separator, or blanks part them."""
     only = str(table.frame.columns[0]) if len(table.frame.columns) == 1 else ""
+    told = f"{table.name} has one column, {only!r}: its cells seem to be parted by"
     mark = guessed_separator(only)
     if mark in only:
-        raise DataError(
-            f"{table.name} has one column, {only!r}: its cells seem to be parted by {mark!r};",
-            Hint("separator", mark),
-        )
+        raise DataError(f"{told} {mark!r};", Hint("separator", mark))
+    words = len(only.split())
+    rows = [str(row) for row in table.frame.iloc[:20, 0]] if words > 2 else []
+    if len(rows) > 1 and all(len(row.split()) == words for row in rows):
+        if all(row.count(" ") == words - 1 for row in (only, *rows)):
+            raise DataError(f"{told} ' ';", Hint("separator", " "))
+        mend = r"write it with commas, as pandas.read_csv(path, sep=r'\s+').to_csv(new, index=False) does"
+        raise DataError(f"{told} blanks; {mend}")
 
 
 def _find(table: RawTable, given: Column, purpose: str) -> Column:

@@ -33,7 +33,7 @@ HOSTILE = (
     "\u202egpj.exe",
     "\u2067right to left\u2069\u2069",
     "שלום עולם",
-    "\u2028\u2029",
+    "line\u2028and paragraph\u2029",
     "nul\0byte",
     "bell\x07",
     "👩\u200d🔬 émoji",

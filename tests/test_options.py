@@ -109,6 +109,11 @@ def test_help_says_each_option_once_and_what_it_means(name):
             "one cannot be read. Mend it, or pass --unreadable skip to leave it out",
         ),
         (
+            DataError("its cells seem to be parted by ';';", Hint("separator", ";")),
+            "its cells seem to be parted by ';'; pass separator=';'",
+            "its cells seem to be parted by ';'; pass --separator ';'",  # a shell ends a command there
+        ),
+        (
             SettingsError.wrong("batch_size", 0, "a whole number of at least 1"),
             "batch_size is 0, expected a whole number of at least 1",
             "--batch-size is 0, expected a whole number of at least 1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 import types
 from collections.abc import Mapping
@@ -158,7 +159,7 @@ def in_flags(option: str, value: object) -> str | None:
     if name not in FIELDS:
         return None
     flag = "--" + name.replace("_", "-")
-    return flag if value is None else f"{flag} {value}"
+    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 
 
 def settings_from(values: Mapping[str, Any], source: str) -> RunSettings:

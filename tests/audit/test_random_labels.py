@@ -9,7 +9,7 @@ from audit_clouds import clouds
 import graylearn as gl
 from graylearn.audit import audit
 from graylearn.audit.detectors import random_labels
-from graylearn.audit.kinds import SURE
+from graylearn.audit.kinds import MISLABELLED, OOD, SURE
 
 
 def folder(share, seed=0):
@@ -97,3 +97,31 @@ def test_wrong_labels_of_many_small_classes_are_no_ood():
     found = gl.audit(x, label, overlap="none").table
     assert (found["kind"][wrong] == "mislabelled").mean() > 0.95
     assert (found["kind"] == "ood").mean() < 0.01
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_wrong_labels_that_gather_in_a_class_belong_to_it(seed):
+    random = np.random.default_rng(seed)
+    true = np.repeat(np.arange(8), 100)
+    x = 2.5 * random.normal(size=(8, 16))[true] / 2 + random.normal(size=(800, 16))
+    label = true.copy()
+    wrong = np.flatnonzero(true == 3)[:50]
+    label[wrong] = random.integers(8, size=50)
+    found = audit(x, label)
+    right = found.suspected & (label != true)
+    assert right.sum() > 30
+    assert (found.kind[right] == MISLABELLED).mean() > 0.9
+    assert (found.suggested[right] == 3).mean() > 0.9
+
+
+def test_foreign_samples_that_gather_near_a_class_do_not():
+    random = np.random.default_rng(0)
+    true = np.repeat(np.arange(9), [*[100] * 8, 60])
+    centre = 2.5 * random.normal(size=(9, 16)) / 2
+    centre[8] = 0.6 * centre[3] + 0.8 * centre[8]
+    x = centre[true] + random.normal(size=(860, 16))
+    label = np.where(true == 8, random.integers(8, size=860), true)
+    found = audit(x, label)
+    foreign = found.suspected & (true == 8)
+    assert foreign.sum() > 40
+    assert (found.kind[foreign] == OOD).mean() > 0.9

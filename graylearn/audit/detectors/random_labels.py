@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.apart import MIN_CLASSES, apart_among
 from graylearn.audit.beliefs import AskedAgain
+from graylearn.audit.centroids import centre_cosine
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import SURE_POSTERIOR, Finding, nothing, share_of, threshold_of
 from graylearn.audit.mixture import GATE_CONSTANT, GATE_CONSTANT_SEEN, NoiseFit, fit_noise
@@ -39,6 +40,12 @@ OWN_ERRORS, LUCK = 0.18, 2.0
 """Where fewer labels contradict that are not random, as a part of those that are, a pair may have so many
 deviations more by chance. Of 23 design sets with fewer than .95 of the sure labels wrong one is left, of six
 classes, and of the sure labels of all others .84."""
+
+MIN_GATHERED, OF_MEMBERS, AS_MEMBERS = 5, 0.25, 0.4
+"""Suspects that look like one class, also as a part of its other samples, from which on wrong labels may
+gather there; and the mean share of these that lie farther out, above which the suspects are members of it.
+Of digits and sentences half of whose labels are random in one and five classes that share is .4 to .7, of
+foreign samples .0 to .3 but for a class here and there."""
 
 HARDLY_LEARNED = 0.7
 """Share of labels that a network contradicts, though it was taught them, above which it has hardly begun to
@@ -81,8 +88,11 @@ def find(evidence: Evidence) -> Finding:
     if evidence.contradicted[unsuspected].sum() > KNOWN_LITTLE * unsuspected.sum():
         return nothing(len(evidence))
     two_kinds = fit.wrong_rate > MIN_WRONG and float((fit.ood_prior > 0.5).mean()) > MIN_FOREIGN
-    if fit.form == "full" and two_kinds and evidence.features is not None:
-        ood_prior[checked] = fit.prior * by_company(fit, evidence.asked_again(np.flatnonzero(checked)))
+    if fit.form == "full" and evidence.features is not None:
+        if two_kinds:
+            ood_prior[checked] = fit.prior * by_company(fit, evidence.asked_again(np.flatnonzero(checked)))
+        else:
+            ood_prior[np.isin(evidence.best, gathered_in(evidence, checked & ~unsuspected))] = 0.0
     known = 1.0 - share_of(ood_prior, prior)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
     wrong = posterior * known * (1.0 - evidence.confidence)
@@ -133,6 +143,30 @@ def no_more_than_random(label: Ints, best: Ints, prior: Floats) -> Bools:
     of_random = float(prior.sum()) * (k - 1) / k
     luck = LUCK if contradict <= (1.0 + OWN_ERRORS) * of_random else 0.0
     return np.asarray((seen <= (1.0 + MORE) * random + luck * np.sqrt(random))[label, best])
+
+
+def gathered_in(evidence: Evidence, suspected: Bools) -> Ints:
+    """The few classes that many suspects are members of, by where they lie; none where they are spread.
+
+    A class with many labels drawn at random is a place with random labels, as foreign samples are, and the
+    mixture cannot tell the two. Its samples lie among the others of it, though: of those that are nearer to
+    the centre and those that are farther there are as many.
+    """
+    if evidence.features is None or evidence.num_classes < MIN_CLASSES:
+        return np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(evidence.checked)
+    out = suspected[rows]
+    seen_as = np.where(out, evidence.best[rows], evidence.label[rows])
+    cosine = centre_cosine(evidence.features[rows], seen_as, evidence.num_classes, out, evidence.device)
+    nearness = cosine[np.arange(len(rows)), seen_as]
+    found = []
+    for k in np.flatnonzero(np.bincount(seen_as[out]) >= MIN_GATHERED):
+        members, lost = (np.sort(nearness[(seen_as == k) & those]) for those in (~out, out))
+        many = len(lost) >= OF_MEMBERS * len(members) > 0
+        if many and (np.searchsorted(members, lost) / len(members)).mean() > AS_MEMBERS:
+            found.append(k)
+    gathers = 3 * np.isin(seen_as[out], found).sum() >= out.sum() and 3 * len(found) <= evidence.num_classes
+    return np.array(found if gathers else [], dtype=np.int64)
 
 
 def by_company(fit: NoiseFit, views: AskedAgain) -> Floats:

@@ -92,11 +92,7 @@ def measured(table: Table, way: str, seed: int) -> dict[str, object]:
 
 def main() -> None:
     """Measure all sets."""
-    options = record.described(__doc__)
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    options.add_argument("--out", type=Path, default=RESULTS)
-    given = options.parse_args()
+    given = record.asked_of_data(__doc__, RESULTS, seeds=2)
     warnings.simplefilter("ignore")
     for name in (*DESIGN, *ASIDE):
         group = "design" if name in DESIGN else "aside"

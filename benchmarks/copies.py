@@ -85,11 +85,7 @@ def show(path: Path) -> None:
 
 def main() -> None:
     """Measure what is asked for."""
-    options = record.described(__doc__)
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    options.add_argument("--out", type=Path, default=RESULTS)
-    given = options.parse_args()
+    given = record.asked_of_data(__doc__, RESULTS, seeds=3)
     warnings.simplefilter("ignore")
     for name in SETS:
         for share in SHARES:

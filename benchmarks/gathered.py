@@ -55,11 +55,7 @@ def measured(name: str, way: str, seed: int, folder: Path) -> dict[str, int]:
 
 def main() -> None:
     """Measure what is asked for; a line a set and way, means over the seeds."""
-    options = record.described(__doc__)
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    options.add_argument("--out", type=Path, default=RESULTS)
-    given = options.parse_args()
+    given = record.asked_of_data(__doc__, RESULTS, seeds=3)
     warnings.simplefilter("ignore")
     for name in SETS:
         for way in WAYS:

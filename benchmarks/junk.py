@@ -120,11 +120,7 @@ def measured(table: Table, kind: str, share: float, wrong: float, seed: int, way
 
 def main() -> None:
     """Measure all sets."""
-    options = record.described(__doc__)
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    options.add_argument("--out", type=Path, default=RESULTS)
-    given = options.parse_args()
+    given = record.asked_of_data(__doc__, RESULTS, seeds=2)
     warnings.simplefilter("ignore")
     settings = [("none", 0.0, 0.0), *((kind, *each) for kind in KINDS for each in SETTINGS)]
     for name in (*DESIGN, *ASIDE):

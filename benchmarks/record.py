@@ -41,6 +41,15 @@ def described(text: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
+def asked_of_data(text: str | None, out: Path, seeds: int) -> argparse.Namespace:
+    """What a measurement on files was asked for: `data`, their folder; `seeds`, so many; `out`, for rows."""
+    made = described(text)
+    made.add_argument("--data", type=Path, required=True)
+    made.add_argument("--seeds", nargs="+", type=int, default=list(range(seeds)))
+    made.add_argument("--out", type=Path, default=out)
+    return made.parse_args()
+
+
 def parser(description: str, out: Path) -> argparse.ArgumentParser:
     """The options of every measurement over seeds; its rows go to `out` unless told otherwise."""
     made = described(description)

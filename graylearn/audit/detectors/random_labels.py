@@ -91,7 +91,7 @@ def find(evidence: Evidence) -> Finding:
     if fit.form == "full" and evidence.features is not None:
         if two_kinds:
             ood_prior[checked] = fit.prior * by_company(fit, evidence.asked_again(np.flatnonzero(checked)))
-        else:
+        elif evidence.num_classes >= MIN_CLASSES:
             ood_prior[np.isin(evidence.best, gathered_in(evidence, checked & ~unsuspected))] = 0.0
     known = 1.0 - share_of(ood_prior, prior)
     # A label drawn at random may be right by chance: such a sample is not mislabelled.
@@ -152,8 +152,7 @@ def gathered_in(evidence: Evidence, suspected: Bools) -> Ints:
     mixture cannot tell the two. Its samples lie among the others of it, though: of those that are nearer to
     the centre and those that are farther there are as many.
     """
-    if evidence.features is None or evidence.num_classes < MIN_CLASSES:
-        return np.empty(0, dtype=np.int64)
+    assert evidence.features is not None  # it is asked where there are some
     rows = np.flatnonzero(evidence.checked)
     out = suspected[rows]
     seen_as = np.where(out, evidence.best[rows], evidence.label[rows])

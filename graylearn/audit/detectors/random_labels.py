@@ -164,6 +164,7 @@ def gathered_in(evidence: Evidence, suspected: Bools) -> Ints:
         many = len(lost) >= OF_MEMBERS * len(members) > 0
         if many and (np.searchsorted(members, lost) / len(members)).mean() > AS_MEMBERS:
             found.append(k)
+    # a third of the suspects at least, in a third of the classes at most
     gathers = 3 * np.isin(seen_as[out], found).sum() >= out.sum() and 3 * len(found) <= evidence.num_classes
     return np.array(found if gathers else [], dtype=np.int64)
 

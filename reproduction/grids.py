@@ -98,9 +98,11 @@ class Grid:
     def _trained(self, options: Options) -> list[dict[str, Any]]:
         """The ways to train, as settings of a cell."""
         if self.kind == "table":
-            ways = [{"protocol": name, **TABLE_SETTINGS[name]} for name in options.protocol]
+            protocols = options.protocol if options.nets is None else ()
+            ways = [{"protocol": name, **TABLE_SETTINGS[name]} for name in protocols]
         else:
-            ways = [{"net": net, **schedule._asdict()} for net in self.nets for schedule in self.schedules]
+            nets = [net for net in self.nets if options.nets is None or net in options.nets]
+            ways = [{"net": net, **schedule._asdict()} for net in nets for schedule in self.schedules]
             for way in ways:
                 way["preset"] = options.preset or way["preset"]
         for way in ways:
@@ -140,6 +142,9 @@ class Experiment:
         there = list(self._declared(Options(datasets=options.datasets, quick=options.quick)))
         if not there:
             return f"none of the datasets {asked}, but {', '.join(self.datasets(options.quick))}"
+        nets = dict.fromkeys(cell.net for cell in there if cell.kind == "image")
+        if options.nets is not None and not nets.keys() & options.nets:
+            return f"none of the networks {', '.join(options.nets)}, but {', '.join(nets) or 'tables'}"
         # the oracle sees no OOD sample, so its cells name no labels
         ways = dict.fromkeys(cell.labels for cell in there if cell.method != "oracle")
         where = f" on {asked}" if asked else ""

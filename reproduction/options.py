@@ -32,6 +32,8 @@ class What:
     worst."""
     alphas: tuple[float, ...] | None = None
     """Shares of OOD samples, with commas: 0.05,0.2,0.5."""
+    nets: tuple[str, ...] | None = None
+    """Of the networks that images are trained with, these, with commas: vgg19,densenet121."""
     seeds: tuple[int, ...] | None = None
     """For every cell: 0,1,2 or 0-9; else each part of an experiment has its own."""
     protocol: tuple[str, ...] = ("paper",)

@@ -92,6 +92,7 @@ LISTS: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
     "datasets": _listed,
     "labels": _labels,
     "alphas": _shares,
+    "nets": _listed,
     "seeds": _numbers,
     "protocol": _listed,
 }

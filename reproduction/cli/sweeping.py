@@ -32,7 +32,7 @@ def experiment(name: str) -> Experiment:
 
 
 def applicable(experiments: Sequence[Experiment], options: Options) -> list[Experiment]:
-    """Those that have the datasets and labels asked for; of several the others are skipped with a line."""
+    """Those that have what was asked for; of several the others are skipped with a line."""
     lacks = {each.name: lack for each in experiments if (lack := each.lacks(options)) is not None}
     left = [each for each in experiments if each.name not in lacks]
     if len(experiments) == 1 and not left:
@@ -40,7 +40,7 @@ def applicable(experiments: Sequence[Experiment], options: Options) -> list[Expe
     for name, lack in lacks.items():
         typer.echo(f"{name} is skipped: it has {lack}", err=True)
     if not left:
-        raise SettingsError(f"none of {', '.join(lacks)} has the datasets and labels asked for")
+        raise SettingsError(f"none of {', '.join(lacks)} has the datasets, labels and networks asked for")
     return left
 
 

@@ -79,6 +79,8 @@ def _narrowings(members: Sequence[Record]) -> Iterator[tuple[str, dict[str, Any]
         yield f" --labels {labels[0]}", {"labels": labels}
     alphas = tuple(sorted({float(record.get("alpha", 0.0)) for record in dirty}))
     yield f" --alphas {','.join(f'{alpha:g}' for alpha in alphas)}", {"alphas": alphas}
+    nets = tuple(dict.fromkeys(str(record.get("net")) for record in members))
+    yield f" --nets {','.join(nets)}", {"nets": nets}
     methods = tuple(sorted({record.method for record in members}, key=method_rank))
     yield f" --methods {','.join(methods)} --only", {"methods": methods, "only": True}
 

@@ -37,6 +37,11 @@ from reproduction.records import records
             Options(labels=("random",), alphas=(0.05, 0.5), methods=("standard", "gl"), only=True),
             "python -m reproduction alpha --labels random --alphas 0.05,0.5 --methods standard,gl --only",
         ),
+        (
+            "architectures",
+            Options(nets=("vgg19", "densenet121"), methods=("standard", "gl"), only=True),
+            "python -m reproduction architectures --nets vgg19,densenet121 --methods standard,gl --only",
+        ),
     ],
 )
 def test_the_command_runs_these_very_cells(experiment, options, expected):

@@ -67,7 +67,7 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
         ),
         (
             ["table1,alpha", "--datasets", "iris"],
-            "none of table1, alpha has the datasets and labels asked for",
+            "none of table1, alpha has the datasets, labels and networks asked for",
         ),
         (["table2", "--check"], "--check is for `python -m reproduction docs`"),
         (["table1", "--quick", "--device", "cuda:9"], "cuda"),

@@ -184,6 +184,16 @@ def test_labels_can_be_asked_for():
         Options(labels=("wrong",))
 
 
+def test_networks_can_be_asked_for():
+    cells = EXPERIMENTS["architectures"].cells(Options(nets=("vgg19", "densenet121")))
+    assert {cell.net for cell in cells} == {"vgg19", "densenet121"}
+    with pytest.raises(SettingsError, match="has none of the networks vgg91, but vgg19, "):
+        EXPERIMENTS["architectures"].cells(Options(nets=("vgg91",)))
+    assert {cell.kind for cell in EXPERIMENTS["ablation"].cells(Options(nets=("resnet18",)))} == {"image"}
+    with pytest.raises(SettingsError, match="none of the networks resnet18, but tables"):
+        EXPERIMENTS["table2"].cells(Options(nets=("resnet18",)))
+
+
 def test_alphas_can_be_asked_for():
     cells = EXPERIMENTS["alpha"].cells(Options(alphas=(0.2, 0.5)))
     assert {cell.alpha for cell in cells if cell.method != "oracle"} == {0.2, 0.5}

@@ -187,7 +187,7 @@ def test_labels_can_be_asked_for():
 def test_networks_can_be_asked_for():
     cells = EXPERIMENTS["architectures"].cells(Options(nets=("vgg19", "densenet121")))
     assert {cell.net for cell in cells} == {"vgg19", "densenet121"}
-    with pytest.raises(SettingsError, match="has none of the networks vgg91, but vgg19, "):
+    with pytest.raises(SettingsError, match="has none of the networks vgg91, but resnet18, vgg19, "):
         EXPERIMENTS["architectures"].cells(Options(nets=("vgg91",)))
     assert {cell.kind for cell in EXPERIMENTS["ablation"].cells(Options(nets=("resnet18",)))} == {"image"}
     with pytest.raises(SettingsError, match="none of the networks resnet18, but tables"):

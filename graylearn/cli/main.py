@@ -25,6 +25,13 @@ from graylearn.cli.tasks import tasks
 class _Words(TyperGroup):
     """The group of commands; whatever one of them raises is said in one sentence."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names; an unknown word is told which there are."""
+        known = self.list_commands(ctx)
+        if not args[0].startswith("-") and args[0] not in known:
+            ctx.fail(f"No such command {args[0]!r}; the commands are {', '.join(known)}.")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with said(lambda: ctx.invoked_subcommand in ("fit", "audit")):

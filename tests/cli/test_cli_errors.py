@@ -105,6 +105,7 @@ def test_errors_usage_and_help(folder):
         ["fit", "data.csv", "--out", "run", "--clip-norm", "1,5"],
         ["audit", "data.csv", "--out", "run", "--test", "x.csv"],
         ["audit", "data.csv", "--out", "run", "--label"],
+        ["train", "data.csv"],
     ]
     help_of = ["fit", "audit", "predict", "apply"]
     told = several(
@@ -128,7 +129,7 @@ def test_errors_usage_and_help(folder):
 
 
 def _check_usage_and_help(told):
-    assert [code for code, _, _ in told] == [2] * 8 + [0] * (7 + len(COMMANDS))
+    assert [code for code, _, _ in told] == [2] * 9 + [0] * (7 + len(COMMANDS))
     assert "--epochs" in told[0][2]
     assert "--out" in told[1][2]
     assert "'--mode': 'guess' is not one of 'auto', 'held-out', 'history'." in told[2][2]
@@ -137,7 +138,8 @@ def _check_usage_and_help(told):
     assert "'--clip-norm': '1,5' is not a number, such as 0.5" in told[5][2]
     assert "No such option: --test (it is an option of fit, check, duplicates)" in told[6][2]
     assert "'--label' requires an argument. " in told[7][2]
-    told = told[8:]
+    assert "No such command 'train'; the commands are fit, audit," in told[8][2]
+    told = told[9:]
     assert "130 Ctrl-C" in told[0][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[1:5])
     assert all("Usage: graylearn" in shown for _, shown, _ in told[5:-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -228,7 +228,7 @@ def _of_loader(data: Any, first: Any) -> Any:
     if isinstance(dataset, TensorDataset):
         return dataset.tensors[0]
     if isinstance(data, DataLoader) and not isinstance(dataset, IterableDataset):
-        return _some(dataset)
+        return _some(dataset, data.collate_fn)
     return first[:1]
 
 
@@ -281,10 +281,14 @@ def _fingerprint(samples: Any, labels: Tensor) -> str:
     return digest.hexdigest()
 
 
-def _some(data: Any) -> Any:
+def _some(data: Any, collate: Callable[[list[Any]], Any] | None = None) -> Any:
     """Samples spread over a dataset, as one tensor; the first alone where they differ in shape."""
     rows = np.unique(np.linspace(0, len(data) - 1, _FINGERPRINT_ROWS).astype(int))
-    samples = [as_inputs(split_item(data[int(row)])[0])[None] for row in rows]
+    items = (data[int(row)] for row in rows)
+    if collate is None:
+        samples = [as_inputs(split_item(item)[0])[None] for item in items]
+    else:
+        samples = [as_inputs(split_item(collate([item]))[0]) for item in items]
     try:
         return joined(samples)
     except RuntimeError:

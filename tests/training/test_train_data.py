@@ -5,11 +5,11 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
 from training_helpers import Flowing, IterAgain, Mapped, blobs, cnn, mlp, pictures
 
 from graylearn.data import Samples
-from graylearn.data.batches.streams import read_targets
+from graylearn.data.batches.streams import read_rows
 from graylearn.errors import DataError
 from graylearn.training import (
     Augment,
@@ -100,8 +100,8 @@ def test_a_list_of_labels_is_believed_where_the_items_bear_them(load, part, name
 def test_labels_that_are_listed_are_not_read_one_by_one():
     x, y = blobs()
     data = Listed(x, y, y)
-    np.testing.assert_array_equal(read_targets(data), y)
-    assert data.reads == 3  # one of each class
+    np.testing.assert_array_equal(read_rows(data)[0], y)
+    assert data.reads == 4  # the first, to see whether it bears an index, and one of each class
 
 
 def test_a_loader_may_bring_its_own_index():
@@ -109,6 +109,64 @@ def test_a_loader_may_bring_its_own_index():
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
     batches = [(x[index], y[index], index) for index in order.split(16)]
     result = train(mlp(), IterAgain(batches), method="standard", epochs=2, log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+
+
+class Numbered:
+    """A dataset whose items bear their place in it, as those for robust training often do."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, index):
+        return self.x[index], int(self.y[index]), index
+
+
+AS_LOADERS = {
+    "dataset": lambda data: data,
+    "shuffled, without the last": lambda data: DataLoader(data, 50, shuffle=True, drop_last=True),
+    "drawn": lambda data: DataLoader(data, 16, sampler=RandomSampler(data, replacement=True, num_samples=40)),
+}
+
+
+@pytest.mark.parametrize("load", AS_LOADERS.values(), ids=AS_LOADERS)
+def test_samples_that_bear_an_index_need_not_all_come_in_every_epoch(load):
+    x, y = blobs()
+    result = train(mlp(), load(Numbered(x, y)), method="standard", epochs=1, log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+
+
+@pytest.mark.parametrize("load", AS_LOADERS.values(), ids=AS_LOADERS)
+def test_a_part_of_a_set_that_bears_an_index_is_numbered_by_its_places(load):
+    x, y = blobs()
+    part = np.random.default_rng(0).permutation(len(y))[:70]
+    with pytest.warns(UserWarning, match="numbered by their places in the Dataset"):
+        result = train(mlp(), load(Subset(Numbered(x, y), part)), method="standard", epochs=1, log="none")
+    np.testing.assert_array_equal(result.history.targets, y[part])
+
+
+def test_a_set_in_another_order_is_numbered_by_the_index_that_it_bears():
+    """Labels and confidences are of the same samples."""
+    x, y = blobs()
+    order = np.random.default_rng(0).permutation(len(y))
+    result = train(mlp(), Subset(Numbered(x, y), order), method="standard", epochs=30, log="none")
+    np.testing.assert_array_equal(result.history.targets, y)
+    assert np.mean(np.asarray(result.history.predicted[-1]) == np.asarray(y)) > 0.9
+
+
+def test_a_loader_may_make_its_batches_of_any_items(tmp_path):
+    x, y = blobs()
+    items = [{"row": row, "name": "abc"[label]} for row, label in zip(x, y, strict=True)]
+
+    def collate(part):
+        rows = torch.stack([torch.as_tensor(item["row"]) for item in part])
+        return rows, torch.tensor(["abc".index(item["name"]) for item in part])
+
+    loader = DataLoader(items, 16, shuffle=True, drop_last=True, collate_fn=collate)
+    result = train(mlp(), loader, method="standard", epochs=1, checkpoint=tmp_path, log="none")
     np.testing.assert_array_equal(result.history.targets, y)
 
 

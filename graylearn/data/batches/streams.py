@@ -64,17 +64,24 @@ class _Indexed(Dataset[Any]):
 
 
 class _IndexedCollate:
-    """Collates the items as the user's loader would, and adds their indices."""
+    """Collates the items as the user's loader would, and adds their indices: their own, or their places."""
+
+    def __init__(self, collate: Callable[[list[Any]], Any], own: bool) -> None:
+        self.collate, self.own = collate, own
+
+    def __call__(self, items: list[tuple[int, Any]]) -> tuple[Any, ...]:
+        x, y, index = split_item(self.collate([item for _, item in items]))
+        return x, y, index if self.own else torch.tensor([place for place, _ in items])
+
+
+class _LabelsOnly:
+    """Collates the items as the user's loader would, and keeps their labels and the index they bear."""
 
     def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
         self.collate = collate
 
-    def __call__(self, items: list[tuple[int, Any]]) -> tuple[Any, ...]:
-        batch = self.collate([item for _, item in items])
-        x, y, index = split_item(batch)
-        if index is None:
-            index = torch.tensor([index for index, _ in items])
-        return x, y, index
+    def __call__(self, items: list[Any]) -> tuple[Any, Any]:
+        return split_item(self.collate(items))[1:]
 
 
 def _as_is(batch: Any) -> Any:
@@ -175,7 +182,10 @@ class StreamBatches(_Streamed):
     ) -> None:
         super().__init__(device, preparation)
         self.dataset, self.batch_size, self.order, self.workers = dataset, batch_size, order, workers
-        self.targets = (targets if targets is not None else read_targets(dataset, workers)).to(device).long()
+        self.own_index = False
+        if targets is None:
+            targets, self.own_index = read_rows(dataset, workers)
+        self.targets = targets.to(device).long()
         self.ends = batch_ends(len(self.targets), batch_size, even_tail)
 
     @classmethod
@@ -196,7 +206,7 @@ class StreamBatches(_Streamed):
             self.dataset if direct else _Indexed(self.dataset),
             batch_sampler=_OrderedBatches(self.order(epoch), self.ends, start),
             num_workers=self.workers,
-            collate_fn=_as_is if direct else _IndexedCollate(default_collate),
+            collate_fn=_as_is if direct else _IndexedCollate(default_collate, self.own_index),
             pin_memory=self.device.type == "cuda",
             worker_init_fn=_WorkerStart(None),
         )
@@ -237,11 +247,13 @@ class LoaderBatches(_Streamed):
     ) -> None:
         super().__init__(device, preparation)
         self.counted = False
-        self.loader = self._indexed(loader)
-        known = isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset)
-        if isinstance(loader, DataLoader) and known and split_item(loader.dataset[0])[2] is None:
+        self.loader = loader
+        if isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset):
             # the dataset knows all its labels, also of samples that drop_last or a sampler leaves out
-            targets = read_targets(loader.dataset, loader.num_workers)
+            if loader.batch_sampler is None:
+                raise DataError("the DataLoader gives single samples: give it a batch_size")
+            targets, own = read_rows(loader.dataset, loader.num_workers, loader.collate_fn)
+            self.loader = _indexed(loader, own)
             self.steps = len(loader)
             self.batch_size = int(getattr(loader.batch_sampler, "batch_size", 0))
         elif isinstance(loader, Listed):
@@ -252,24 +264,6 @@ class LoaderBatches(_Streamed):
             self.steps, self.batch_size = len(sizes), max(sizes)
         self.host_targets = targets
         self.targets = targets.to(device)
-
-    def _indexed(self, loader: Iterable[Any]) -> Iterable[Any]:
-        """The same loader with indices added, where its dataset is map-style."""
-        if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
-            return loader
-        if loader.batch_sampler is None:
-            raise DataError("the DataLoader gives single samples: give it a batch_size")
-        return DataLoader(
-            _Indexed(loader.dataset),
-            batch_sampler=loader.batch_sampler,
-            num_workers=loader.num_workers,
-            collate_fn=_IndexedCollate(loader.collate_fn),
-            pin_memory=loader.pin_memory,
-            timeout=loader.timeout,
-            worker_init_fn=_WorkerStart(loader.worker_init_fn),
-            generator=loader.generator,
-            multiprocessing_context=loader.multiprocessing_context,
-        )
 
     def _first_pass(self) -> tuple[Tensor, list[int]]:
         """The labels, which methods must know before they start, and the sizes of the batches."""
@@ -337,18 +331,50 @@ class LoaderBatches(_Streamed):
             yield self._to_device(x, y, index, epoch)
 
 
-def read_targets(dataset: Any, workers: int = 0) -> Tensor:
-    """The labels of a map-style dataset: its `targets` where items bear them, else by reading them all."""
-    listed = _listed_targets(dataset)
-    if listed is not None and _borne(dataset, listed):
-        return listed
-    loader: DataLoader[Any] = DataLoader(
-        _LabelsOnly(dataset), batch_size=256, num_workers=workers, collate_fn=default_collate
+def _indexed(loader: DataLoader[Any], own: bool) -> DataLoader[Any]:
+    """The same loader with indices added: those that the items bear, or their places in the dataset."""
+    return DataLoader(
+        _Indexed(loader.dataset),
+        batch_sampler=loader.batch_sampler,
+        num_workers=loader.num_workers,
+        collate_fn=_IndexedCollate(loader.collate_fn, own),
+        pin_memory=loader.pin_memory,
+        timeout=loader.timeout,
+        worker_init_fn=_WorkerStart(loader.worker_init_fn),
+        generator=loader.generator,
+        multiprocessing_context=loader.multiprocessing_context,
     )
-    parts = [as_classes(labels) for labels in loader]
-    if not parts:
-        raise DataError("there are no samples to train on")
-    return torch.cat(parts)
+
+
+def read_rows(
+    dataset: Any, workers: int = 0, collate: Callable[[list[Any]], Any] = default_collate
+) -> tuple[Tensor, bool]:
+    """The labels of a map-style dataset, and whether they are in the order of an index that its items bear.
+
+    An index that does not number the items, such as that of a Subset, which numbers those of the whole set,
+    is passed over: the place in the dataset does.
+    """
+    index = split_item(collate([dataset[0]]))[2]
+    listed = _listed_targets(dataset) if index is None else None
+    if listed is not None and _borne(dataset, listed, collate):
+        return listed, False
+    loader: DataLoader[Any] = DataLoader(
+        dataset, batch_size=256, num_workers=workers, collate_fn=_LabelsOnly(collate)
+    )
+    labels, borne = zip(*loader, strict=True)
+    targets = torch.cat([as_classes(part) for part in labels])
+    if index is None:
+        return targets, False
+    if all(isinstance(part, Tensor) and not part.is_floating_point() for part in borne):
+        index = torch.cat(borne)
+        if torch.equal(index.sort().values, torch.arange(len(targets))):
+            return targets[index.argsort()], True
+    warnings.warn(
+        f"the index that items bear does not number these {len(targets)} samples from 0 on, so they are"
+        " numbered by their places in the Dataset",
+        stacklevel=5,
+    )
+    return targets, False
 
 
 def _listed_targets(dataset: Any) -> Tensor | None:
@@ -365,18 +391,12 @@ def _listed_targets(dataset: Any) -> Tensor | None:
         return None
 
 
-def _borne(dataset: Any, listed: Tensor) -> bool:
+def _borne(dataset: Any, listed: Tensor, collate: Callable[[list[Any]], Any]) -> bool:
     """Whether the items bear the labels listed: a target_transform may have changed some of them.
 
     One item of each label is read, of many labels some.
     """
     _, first = np.unique(listed.numpy(), return_index=True)
     some = first[:: -(-len(first) // _LABELS_READ)] if len(first) else first
-    return all(int(split_item(dataset[int(index)])[1]) == int(listed[index]) for index in some)
-
-
-class _LabelsOnly(_Indexed):
-    """The labels of another dataset."""
-
-    def __getitem__(self, index: int) -> Any:
-        return split_item(self.dataset[index])[1]
+    labels = {index: split_item(collate([dataset[int(index)]]))[1] for index in some}
+    return all(int(label) == int(listed[index]) for index, label in labels.items())

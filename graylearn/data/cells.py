@@ -7,9 +7,11 @@ import csv
 import io
 import re
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.errors import DataError, Hint, SettingsError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -95,6 +97,12 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
         likely = next(each for each in ("cp1252", "shift_jis", "latin-1") if _decodes(raw, each))
         hint = Hint("encoding", likely, "or whichever it was written in")
         raise DataError(f"{problem};", hint) from error
+    if not mark and codec != "utf-8" and not raw.isascii() and _decodes(raw, "utf-8"):
+        # text beyond ASCII that happens to be UTF-8 is hardly ever anything else
+        letter = next(each for each in raw.decode("utf-8") if not each.isascii())
+        taken = letter.encode("utf-8").decode(codec, "replace")
+        told = f"{name} is UTF-8 but read as {codec}, which takes {letter!r} for {taken!r};"
+        warnings.warn(DataWarning(told, Hint("encoding", "utf-8")), stacklevel=4)
     return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
 
 

@@ -147,6 +147,15 @@ def test_latin1_bytes(csv):
     assert read(path, encoding="latin-1").x["town"].tolist() == ["Bern", "Zürich"]
 
 
+def test_utf8_that_is_read_as_another_encoding_is_told(csv):
+    path = csv("town,label\nBern,x\nZürich,y\n".encode())
+    with pytest.warns(
+        DataWarning, match=r"is UTF-8 but read as cp1252, which takes 'ü' for 'Ã¼'; pass encoding="
+    ):
+        read(path, encoding="cp1252")
+    assert read(csv("town,label\nBern,x\nOrio,y\n"), encoding="cp1252").x["town"].tolist() == ["Bern", "Orio"]
+
+
 def test_japanese_bytes(csv):
     path = csv("特徴,クラス\n1,赤\n2,白\n".encode("shift_jis"))
     with pytest.raises(DataError, match=r"is not utf-8; pass encoding='shift_jis' or whichever"):

@@ -62,6 +62,8 @@ def existing(given: str | os.PathLike[str]) -> Path:
         if path.is_symlink():
             raise DataError(f"{path} is a link to {path.readlink()}, which does not exist")
         raise DataError(f"{path} does not exist")
+    if path.exists() and not os.access(path, os.R_OK):
+        raise DataError(f"{path} may not be read: permission denied")
     return path
 
 

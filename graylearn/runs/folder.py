@@ -102,6 +102,8 @@ class RunFolder:
             found = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise CheckpointError(f"{self._why_not(file)}") from error
+        except PermissionError as error:
+            raise CheckpointError(f"{file} may not be read: permission denied") from error
         except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{file} is damaged ({error}); make the run anew") from error
         if not isinstance(found, dict):

@@ -113,6 +113,13 @@ def test_a_link_to_nowhere(tmp_path):
         existing(tmp_path / "a.csv")
 
 
+def test_data_that_may_not_be_read(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # who is root may read all
+    with pytest.raises(DataError, match=r"a\.parquet may not be read: permission denied"):
+        existing(tmp_path / "a.parquet")
+
+
 def test_what_reading_the_data_told_is_not_lost_on_who_hears_nothing_meanwhile(tmp_path):
     write_csv(tmp_path / "data.csv")
     table = pd.read_csv(tmp_path / "data.csv", sep=";")

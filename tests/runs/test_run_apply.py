@@ -95,6 +95,15 @@ def test_a_damaged_run_is_told(tmp_path, finished, name, content):
         apply_decisions(run, decide(tmp_path, "2,drop,"), tmp_path / "clean.csv")
 
 
+def test_a_run_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    def denied(*given, **named):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", denied)  # who is root may read all
+    with pytest.raises(CheckpointError, match=r"summary\.json may not be read: permission denied$"):
+        RunFolder(tmp_path).read_json(tmp_path / "summary.json")
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"source": []}, {"source": {"columns": []}}, {"source": None}, {"encoding": {}}, {"fingerprint": 3}],

@@ -73,10 +73,10 @@ def _groups(audit: pa.Table) -> dict[int, list[str]] | None:
 
 
 def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
-    """The decisions under the names that the run has for their samples.
+    """The decisions under the names that the run has for their samples and classes.
 
-    A spreadsheet may have added blanks to a name, or decimals to a number, or taken away the zeros before it:
-    that is the same sample where no other could be meant.
+    A spreadsheet may have added blanks to a name, or decimals to a number, or taken away these or the zeros
+    before it, and writes TRUE for True: that is the same sample or class where no other could be meant.
     """
     wanted = {decision.id for decision in decisions}
     known = wanted.intersection(recorded.ids)
@@ -84,6 +84,14 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
     for name in recorded.ids if alike else ():
         if (bare := _bare(name)) in alike:
             alike[bare].append(name)
+    classes: dict[str, list[str]] = {}
+    for label in set(recorded.labels):
+        classes.setdefault(_bare(label), []).append(label)
+
+    def class_of(label: str | None) -> str | None:
+        same = [] if label is None else classes.get(_bare(label), [])
+        return same[0] if len(same) == 1 else label
+
     found: dict[str, Decision] = {}
     for decision in decisions:
         names = [decision.id] if decision.id in known else alike[_bare(decision.id)]
@@ -94,13 +102,17 @@ def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
             )
         if names[0] in found:
             raise DataError(f"the decisions decide on {names[0]!r} a second time: keep one of them")
-        found[names[0]] = replace(decision, id=names[0])
+        found[names[0]] = replace(
+            decision, id=names[0], label=class_of(decision.label), given=class_of(decision.given)
+        )
     return list(found.values())
 
 
 def _bare(name: str) -> str:
-    """Without blanks around it, and a whole number without decimals and zeros before it."""
+    """Without blanks around it; a whole number without decimals and zeros before it, a bool in lower case."""
     bare = name.strip()
+    if bare.lower() in ("true", "false"):
+        return bare.lower()
     number = re.fullmatch(r"(-?)0*([0-9]+?)(\.0*)?", bare)
     return f"{number[1]}{number[2]}" if number else bare
 

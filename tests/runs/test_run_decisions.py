@@ -79,6 +79,19 @@ def test_zeros_that_a_spreadsheet_took_away(tmp_path, finished):
     assert (tmp_path / "c.csv").read_text() == "id,a,label\n0071,3,x\n"
 
 
+@pytest.mark.parametrize(
+    ("labels", "saved"),
+    [(("1.0", "2.0"), ("1", "2")), (("True", "False"), ("TRUE", "FALSE")), (("007", "012"), ("7", "12"))],
+)
+def test_labels_as_a_spreadsheet_writes_them(tmp_path, finished, labels, saved):
+    data = tmp_path / "a.jsonl"
+    data.write_text("".join(f'{{"a": {row}, "label": "{labels[row % 2]}"}}\n' for row in range(4)))
+    decisions = tmp_path / "decisions.csv"
+    decisions.write_text(f"id,decision,label,given\n1,relabel,{saved[1]},{saved[0]}\n4,keep,,{saved[1]}\n")
+    apply_decisions(finished(data), decisions, tmp_path / "c.jsonl")
+    assert (tmp_path / "c.jsonl").read_text() == data.read_text().replace(*labels, 1)
+
+
 def test_names_that_could_be_either_are_refused(tmp_path, finished):
     data = tmp_path / "a.csv"
     data.write_text("id,a,label\n4,1,x\n4.0,2,y\nk,3,x\nk-1,4,y\n")

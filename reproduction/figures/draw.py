@@ -104,6 +104,8 @@ def _drawable(experiment: str, found: Sequence[Group]) -> bool:
         return any(group.values("oracle") for group in found)
     if experiment == "ablation":
         return any("standard" in group.by_method for group in found)
+    if experiment in ("sources", "architectures"):
+        return any({"standard", "gl"} <= group.by_method.keys() for group in found)
     shown = any(panels.methods_of([g]) for _, members in panels.by_labels(found) for g in members)
     if experiment == "calibration":
         runs = [r for g in found for seeds in g.by_method.values() for r in seeds.values()]

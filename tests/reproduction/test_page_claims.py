@@ -274,7 +274,9 @@ def test_the_relative_gain_counts_as_the_papers_text_does():
     few = [row(Cell("image", "svhn", m, 0, ood="cifar10", net="resnet18", epochs=9), 0.9, "table1") for m in
            ("standard", "bt", "spl", "gl")]  # fmt: skip
     more = judged("images-best", table1=[*made, *few])  # the mean is over the sets with the most methods
-    assert (len(more.parts), more.headline) == (len(found.parts) + 1, headline)
+    parts = len(found.parts)
+    said = f"{headline} ({parts} of {parts + 1} settings)"
+    assert (len(more.parts), more.headline) == (parts + 1, said)
 
 
 def test_pairs_of_many_settings_with_one_seed_are_one_seed():

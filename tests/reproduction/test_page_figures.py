@@ -87,6 +87,8 @@ def test_nothing_to_draw_draws_nothing(tmp_path):
     assert draw("alpha", [], tmp_path) == []
     assert draw("table1", rows("table1"), tmp_path) == []  # one length of training
     assert draw("table2", rows("table2"), tmp_path) == []
+    alone = [made for made in rows("architectures") if made["cell"]["method"] == "standard"]
+    assert draw("architectures", alone, tmp_path) == []  # nothing to compare it with
     assert draw("calibration", [row(Cell("image", "cifar10", "gl", 0), 0.9, "calibration")], tmp_path) == []
     assert not list(tmp_path.iterdir())
 

@@ -14,6 +14,7 @@ from reproduction.page.judgement import (
     against_others,
     gain_headline,
     gains_of,
+    group_title,
     pairwise,
     relative_headline,
 )
@@ -41,6 +42,9 @@ def images_best(evidence: Evidence) -> Judgement:
     # one gain over several sets needs the same methods on all of them: the sets with the most
     fullest = [g for g in judged if _methods(g) == max(map(_methods, judged))]
     headline = relative_headline(fullest) or gain_headline(judged)
+    if 0 < len(fullest) < len(judged):
+        one = group_title(fullest[0], "labels")
+        headline += f" ({one if len(fullest) == 1 else f'{len(fullest)} of {len(judged)} settings'})"
     rule = (
         "GL is shown to be above the best of the other methods measured there (three or more). A best that "
         "is picked on one run of each is favoured: beside it stands how far the best of as many equal "

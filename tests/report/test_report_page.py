@@ -229,3 +229,20 @@ def test_long_names_of_classes_use_the_width_there_is(open_report):
     box, words = button.bounding_box(), button.locator("span").bounding_box()
     assert box["x"] < words["x"]  # the arrow is in it
     assert words["x"] + words["width"] < box["x"] + box["width"]
+
+
+def test_names_that_differ_at_their_ends_are_told_apart(open_report):
+    classes = tuple(
+        f"Animals > Vertebrates > Mammals > Carnivores > {name}" for name in ("Cats", "Dogs", "Bears")
+    )
+    page = open_report(ReportData(title="Tree", table=make_table(60, 30, classes), classes=classes))
+    buttons = page.locator("#pairs .pair-buttons button", has_text="→").all_inner_texts()
+    assert {text[-4:] for text in buttons} == {"Dogs", "ears"}
+    assert all(text.startswith("→\xa0Animals >") and "…" in text for text in buttons)
+
+
+def test_groups_of_one_are_not_shown_as_groups(open_report):
+    classes = ("cat", "dog", "owl")
+    page = open_report(ReportData(title="Few", table=make_table(60, 2, classes), classes=classes))
+    expect(page.locator(".sample")).to_have_count(2)
+    expect(page.locator("#pairs-card")).to_be_hidden()

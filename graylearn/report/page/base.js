@@ -53,11 +53,14 @@ function visible(text) {
   });
 }
 
-/** At most `length` characters of a text. */
+/** At most `length` characters of a text, its end among them: paths and names of one family differ there. */
 function short(text, length) {
-  const shown = visible(String(text).slice(0, 4 * length + 8));
+  const all = String(text);
+  const enough = 4 * length + 8; // a text may be of megabytes
+  const shown = visible(all.length <= 2 * enough ? all : all.slice(0, enough) + all.slice(-enough));
   const signs = Array.from(shown);
-  return signs.length <= length ? shown : signs.slice(0, length - 1).join("") + "…";
+  const end = Math.floor(length / 3);
+  return signs.length <= length ? shown : `${signs.slice(0, length - 1 - end).join("")}…${signs.slice(-end).join("")}`;
 }
 
 const className = (k, length = 60) => (k < 0 ? "no class" : short(report.classes[k], length));

@@ -44,7 +44,7 @@ function pairTable(name, which, limit) {
 }
 
 function drawPairs(limit = PAIRS_AT_FIRST) {
-  byId("pairs-card").hidden = pairs.length === 0;
+  byId("pairs-card").hidden = !(pairs[0]?.rows.length > 1); // of one sample each, they are the list again
   const which = pairs.map((_, at) => at);
   const tables = [
     pairTable("Look like another class", which.filter((at) => pairs[at].target >= 0), limit),

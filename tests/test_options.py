@@ -42,6 +42,10 @@ def test_an_option_that_is_not_there_is_a_type_error_that_names_the_nearest():
         gl.train(None, None, epoch=3)
     with pytest.raises(TypeError, match="there is no option 'lr'; did you mean learning_rate"):
         gl.train(None, None, lr=0.1)
+    with pytest.raises(TypeError, match=r"optimizer=gl\.training\.OptimizerSettings\(weight_decay=\.\.\.\)"):
+        gl.train(None, None, weight_decay=0.1)
+    with pytest.raises(TypeError, match=r"schedule=gl\.training\.ScheduleSettings\(warmup=\.\.\.\)"):
+        gl.train(None, None, warmup=0.1)
     with pytest.raises(TypeError, match="there is no option 'precision'"):
         gl.train_stack(None, None, precision="bf16")
 

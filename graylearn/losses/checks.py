@@ -68,8 +68,10 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise ValueError("logits have no dimensions; expected (K,), (N, K) or (N, K, d1, ...)")
     expected = logits.shape[:1] + logits.shape[2:] if logits.ndim > 1 else logits.shape[:0]
     if target.shape != expected:
+        soft = "; probabilities are floats: target.float()" if target.shape == logits.shape else ""
         raise ValueError(
             f"target has shape {tuple(target.shape)} but logits {tuple(logits.shape)} need {tuple(expected)}"
+            f"{soft}"
         )
     num_classes = logits.shape[1 if logits.ndim > 1 else 0]
     if num_classes < 2:

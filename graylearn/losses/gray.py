@@ -199,6 +199,5 @@ class GrayLoss(nn.CrossEntropyLoss):
 
     def extra_repr(self) -> str:
         """The settings that people change."""
-        return (
-            f"confidence={self.confidence!r}, ignore_index={self.ignore_index}, reduction={self.reduction!r}"
-        )
+        names = ("confidence", "ignore_index", "reduction", "label_smoothing")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)

@@ -63,6 +63,7 @@ def as_method(given: str | Method) -> Method:
         return make_method(given)
     if not isinstance(given, Method):
         raise SettingsError(
-            f"method is {given!r}: use a name ({', '.join(METHODS)}) or what make_method gives"
+            f"method is {given!r}: use a name ({', '.join(METHODS)}), what make_method gives, or one of a"
+            " subclass of graylearn.methods.Method: Mine(), not Mine"
         )
     return given

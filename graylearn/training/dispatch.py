@@ -211,9 +211,15 @@ class Dispatch:
 
 
 def _checked(losses: Tensor, target: Tensor) -> Tensor:
-    if losses.shape != target.shape:
+    shape = tuple(losses.shape) if isinstance(losses, Tensor) else None
+    if shape != tuple(target.shape):
+        given = type(losses).__name__ if shape is None else f"losses of shape {shape}"
         raise SettingsError(
-            f"the method gave losses of shape {tuple(losses.shape)} for {len(target)} samples:"
-            " loss(step) must return one loss a sample"
+            f"the method gave {given} for {len(target)} samples: loss(step) must return one loss a sample"
+        )
+    if len(target) and not losses.requires_grad:
+        raise SettingsError(
+            "the losses that the method gave have no gradient, so that nothing would be learned:"
+            " make them of step.logits, without detach, item or numpy"
         )
     return losses

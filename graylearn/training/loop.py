@@ -363,6 +363,7 @@ class Loop:
         for name, kept in self._kept():
             kept.load_state(state[name])
         if state["stopped"]:
+            self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
             self.epoch, self.step = self.settings.epochs, 0
         if self.step > 0:
             # what a method makes anew each epoch and does not keep, then what it keeps as it was

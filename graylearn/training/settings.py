@@ -206,7 +206,11 @@ def resolve(
     options = list(known.__annotations__)
     for name in changes:
         if name not in options:
-            raise TypeError(f"there is no option {name!r}; {nearest(name, options, 'options are')}")
+            hint = nearest(name, options, "options are")
+            for option, kind in (("optimizer", OptimizerSettings), ("schedule", ScheduleSettings)):
+                if name in kind.__dataclass_fields__ and name != "name":
+                    hint = f"give it as {option}=gl.training.{kind.__name__}({name}=...)"
+            raise TypeError(f"there is no option {name!r}; {hint}")
     if preset is not None and settings is not None:
         raise SettingsError("give preset or settings, not both")
     if preset is not None and preset not in PRESETS:

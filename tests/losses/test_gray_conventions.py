@@ -178,3 +178,9 @@ def test_no_gradient_is_made_where_none_is_wanted():
     assert not gray_loss(logits, target).requires_grad
     with torch.no_grad():
         assert not gray_loss(logits.requires_grad_(), target).requires_grad
+
+
+def test_the_settings_of_a_module_are_shown():
+    shown = repr(GrayLoss("label", label_smoothing=0.1))
+    assert "confidence='label'" in shown
+    assert "label_smoothing=0.1" in shown

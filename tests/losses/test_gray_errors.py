@@ -31,7 +31,8 @@ def test_a_label_that_is_no_class(impl, label):
         (ValueError, r"of shape \(\) for logits \(\)", torch.tensor(1.0), torch.tensor(1.0), {}),
         (TypeError, "target is torch.bool", LOGITS, TARGET > 0, {}),
         (TypeError, "logits are torch.int64", LOGITS.long(), TARGET, {}),
-        (ValueError, r"target has shape \(2,\) but logits \(3, 5\) need \(3,\)", LOGITS, TARGET[:2], {}),
+        (ValueError, r"target has shape \(2,\) but logits \(3, 5\) need \(3,\)$", LOGITS, TARGET[:2], {}),
+        (ValueError, r"need \(3,\); probabilities are floats: target\.float\(\)", LOGITS, LOGITS.long(), {}),
         (ValueError, "logits have no dimensions", torch.tensor(1.0), torch.tensor(0), {}),
         (
             ValueError,

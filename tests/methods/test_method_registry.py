@@ -65,7 +65,7 @@ def test_a_method_is_a_name_or_a_method():
     assert as_method(gray) is gray
     assert as_method("gl") == gray
     for wrong in (None, 3, type(gray)):
-        with pytest.raises(SettingsError, match=r"use a name .*standard"):
+        with pytest.raises(SettingsError, match=r"use a name .*standard.* Mine\(\), not Mine"):
             as_method(wrong)
 
 

@@ -123,9 +123,10 @@ def test_resuming_a_finished_run_trains_no_more(tmp_path):
     assert [json.loads(line)["epoch"] for line in lines] == [0, 1]
 
 
-def test_resuming_a_run_that_a_callback_ended_trains_no_more(tmp_path):
+def test_resuming_a_run_that_a_callback_ended_trains_no_more_and_says_so(tmp_path, capsys):
     ended = fit_into(tmp_path, epochs=4, callbacks=[lambda end: end.epoch == 1])
-    again = fit_into(tmp_path, epochs=4, resume=True)
+    again = fit_into(tmp_path, epochs=4, resume=True, log="lines")
+    assert "ended by itself after epoch 2" in capsys.readouterr().err
     assert again.log == ended.log
     assert len(again.log) == 2
     for mine, theirs in zip(ended.model.parameters(), again.model.parameters(), strict=True):

@@ -82,7 +82,7 @@ class Answering(Dataset):
     [
         ([0.5, 1.0, 2.0, 0.0], "float64 of shape .4,., expected whole numbers"),
         ([0.0, 1.0, 2.0, float("nan")], "expected whole numbers"),
-        ([0, 1, 2, -100], "label -100 is negative"),
+        ([0, 1, 2, -100], "label -100 is negative.*leave out samples"),
         (["cat", "dog", "cat", "dog"], "labels hold str, expected whole numbers"),
         (torch.zeros(4, 1).long(), r"int64 of shape \(4, 1\)"),
         (torch.eye(4)[:, :3], r"soft targets go with arrays"),

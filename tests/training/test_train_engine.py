@@ -309,10 +309,20 @@ def test_a_network_without_logits_of_the_right_shape_is_refused():
         train(nn.Flatten(0), blobs(), epochs=1, log="none")
 
 
-def test_losses_of_the_wrong_shape_are_refused():
-    class Mean(Method):
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda losses: losses.mean(), "losses of shape .* one loss a sample"),
+        (lambda losses: None, "NoneType for 16 samples"),
+        (lambda losses: losses.detach(), "no gradient"),
+    ],
+    ids=["mean", "none", "detached"],
+)
+@pytest.mark.parametrize("wrap", [lambda model: model, Opaque], ids=["mlp", "any module"])
+def test_losses_that_teach_nothing_are_refused(wrap, make, match):
+    class Mine(Method):
         def loss(self, step):
-            return F.cross_entropy(step.logits, step.target)
+            return make(F.cross_entropy(step.logits, step.target, reduction="none"))
 
-    with pytest.raises(SettingsError, match="one loss a sample"):
-        train(mlp(), blobs(), method=Mean(), epochs=1, log="none")
+    with pytest.raises(SettingsError, match=match):
+        train(wrap(mlp()), blobs(), method=Mine(), epochs=1, log="none")

@@ -116,7 +116,10 @@ def as_classes(labels: Any) -> Tensor:
         )
     classes = classes.long()
     if len(classes) and int(classes.min()) < 0:
-        raise DataError(f"label {int(classes.min())} is negative, expected classes 0, 1, 2, ...")
+        raise DataError(
+            f"label {int(classes.min())} is negative, expected classes 0, 1, 2, ...: leave out samples that"
+            " have no label"
+        )
     return classes
 
 

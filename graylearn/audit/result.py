@@ -16,7 +16,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
-from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities, in_order_of
+from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities, side_by_side
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
@@ -361,15 +361,12 @@ class Audit:
             y: the labels as the user calls them; without it, 0..K-1.
             features: (N, D), which add what neighbours and a kernel regression say.
             ids: whose the rows of y and features are, by the names a `Recorder` was given; without it, they
-                are in the order of `history.ids`.
+                are in the order of `history.ids`, or numbered by them where a sampler passed some over.
             classes: all classes, in the order of the logits.
             overlap: as in `audit`.
             id_like: as in `audit`.
         """
-        if not history.finished_epochs:
-            raise DataError("the history has no complete epoch: train for one at least, better for several")
-        row_ids = as_ids(history.ids if ids is None else ids, None, history.num_samples)
-        history = in_order_of(history, row_ids)
+        history, row_ids, y, features = side_by_side(history, ids, y, features)
         target = history.targets.cpu().numpy().astype(np.int64)
         if y is None:
             label, names = target, tuple(range(history.num_classes)) if classes is None else tuple(classes)

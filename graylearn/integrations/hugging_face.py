@@ -93,6 +93,11 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
 
     def _before(self, model: nn.Module, args: Any, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Take the ids out of what the model gets."""
+        if self._pending is not None:
+            raise DataError(
+                "Trainer keeps the labels from the model, as it does with label_smoothing_factor, and nobody "
+                "else has them: train with compute_loss_func=callback.loss"
+            )
         self._ids = inputs.pop(self.id, None)
         if self._ids is None and model.training:
             raise DataError(

@@ -100,6 +100,15 @@ def test_a_training_set_without_ids_is_told_how_to_have_them(rows, tmp_path):
         trainer_for(tmp_path, hugging_face.AuditCallback(), unnamed).train()
 
 
+def test_who_has_the_labels_is_told_where_trainer_keeps_them(rows, tmp_path, monkeypatch):
+    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
+    arguments = {"label_smoothing_factor": 0.1, "per_device_train_batch_size": 4}
+    monkeypatch.setattr(Net, "config", SimpleNamespace(problem_type=None), raising=False)
+    trainer = trainer_for(tmp_path, hugging_face.AuditCallback(), rows, arguments=arguments)
+    with pytest.raises(DataError, match=r"label_smoothing_factor.* compute_loss_func=callback\.loss"):
+        trainer.train()
+
+
 def test_a_run_that_goes_on_is_told_what_is_not_recorded(rows, tmp_path):
     hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
     labelled = [row for row in rows if row["labels"] >= 0]

@@ -134,6 +134,36 @@ def test_features_and_labels_are_brought_together_with_the_history_by_ids(name):
     assert list(gl.Audit.from_history(named.history, ids=other).ids) == other
 
 
+FRAMES = {"array": np.asarray, "tensor": torch.as_tensor, "frame": pd.DataFrame, "list": lambda x: x.tolist()}
+
+
+@pytest.mark.parametrize("as_kind", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("name", [int, "photo {}".format])
+def test_features_may_be_of_samples_that_a_sampler_passed_over(name, as_kind):
+    x, y = blobs(samples=60)
+    drawn = [row for row in range(60) if row % 7]
+    recorder = gl.Recorder()
+    for epoch in range(3):
+        logits = torch.nn.functional.one_hot(y, 3) * (1.0 + epoch) + 0.1 * x[:, :3]
+        recorder.record([name(row) for row in drawn], logits[drawn], y[drawn])
+        recorder.end_epoch()
+    ids = None if name is int else [name(row) for row in range(60)]
+    found = gl.Audit.from_history(recorder.history, y, as_kind(x.numpy()), ids)
+    wanted = gl.Audit.from_history(
+        recorder.history, y[drawn], as_kind(x.numpy()[drawn]), [name(row) for row in drawn]
+    )
+    assert list(found.ids) == [name(row) for row in drawn]
+    pd.testing.assert_frame_equal(found.table, wanted.table)
+
+
+def test_whose_the_rows_are_is_asked_where_it_cannot_be_told(run):
+    """A history that numbers its samples from 0 on may be of any of the rows."""
+    with pytest.raises(DataError, match=rf"the history saw {N} samples, .* of {N + 3}: give ids="):
+        gl.Audit.from_history(recorded(run).history, features=np.zeros((N + 3, 3)))
+    with pytest.raises(DataError, match=r"history is a Recorder.* its \.history"):
+        gl.Audit.from_history(gl.Recorder())
+
+
 @pytest.mark.parametrize(
     ("ids", "logits", "labels", "told"),
     [

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from graylearn.data.batches.base import Preparation, as_classes
+from graylearn.data.batches.items import inputs_of, split_item
 from graylearn.data.batches.several import are_several, as_inputs, joined
-from graylearn.data.batches.streams import inputs_of, split_item
 from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask, in_eval_mode

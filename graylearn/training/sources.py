@@ -16,8 +16,9 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
+from graylearn.data.batches.items import split_item
 from graylearn.data.batches.several import Several, are_several, as_inputs, joined
-from graylearn.data.batches.streams import LoaderBatches, StreamBatches, split_item
+from graylearn.data.batches.streams import LoaderBatches, StreamBatches
 from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
 from graylearn.training.predict import as_labels, as_tensor

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
 from training_helpers import Flowing, IterAgain, Mapped, blobs, cnn, mlp, pictures
 
 from graylearn.data import Samples
-from graylearn.data.batches.streams import read_rows
+from graylearn.data.batches.items import read_rows
 from graylearn.errors import DataError
 from graylearn.training import (
     Augment,

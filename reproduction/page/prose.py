@@ -43,11 +43,12 @@ from the first step on, as in the paper; in a run of few epochs
 *Oracle* is standard training on the in-distribution samples alone. `gl` is Gray Learning with C = max Q, as
 the authors' code trains it; `gl-label` has the C = Q(y | x) of their text. Ours are `gl-relative`, whose C is
 max Q over the median of the batch, at most 1, `gl-history`, whose C is the square of the label's mean
-probability over all epochs so far against the median of its class, and `gl+refine`: `gl`, an audit of its
-confidences and a second fit without the suspects. SRCC is [a reconstruction](../reference/methods.md) from an
-abstract. *Gap won back* is (method - standard) / (oracle - standard), quoted where the gap is a point or
-more. Accuracies are in percent, differences in points. ± is over seeds, or over the settings of a mean over
-settings; a median stands beside a mean that a few runs carry away."""
+probability over all epochs so far against the median of its class, and `gl+refine`: `gl`, an audit of the
+training set, and a second network, trained as long on what the audit believes of each label; one network
+answers, not a committee. SRCC is [a reconstruction](../reference/methods.md) from an abstract. *Gap won
+back* is (method - standard) / (oracle - standard), quoted where the gap is a point or more. Accuracies are
+in percent, differences in points. ± is over seeds, or over the settings of a mean over settings; a median
+stands beside a mean that a few runs carry away."""
 
 ERRATA = """## Errata of the theory
 

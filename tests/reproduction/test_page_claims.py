@@ -155,7 +155,7 @@ def test_shares_falling_and_stable():
     made = rows_of("alpha", measure, Options(seeds=(0,), epochs=4))
     falls, stays = judged("alpha-standard", alpha=made), judged("alpha-gl", alpha=made)
     assert (falls.verdict, stays.verdict) == ("holds", "holds")
-    assert "fitted change -4.5 points" in falls.parts[0].numbers  # .1 x .45 of the range, in points
+    assert "fitted change -4.50 points" in falls.parts[0].numbers  # .1 x .45 of the range, in points
     level = rows_of("alpha", lambda cell: 0.94, Options(seeds=(0,), epochs=4))
     assert judged("alpha-standard", alpha=level).verdict == "does not hold"
     swapped = rows_of("alpha", lambda cell: 0.94 - 0.1 * cell.alpha, Options(seeds=(0,), epochs=4))

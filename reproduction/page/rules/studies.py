@@ -68,7 +68,7 @@ def trend(found: Sequence[Group], method: str) -> Trend | None:
     one_way = len(points) < WILCOXON_FROM and abs(np.sign(np.diff(values)).sum()) == len(points) - 1
     text = (
         f"{names.method_title(method)} {values[0]:.1f} at {alphas[0]:g}, {values[-1]:.1f} at "
-        f"{alphas[-1]:g}; fitted change {change:+.1f} points ({len(points)} shares, {p_text(p)}"
+        f"{alphas[-1]:g}; fitted change {change:+.2f} points ({len(points)} shares, {p_text(p)}"
         f"{', each ' + ('below' if change < 0 else 'above') + ' the one before' if one_way else ''})"
     )
     return Trend(change, bool(p < LEVEL or one_way), text)
@@ -95,10 +95,10 @@ def alpha_standard(evidence: Evidence) -> Judgement:
             state: State = "open" if not clear else "yes" if line.change < 0 else "no"
             parts.append(Part(f"{labels} labels", state, line.text, most_seeds(members, "standard")))
     rule = (
-        f"The line through its accuracies falls by more than {MARGIN} points over the range, slope p < .05; "
-        f"or, with fewer than {WILCOXON_FROM} shares, each accuracy lies below the one before. "
-        "This second half was added after the three shares of 200 epochs were seen: by the slope alone they "
-        "would be open."
+        f"The line through its accuracies falls by more than {MARGIN} points over the range, and either its "
+        f"slope has p < .05 or, of fewer than {WILCOXON_FROM} shares, each accuracy lies below the one "
+        "before. What is said of few shares was added after the three of 200 epochs were seen: by the slope "
+        "alone they would be open."
     )
     return Judgement(rule, tuple(parts), tuple(found), "alpha", _told(parts))
 
@@ -111,9 +111,12 @@ def alpha_gl(evidence: Evidence) -> Judgement:
         if (line := trend(members, "gl")) is not None:
             state: State = "yes" if line.change >= -MARGIN else "no" if line.shown else "open"
             beside = trend(members, "standard")
-            text = line.text + (f"; Standard {beside.change:+.1f}" if beside is not None else "")
+            text = line.text + (f"; Standard {beside.change:+.2f}" if beside is not None else "")
             parts.append(Part(f"{labels} labels", state, text, most_seeds(members, "gl")))
-    rule = f"The line through GL's accuracies falls by at most {MARGIN} points over the range, or rises."
+    rule = (
+        f"The line through GL's accuracies rises, or falls by at most {MARGIN} points over the range, which "
+        "counts as no fall."
+    )
     return Judgement(rule, tuple(parts), tuple(found), "alpha", _told(parts))
 
 

@@ -88,12 +88,15 @@ def verdicts(rows: list[Row]) -> str:
             inside = [
                 row["interval"][0] <= row["wrong"] <= row["interval"][1] for row in own if "interval" in row
             ]
-            covered = sum(inside) / len(inside) if inside else None
+            right = [
+                row["sure_precision"] >= 0.95 for row in own if round(row.get("sure", 0) * row["N"]) >= 20
+            ]
             names = ("wrong", "estimated", "kind_right", "suggestion", "auroc", "sure_precision")
             line = [f"{method}, {group}", str(len(own)), *(number(average(own, name)) for name in names)]
-            body.append([*line, number(covered)])
+            body.append([*line, *(f"{sum(held)} of {len(held)}" for held in (right, inside))])
     head = ["method, group", "sets with flags", "wrong", "estimated", "kinds right", "suggestion right"]
-    return markdown([*head, "AUROC", "sure: precision", "interval covers"], body)
+    head += ["AUROC", "sure: precision", "sets of 20 sure: .95 right", "range holds the truth"]
+    return markdown(head, body)
 
 
 def mixtures(rows: list[Row]) -> str:

@@ -20,7 +20,7 @@ from graylearn.data.atomic import replacing
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.label_notes import note_labels
-from graylearn.data.formats import format_of
+from graylearn.data.formats import format_of, moved_path
 from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
@@ -195,7 +195,8 @@ def _written(
 ) -> tuple[Path, str, str | None]:
     """(the file with the consensus as a column, the name of the column, the one that names the samples).
 
-    Samples that go by their line are named by that of the data, whatever line the file has them in.
+    Samples that go by their line, or by the path of their image, are named by that of the data, whatever line
+    the file has them in and wherever images lie as seen from it.
     """
     label = _free(LABEL, table)
     options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
@@ -204,17 +205,16 @@ def _written(
     frame = table.frame
     if written is not None:  # numbers do not tell 007 from 7
         frame = pd.DataFrame({name: written(str(name)).to_pandas() for name in frame.columns})
-    if columns.path is not None:
-        root = local(settings.data).parent
-        frame = frame.assign(
-            **{columns.path: [str((root / str(each)).absolute()) for each in frame[columns.path]]}
-        )
-    name = columns.id
-    if name is None and columns.path is None:
-        name = _free(table.unit, table)
-        frame = frame.assign(**{name: table.ids})
-    frame = frame.assign(**{label: crowd.consensus})
     file = folder.consensus_csv if written is not None else folder.consensus_parquet
+    name = columns.id
+    if name is None:
+        name = _free(table.unit if columns.path is None else SAMPLE[0], table)
+        names: Any = table.ids if columns.path is None else frame[columns.path]
+        frame = frame.assign(**{name: names})
+    if columns.path is not None:
+        data = local(settings.data)
+        frame = frame.assign(**{columns.path: [moved_path(each, data, file) for each in frame[columns.path]]})
+    frame = frame.assign(**{label: crowd.consensus})
     with replacing(file) as partial:
         if written is not None:
             # encoded as the data are told to be, for the test set is read by the same settings

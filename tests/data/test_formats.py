@@ -138,6 +138,15 @@ def test_what_is_no_path_is_not_moved(tmp_path):
         assert moved_path(nothing, here, there) is nothing
 
 
+def test_images_on_another_drive_go_by_their_whole_path(tmp_path, monkeypatch):
+    def relpath(path, start):
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")  # as Windows has it
+
+    monkeypatch.setattr("os.path.relpath", relpath)
+    moved = moved_path("c/1.png", tmp_path / "a" / "list.csv", tmp_path / "b" / "list.csv")
+    assert moved == (tmp_path.resolve() / "a" / "c" / "1.png").as_posix()
+
+
 @pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz", "zip"])
 def test_compressed_files_read_the_same(example, ending):
     form, path = example

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from run_helpers import blobs
 from typer.testing import CliRunner
 
@@ -151,6 +152,24 @@ def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name):
     assert prepared.shown.ids.tolist() == list(range(7, 92))  # below the header and five that nobody labelled
     assert list(crowd.samples) == list(range(7, 92))
     assert list(prepared.shown.x.columns) == ["one", "two", "three"]
+
+
+def test_images_go_by_their_paths_in_the_data(tmp_path):
+    (tmp_path / "data" / "img").mkdir(parents=True)
+    random = np.random.default_rng(0)
+    files = [f"img/{number}.png" for number in range(12)]
+    for file in files:
+        Image.fromarray(random.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "data" / file)
+    said = {"anna": ["ant", "bee"] * 6, "ben": ["ant", "bee"] * 5 + ["bee", "ant"]}
+    pd.DataFrame({"file": files, **said}).to_csv(tmp_path / "data" / "list.csv", index=False)
+    run = RunFolder(tmp_path / "run")
+    run.stages.mkdir(parents=True)
+    data = str(tmp_path / "data" / "list.csv")
+    settings = RunSettings(data=data, annotators=("anna", "ben"), features="pixels", size=8)
+    prepared, crowd = prepare_crowd(settings, run, RunProgress(quiet=True))
+    assert list(prepared.shown.ids) == list(crowd.samples) == files
+    written = pd.read_csv(run.consensus_csv)
+    assert written["file"].tolist() == [f"../data/{file}" for file in files], "as seen from the run folder"
 
 
 def test_a_test_set_is_read_by_the_encoding_of_the_data(folder, tmp_path):

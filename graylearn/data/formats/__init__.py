@@ -7,7 +7,15 @@ import os
 import pkgutil
 from pathlib import Path
 
-from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, file_fingerprint, suffix_of
+from graylearn.data.formats._base import (
+    NAMELESS,
+    Change,
+    Format,
+    Origin,
+    file_fingerprint,
+    moved_path,
+    suffix_of,
+)
 from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.errors import DataError, counted
 from graylearn.paths import existing, matching
@@ -22,6 +30,7 @@ __all__ = [
     "file_fingerprint",
     "format_by_name",
     "format_of",
+    "moved_path",
     "suffix_of",
 ]
 

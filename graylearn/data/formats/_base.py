@@ -205,7 +205,10 @@ def moved_path(image: Any, path: Path, out: Path) -> Any:
     before, after = path.absolute().parent.resolve(), out.absolute().parent.resolve()
     if not isinstance(image, str) or not image or before == after or Path(image).is_absolute():
         return image
-    return Path(os.path.relpath(before / image, after)).as_posix()
+    try:
+        return Path(os.path.relpath(before / image, after)).as_posix()
+    except ValueError:  # on another drive of Windows
+        return (before / image).as_posix()
 
 
 @contextmanager

@@ -50,6 +50,8 @@ def _check_shapes(archive: Any) -> None:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _read_later_header
             shape, _, kind = read(file)
+        if kind.hasobject:
+            raise ValueError(f"save {member.filename.removesuffix('.npy')} as text, as .astype(str) makes it")
         if math.prod(shape) * kind.itemsize > member.file_size:
             raise ValueError(f"{member.filename} says it holds {shape} numbers, more than there are")
 

@@ -178,7 +178,7 @@ def test_constant_and_broken_columns_are_survived():
     x, y = load_wine(return_X_y=True)
     x = np.hstack([x, np.ones((len(x), 1)), np.full((len(x), 1), np.nan), np.full((len(x), 1), 1e308)])
     x[0, 0], x[1, 1] = np.inf, np.nan
-    with pytest.warns(DataWarning, match="^1 infinite value in column 0 on 178 rows: taken as missing"):
+    with pytest.warns(DataWarning, match="^1 infinite value in column 0 among 178 rows: taken as missing"):
         found = audit(x, y, repeats=1, epochs=4)
     assert np.isfinite(found.score).all()
 

@@ -155,7 +155,7 @@ def test_infinite_values_are_counted_by_column():
     values = np.random.default_rng(0).normal(size=(40, 7))
     values[:2, 0], values[3, 1:], values[4, 2] = [np.inf, -np.inf], np.inf, np.nan
     frame = pd.DataFrame(values, columns=list("abcdefg"))
-    told = r"^8 infinite values in columns {} and 2 more on 40 rows: taken as missing"
+    told = r"^8 infinite values in columns {} and 2 more among 40 rows: taken as missing"
     with pytest.warns(DataWarning, match=told.format("0, 1, 2, 3, 4")):
         as_features(values.reshape(40, 7, 1), 40)
     with pytest.warns(DataWarning, match=told.format("'a', 'b', 'c', 'd', 'e'")):

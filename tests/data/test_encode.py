@@ -51,7 +51,7 @@ def test_infinite_and_huge_values_leave_the_others_alone():
     clean = np.random.default_rng(0).normal(size=200)
     dirty = np.concatenate([clean, [1e308, -1e308, np.inf, -np.inf, 1e200]])
     frame = pd.DataFrame({"a": dirty, "huge": np.linspace(-1, 1, 205) * 1.7e308})
-    with pytest.warns(DataWarning, match=r"^2 infinite values in column 'a' on 205 rows: taken as far"):
+    with pytest.warns(DataWarning, match=r"^2 infinite values in column 'a' among 205 rows: taken as far"):
         encoder = TableEncoder().fit(frame)
     encoded = encoder.transform(frame)  # a warning would be an error
     assert np.isfinite(encoded).all()

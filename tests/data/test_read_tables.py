@@ -283,6 +283,8 @@ def test_npz(tmp_path):
     samples = read(path)
     assert samples.classes == (0, 2)
     assert samples.ids.tolist() == ["p", "q", "r"]
+    np.savez(path, embeddings=x, labels=y)
+    assert read(path).x.tolist() == x.tolist()
     np.savez(path, train_x=x, train_y=y, test_x=x[:1], test_y=y[:1], class_names=np.array(["u", "v", "w"]))
     with pytest.raises(DataError, match="splits test, train; pass split= to choose one"):
         read(path)
@@ -299,6 +301,10 @@ def test_npz(tmp_path):
         ({"z": np.zeros(3)}, "holds z; expected an array called x"),
         ({"x": np.zeros((2, 2)), "truth": np.zeros(2)}, "holds x, truth and no labels: save them as y in an"),
         ({"x": np.array([{}, None], dtype=object), "y": np.zeros(2)}, "Python objects"),
+        (
+            {"x": np.zeros((2, 2)), "y": np.array(["a", "b"], dtype=object)},
+            r"holds Python objects instead of plain arrays \(save y as text, as \.astype\(str\) makes it\)",
+        ),
         (
             {"x": np.zeros((2, 2)), "y": np.array([0, 5]), "class_names": np.array(["a", "b"])},
             "labels 5 are not",

@@ -356,7 +356,9 @@ def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> No
         count = int(np.isinf(values[:, columns]).sum())
         where = first_few([repr(names[column]) for column in columns.tolist()], 5)
         told = f"{counted(count, 'infinite value')} in column{'s' * (len(columns) > 1)} {where}"
-        _note(f"{told} on {counted(len(values), 'row')}: {taken}")  # of a large set it is a part of the rows
+        _note(
+            f"{told} among {counted(len(values), 'row')}: {taken}"
+        )  # of a large set it is a part of the rows
 
 
 def _note(text: str) -> None:

@@ -15,7 +15,7 @@ from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint
 
-_X_NAMES = ("x", "X", "data", "images", "features")
+_X_NAMES = ("x", "X", "data", "images", "features", "embeddings")
 _Y_NAMES = ("y", "Y", "labels", "label", "target", "targets")
 _CLASS_NAMES = ("class_names", "classes")
 

@@ -42,6 +42,8 @@ def make(name: str, num_classes: int, in_shape: Sequence[int], **options: Any) -
     Weights are drawn from torch's global random generator, on the CPU.
     """
     check_name(name)
+    if not isinstance(in_shape, Sequence):
+        raise SettingsError.wrong("in_shape", in_shape, "the shape of a sample, such as (64,) or (3, 32, 32)")
     known = [
         parameter.name
         for parameter in inspect.signature(NETS[name]).parameters.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -85,6 +86,13 @@ def run(experiment: Experiment, options: Options) -> Outcome:
                 count = sum(text == needs for text in outcome.waiting.values())
                 verb = "waits" if count == 1 else "wait"
                 console.print(f"{counted(count, 'cell')} {verb}: {needs}", markup=False)
+            if outcome.waiting:
+                place = options.data or os.environ.get("GRAYLEARN_DATA")
+                where = f"{place} has none of these" if place else "no data folder was named"
+                console.print(
+                    f"{where}: --data FOLDER names it, and `graylearn datasets` says where files come from",
+                    markup=False,
+                )
             bar.update(task, total=pending)
 
         def report(row: dict[str, Any] | Failure, number: int, total: int) -> None:

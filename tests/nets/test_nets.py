@@ -240,6 +240,7 @@ def test_small_cnn_learns_digits_in_seconds():
         ("resnet18", 10, (3, 32, 32), {"width": 4}, "has no option width: it takes none"),
         ("mlp", 10, (4,), {"width": 4}, "has no option width: it takes hidden, dropout"),
         ("mlp", 10, (), {}, "in_shape is \\(\\)"),
+        ("mlp", 10, 64, {}, "in_shape is 64, expected the shape of a sample, such as \\(64,\\)"),
         ("mlp", 10, (4,), {"dropout": 1.0}, "dropout is 1.0"),
         ("mlp", 10, (4,), {"hidden": (0,)}, "hidden is \\(0,\\)"),
         ("small_cnn", 10, (3, 8, 8), {"dropout": -0.1}, "dropout is -0.1"),

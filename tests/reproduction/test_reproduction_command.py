@@ -165,6 +165,7 @@ def test_what_is_not_at_hand_is_named(tmp_path):
     done = invoke("table2", "--datasets", "gene", *words)
     assert done.exit_code == 0
     assert "13 cells wait: needs data.csv, labels.csv" in done.stderr
+    assert f"{tmp_path} has none of these: --data FOLDER names it" in done.stderr
 
 
 def test_help_shows_every_experiment_and_examples():

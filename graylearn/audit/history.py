@@ -14,7 +14,6 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import schedule_for
 from graylearn.audit.inputs import as_ids
 from graylearn.data.inputs import as_plain, is_sparse
-from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.nets.mlp import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train
@@ -56,17 +55,18 @@ def side_by_side(history: History, ids: Any, y: Any, features: Any) -> tuple[His
 
 
 def _length(part: Any) -> int:
-    return int(part.shape[0]) if is_sparse(part) else len(part)
+    """How many rows there are; of a lone number none, which is told where features are read."""
+    if hasattr(part, "shape"):
+        return int(part.shape[0]) if part.shape else 0
+    return len(part) if hasattr(part, "__len__") else 0
 
 
 def _taken(part: Any, rows: Ints) -> Any:
-    """Rows of an array, a frame, a sparse matrix, Samples or a list; of None, none."""
+    """Rows of an array, a frame, a sparse matrix or a list; of None, none."""
     if part is None or isinstance(part, list | tuple):
         return part and [part[row] for row in rows]
     if hasattr(part, "iloc"):
         return part.iloc[rows]
-    if isinstance(part, Samples):
-        return part.take(rows)
     return (part.tocsr() if is_sparse(part) else part)[rows]
 
 

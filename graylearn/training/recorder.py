@@ -180,6 +180,27 @@ class Recorder:
         history.load_state({**state, **sums, "finished_epochs": self.finished_epochs})
         return history
 
+    def state_dict(self) -> dict[str, Any]:
+        """The complete epochs as tensors, numbers and texts, for the checkpoint of a loop of your own."""
+        ids = self._targets.index.to_numpy()
+        return {
+            "ids": torch.tensor(ids) if ids.dtype.kind in "iu" else [str(name) for name in ids],
+            "targets": torch.tensor(self._targets.to_numpy()),
+            "num_classes": self.num_classes,
+            "finished_epochs": self.finished_epochs,
+            "epochs": [_tensors(epoch) for epoch in self._epochs],
+            "sums": _tensors(self._sums),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on after the epochs that `state_dict` gave; what was recorded of an epoch since is dropped."""
+        ids = state["ids"]
+        index = ids.numpy() if isinstance(ids, Tensor) else np.array(ids, dtype=object)
+        self._targets = pd.Series(state["targets"].numpy().copy(), index=index)
+        self.num_classes, self.finished_epochs = state["num_classes"], state["finished_epochs"]
+        self._epochs = deque(_arrays(epoch) for epoch in state["epochs"])
+        self._sums, self._batches = _arrays(state["sums"]), []
+
     @property
     def _bytes_an_epoch(self) -> int:
         return bytes_an_epoch(len(self._targets), self.num_classes)
@@ -226,6 +247,14 @@ class Recorder:
         self._epochs.append(epoch)
         while len(self._epochs) > 1 and len(self._epochs) * self._bytes_an_epoch > self.budget:
             self._epochs.popleft()
+
+
+def _tensors(arrays: dict[str, NDArray[Any]]) -> dict[str, Tensor]:
+    return {name: torch.tensor(values) for name, values in arrays.items()}
+
+
+def _arrays(tensors: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
+    return {name: values.numpy().copy() for name, values in tensors.items()}
 
 
 def _grown(values: NDArray[Any], length: int, empty: float) -> NDArray[Any]:

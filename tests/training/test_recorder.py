@@ -134,6 +134,38 @@ def test_features_and_labels_are_brought_together_with_the_history_by_ids(name):
     assert list(gl.Audit.from_history(named.history, ids=other).ids) == other
 
 
+@pytest.mark.parametrize("name", [int, "photo {}".format])
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, before, tmp_path):
+    """What torch.save keeps, torch.load reads without executing anything."""
+    logits, labels, _ = run
+
+    def record(recorder, epoch):
+        order = np.random.default_rng(epoch).permutation(N)[: N - epoch % 2]  # some samples come late
+        ids = torch.from_numpy(order) if name is int else [name(row) for row in order]
+        recorder.record(ids, logits[epoch, order], labels[order])
+
+    unbroken, first, second = gl.Recorder(), gl.Recorder(), gl.Recorder()
+    for epoch in range(EPOCHS):
+        record(unbroken, epoch)
+        unbroken.end_epoch()
+    for epoch in range(before):
+        record(first, epoch)
+        first.end_epoch()
+    torch.save(first.state_dict(), tmp_path / "checkpoint.pt")
+    record(second, 0)  # of an epoch that was not complete
+    second.load_state_dict(torch.load(tmp_path / "checkpoint.pt"))
+    for epoch in range(before, EPOCHS):
+        record(second, epoch)
+        second.end_epoch()
+    np.testing.assert_array_equal(second.history.ids, unbroken.history.ids)
+    for part in ("label_confidence", "max_confidence", "predicted", "targets"):
+        np.testing.assert_array_equal(getattr(second.history, part), getattr(unbroken.history, part))
+    np.testing.assert_array_equal(
+        second.history.mean_label_confidence(), unbroken.history.mean_label_confidence()
+    )
+
+
 FRAMES = {"array": np.asarray, "tensor": torch.as_tensor, "frame": pd.DataFrame, "list": lambda x: x.tolist()}
 
 

@@ -72,6 +72,17 @@ def test_a_long_class_leaves_room_for_the_word_that_it_is_the_label(open_report)
         assert tag["x"] + tag["width"] <= line.bounding_box()["x"] + line.bounding_box()["width"]
 
 
+def test_what_a_sample_will_be_stands_below_its_buttons(open_report):
+    names = ("card_payment_fee_charged_twice", "wrong_amount_of_cash_received", "owl")
+    page = open_report(explored(table=make_table(classes=names), classes=names))
+    first = page.locator(".sample").first
+    first.locator("[data-accept]").click()
+    expect(first.locator(".outcome")).to_have_text(f"will be {names[1]}")
+    button = first.get_by_role("button", name="Relabel", exact=True).bounding_box()
+    assert first.locator(".outcome").bounding_box()["y"] >= button["y"] + button["height"]
+    expect(first.locator(".outcome")).to_have_attribute("title", names[1])
+
+
 def test_pictures_open_large_and_as_a_grid(open_report):
     page = open_report(explored())
     page.locator(".sample").first.locator(".picture").click()
@@ -151,6 +162,8 @@ def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
     assert lines.count() == 3
     assert re.fullmatch(r"20 .\s*cat → dog", lines.nth(0).locator("th").inner_text())
     assert re.fullmatch(r"20 .\s*owl", lines.nth(2).locator("th").inner_text())
+    keep = lines.nth(2).get_by_role("button", name="Keep")
+    expect(keep).to_have_accessible_description(re.compile("20 ..*owl"))
     page.locator(".sample").nth(0).get_by_role("button", name="Keep").click()
     lines.nth(0).locator(".pair-buttons button").first.click()
     expect(page.locator("#progress")).to_have_text("20 of 60 suspects decided: 1 keep, 0 drop, 19 relabel")

@@ -44,7 +44,7 @@ function copyLine(group, at) {
       test, el("p", { class: "muted small copy-done" })),
     el("div", { class: "strip" }, el("ul", null, group.rows.slice(0, COPIES_SHOWN).map(mini)),
       more > 0 ? el("p", { class: "muted small" }, `and ${number(more)} more`) : null),
-    el("div", { class: "pair-buttons" }, copyButtons(group)));
+    el("div", { class: "pair-buttons", role: "group", "aria-label": name }, copyButtons(group)));
 }
 
 function drawCopies(limit = COPIES_AT_FIRST) {

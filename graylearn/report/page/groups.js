@@ -23,15 +23,16 @@ const pairs = findPairs();
 const pairName = ({ given, target }) => [said(report.classes[given], 30), target < 0 ? null : [" → ", said(report.classes[target], 30)]].flat();
 
 function pairLine(pair, at) {
-  const act = (choose) => decideUndecided(pair.rows, choose);
+  const button = (name, choose) =>
+    el("button", { type: "button", "aria-describedby": `pair-${at}`, onclick: () => decideUndecided(pair.rows, choose) }, name);
   return el("tr", { "data-pair": at },
-    el("th", { scope: "row" },
+    el("th", { scope: "row", id: `pair-${at}` },
       el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that fit no class" : null)) },
         el("span", null, el("span", { class: "times" }, `${number(pair.rows.length)} ×`), pairName(pair)))),
     el("td", { class: "muted pair-done" }),
     el("td", { class: "pair-buttons" },
-      el("button", { type: "button", onclick: () => act(suggestion) }, pair.target < 0 ? "Drop" : el("span", null, "→\u00a0", said(report.classes[pair.target], 16))),
-      el("button", { type: "button", onclick: () => act(() => [KEEP, -1]) }, "Keep")));
+      button(pair.target < 0 ? "Drop" : el("span", null, "→\u00a0", said(report.classes[pair.target], 16)), suggestion),
+      button("Keep", () => [KEEP, -1])));
 }
 
 function pairTable(name, which, limit) {

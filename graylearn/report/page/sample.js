@@ -153,6 +153,7 @@ function markVerdict(item, row) {
   }
   item.querySelector("[data-accept]")?.setAttribute("aria-pressed", String(accepted));
   const outcome = item.querySelector("[data-outcome]");
-  outcome.replaceChildren();
-  if (verdict === RELABEL) outcome.append("will be ", said(report.classes[decided.label[row]], 60));
+  const label = verdict === RELABEL ? report.classes[decided.label[row]] : null;
+  outcome.title = label === null ? "" : short(label, 500);
+  outcome.replaceChildren(...(label === null ? [] : ["will be ", said(label, 60)]));
 }

@@ -56,17 +56,17 @@ function whyWords(row) {
   const own = samples.label[row];
   const parts = [];
   if (samples.kind[row] === 2 && best !== own && chance < 0.5) {
-    parts.push(`${capital(report.judge)} see no class in it: even the likeliest, `, name(best), `, gets ${chanceText(chance)}.`);
+    parts.push(`${capital(report.judge)} saw no class in it: even the likeliest, `, name(best), `, got ${chanceText(chance)}.`);
   } else if (samples.kind[row] === 2 && best === own) {
     parts.push(`Its label is the likeliest class at ${chanceText(chance)}, yet it lies apart from the samples that belong there.`);
   } else if (samples.kind[row] === 2) {
-    parts.push(`${capital(report.judge)} give its label ${chanceText(given)} and lean to `, name(best),
+    parts.push(`${capital(report.judge)} gave its label ${chanceText(given)} and leaned to `, name(best),
       ` (${chanceText(chance)}), yet it lies apart from the samples of that class too.`);
   } else if (best === own) {
-    parts.push(`${capital(report.judge)} still give its label ${chanceText(given)}, but `, name(samples.suggested[row]),
+    parts.push(`${capital(report.judge)} still gave its label ${chanceText(given)}, but `, name(samples.suggested[row]),
       " explains where it lies better.");
   } else {
-    parts.push(`${capital(report.judge)} give its label ${chanceText(given)} and `, name(best), ` ${chanceText(chance)}.`);
+    parts.push(`${capital(report.judge)} gave its label ${chanceText(given)} and `, name(best), ` ${chanceText(chance)}.`);
   }
   return el("p", { class: "why" }, parts, nearestWords(row));
 }

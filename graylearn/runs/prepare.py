@@ -144,7 +144,7 @@ def tell_doubts(samples: Samples, progress: RunProgress) -> None:
     texts = samples.x if samples.kind == "text" else ()
     if empty := [samples.ids[index] for index, text in enumerate(texts) if not text.strip()]:
         told = f"{len(empty):,} of {len(samples):,} texts {are(len(empty))} empty ({first_few(empty)})"
-        progress.note(f"{told}: nothing speaks for or against their labels")
+        progress.note(f"{told}: nothing speaks for or against the label")
     if (sentences := _sentences(samples)) is not None:
         progress.note(
             f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"

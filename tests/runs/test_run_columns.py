@@ -71,7 +71,7 @@ def test_empty_texts_are_told(capsys):
     texts = np.array(["a word", "", " \n", "two words"], dtype=object)
     tell_doubts(Samples(texts, np.array([0, 0, 1, 1]), ("x", "y"), np.arange(2, 6), "text"), RunProgress())
     told = " ".join(capsys.readouterr().err.split())
-    assert told == "note: 2 of 4 texts are empty (3, 4): nothing speaks for or against their labels"
+    assert told == "note: 2 of 4 texts are empty (3, 4): nothing speaks for or against the label"
 
 
 def test_images_learned_without_the_extra_for_them_are_told(tmp_path, capsys, monkeypatch):

@@ -43,7 +43,7 @@ from graylearn.data.formats._base import (
 )
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import MISSING_WORDS, RawTable, check_unique_names, table_from_arrow
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, SettingsError, counted
 
 _TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""
@@ -274,9 +274,11 @@ def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_befo
                 told = "add or remove fields, or quote those that hold a separator"
                 if len(names) == 1:  # a title, a date, the name of a program
                     told = "where the table begins there, remove what stands above it"
+                elif len(cells) == 1:  # "(400 rows affected)"
+                    told = "where the line is no row of the table, remove it"
                 raise DataError(
-                    f"{name}, line {lines_before + line}: {len(cells)} fields where the first line has "
-                    f"{len(names)} (separator {separator!r}); {told}"
+                    f"{name}, line {lines_before + line}: {counted(len(cells), 'field')} where the first "
+                    f"line has {len(names)} (separator {separator!r}); {told}"
                 )
 
 

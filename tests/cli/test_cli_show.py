@@ -61,6 +61,12 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
     show_run(nothing)
     told = capsys.readouterr().out
     assert "next    open the report and look at the first 12 by score" in told
+    wordy = nothing["first"][0] | {"label": "begins" + "x" * 3000 + "ends", "id": "i" * 200}
+    show_run(nothing | {"first": [wordy]})
+    told_shortly = capsys.readouterr().out
+    assert "begins" in told_shortly
+    assert "ends" in told_shortly
+    assert (told_shortly.count("x") < 100, told_shortly.count("i") > 200) == (True, True)
     show_run(nothing | {"look_first": 1})
     assert "look at the first by score, at its top" in capsys.readouterr().out
     assert "not flagged" in told

@@ -16,6 +16,7 @@ from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.finding import Finding, threshold_of, together
 from graylearn.audit.overlap import Overlap
 from graylearn.audit.pooling import pool
+from graylearn.audit.repeated import decide_labels
 from graylearn.data.samples import Label
 from graylearn.options import MIN_CLASS
 
@@ -93,9 +94,10 @@ class Evidence:
 
     @cached_property
     def can_be_judged(self) -> bool:
-        """Whether there are samples, classes and epochs enough for any test of the labels."""
+        """Whether there are samples, classes, epochs and columns enough for any test of the labels."""
         return (
             not self.is_unsettled
+            and not self.is_undecided
             and len(self) >= MIN_SAMPLES
             and len(np.unique(self.label[self.checked])) >= 2
         )
@@ -117,6 +119,13 @@ class Evidence:
     def is_unsettled(self) -> bool:
         """Whether all there is are the epochs of a network that had learned nothing yet."""
         return self.features is None and self.epochs_differ > UNSETTLED
+
+    @cached_property
+    def is_undecided(self) -> bool:
+        """Whether classes may overlap, and equal samples show that the features do not decide the label."""
+        if self.features is None or self.overlap == "none" or len(self) < MIN_SAMPLES:
+            return False
+        return not decide_labels(self.features, self.label, self.num_classes)
 
     @property
     def epochs_disagree(self) -> bool:

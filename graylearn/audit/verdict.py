@@ -250,6 +250,11 @@ def _notes(evidence: Evidence, samples: str) -> list[str]:
         often = f"called {evidence.epochs_differ:.0%} of the samples otherwise from one epoch to the next"
         why = often if evidence.epochs_differ < 1 else "was asked in one epoch alone"
         notes.append(f"nothing flagged: the network {why}, too little to contradict labels: train for longer")
+    elif evidence.is_undecided:
+        notes.append(
+            "nothing flagged: the columns do not decide the label: rows that are equal in all of them bear "
+            "different labels, some of them far oftener than others"
+        )
     tiny = [str(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
     if tiny and n >= MIN_SAMPLES:
         notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({first_few(tiny, 5)})")

@@ -1,4 +1,4 @@
-"""Copies are asked about once, where equal rows are copies."""
+"""Copies are asked about once, and equal rows tell whether columns decide the label."""
 
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import graylearn as gl
-from graylearn.audit.repeated import asked_once
+from graylearn.audit.repeated import asked_once, decide_labels
 from graylearn.data.order import canonical_order
 
 
@@ -108,3 +108,41 @@ def test_what_is_worth_a_look_counts_copies_too():
     assert re.search(r"likelier for (\d+) of 1,200", notes)[1] == str(found.look_first)
     few = np.r_[np.arange(25), np.arange(25)]
     assert "25 different samples are too few" in gl.audit(x[few], y[few], repeats=1).notes[0]
+
+
+def passengers(random, shares):
+    """Of 24 kinds of passenger, 80 each, these shares bear the other label: (columns, labels, which do)."""
+    kind = np.repeat(np.arange(24), 80)
+    columns = pd.DataFrame({"cabin": list("abcd"), "age": list("aabb")}).iloc[kind % 4].reset_index(drop=True)
+    columns["sex"] = np.where(kind % 8 < 4, "f", "m")
+    columns["port"] = np.array(list("xyz"))[kind // 8]
+    other = random.random(len(kind)) < np.asarray(shares)[kind]
+    return columns, np.where((kind % 8 < 4) ^ other, "yes", "no"), other
+
+
+def test_columns_that_leave_the_label_open_are_told(random):
+    """Who survives is no wrong label, though it is rare among such passengers."""
+    columns, label, _ = passengers(random, np.linspace(0.02, 0.4, 24))
+    found = gl.audit(columns, label)
+    assert not found.suspected.any()
+    assert any("the columns do not decide the label" in note for note in found.notes)
+    told = gl.audit(columns, label, overlap="none")  # the user's word that they do
+    assert not any("do not decide" in note for note in told.notes)
+
+
+def test_labels_that_are_wrong_alike_in_all_equal_rows_are_found(random):
+    columns, label, wrong = passengers(random, np.full(24, 0.1))
+    found = gl.audit(columns, label)
+    assert found.suspected[wrong].mean() > 0.95
+    assert wrong[found.suspected].mean() > 0.95
+
+
+@pytest.mark.parametrize("often", [1, 9])
+def test_few_equal_rows_tell_nothing(random, often):
+    rows = np.repeat(random.normal(size=(40, 3)), often, axis=0).astype(np.float32)
+    assert decide_labels(rows, random.integers(3, size=len(rows)), 3)
+
+
+def test_equal_rows_of_one_label_decide_it(random):
+    rows = np.repeat(np.arange(6.0, dtype=np.float32), 50)[:, None]
+    assert decide_labels(rows, np.repeat(np.arange(6) % 3, 50), 3)

@@ -234,3 +234,18 @@ def test_labels_that_surely_go_wrong_by_pairs_need_no_gap_where_each_sample_has_
     assert not Audit.from_predictions(p, label, x, overlap="possible").suspected.any()
     monkeypatch.setattr(class_confusion, "STRUCTURED", np.inf)  # it is this that shows them
     assert not Audit.from_predictions(p, label, x, overlap="none").suspected.any()
+
+
+def test_classes_that_overlap_do_not_hide_confused_labels_of_others():
+    random = np.random.default_rng(1)
+    y = np.arange(1400) % 7
+    centre = np.zeros((7, 8))
+    centre[:4, :4] = 7 * np.eye(4)
+    centre[4:, 4:6] = np.c_[np.full(3, 7.0), 1.6 * np.arange(3)]  # three side by side
+    x = centre[y] + random.normal(size=(1400, 8))
+    wrong = (y < 4) & (random.random(1400) < 0.12)
+    found = audit(x, np.where(wrong, (y + 1) % 4, y))
+    assert found.found_by == ("class_confusion",)
+    assert found.suspected[wrong].mean() > 0.95
+    assert wrong[found.suspected].mean() > 0.95  # what lies between the three may be right
+    assert not audit(x, y).suspected.any()

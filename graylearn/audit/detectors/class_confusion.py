@@ -18,7 +18,7 @@ from scipy.stats import binom
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
-from graylearn.audit.gaps import CLEAR_GAP, NO_GAP, SEPARATED, gaps, inside_rank, pairs_of
+from graylearn.audit.gaps import CLEAR_GAP, NO_GAP, SEPARATED, Pair, gaps, inside_rank, pairs_of
 from graylearn.audit.transitions import SOFTENING, Reading, gain_over_even, sharpness_for, wrong_share
 from graylearn.data.samples import Label
 
@@ -51,8 +51,12 @@ TOO_WEAK = "the model is too weak to contradict labels: only the order is told"
 HARD = "hard samples"
 """What wrong labels may be taken for where each sample has one true class, and classes do not overlap."""
 MEAN_GAP, MEAN_GAP_OVERLAP = 0.75, 0.3
-"""Largest mean gap (`gaps.py`: large where there is none) over all samples that look like another class; the
-second where classes may overlap."""
+"""Largest mean gap (`gaps.py`: large where there is none) over all samples that look like another class;
+where classes may overlap, over those that look like one that lies apart: of a table of seven classes two or
+three may overlap, and labels of the others be confused."""
+MIN_KNOWN = 0.5
+"""Share of a class's labels that must look like it for it to lie apart where classes may overlap: of a class
+that views know by one column alone (who buys a brand when it is cheap), what they know lies apart by that."""
 MAX_DIFFER, MAX_DIFFER_STRUCTURED = 0.36, 0.45
 """Share of samples on which network and neighbours differ above which the model is too weak to contradict;
 the second where labels surely go wrong by pairs of classes."""
@@ -129,6 +133,10 @@ def find(evidence: Evidence) -> Finding:
     another = true_class[:, : evidence.num_classes]
     another[np.arange(len(rows)), part.label] = -1.0
     suggested[rows] = another.argmax(axis=1)
+    if part.parted is not None:  # the others may overlap: what looks wrong there may be right
+        may_be_right = [pair not in part.parted for pair in pairs_of(part.label, suggested[rows])]
+        for chance in (posterior, ood, low, high, sure):
+            chance[rows[may_be_right]] = 0
     wrong = posterior - ood
     flagged = np.flatnonzero(wrong > 0.5)
     pairs = told(evidence.label[flagged], suggested[flagged], evidence.classes)
@@ -175,6 +183,8 @@ class _Part:
         self.asked_again = partial(evidence.asked_again, rows)
         self.epochs_disagree = evidence.epochs_disagree
         self.details: dict[str, float] = {}
+        self.parted: set[Pair] | None = None
+        """The pairs of classes that lie apart; None where each sample has one true class."""
         self.foreign = None
         if evidence.form == "full":
             self.foreign = evidence.findings["random_labels"].ood_prior[rows]
@@ -203,7 +213,7 @@ class _Part:
         seen = apart & ~np.isnan(rank)
         all_seen = seen.copy()
         least_rate, least = MIN_RATE, MIN_INSIDE if gain >= MIN_GAIN else MIN_INSIDE_ALONE
-        counts, mean_gap, asked = np.ones(int(apart.sum())), 0.0, 1.0
+        counts, mean_gap, every_gap, asked = np.ones(int(apart.sum())), 0.0, 0.0, 1.0
         if self.features is not None:
             strong = gain >= STRUCTURED * len(label)
             if one_true_class:
@@ -215,7 +225,13 @@ class _Part:
             width, bridged = np.array([read[pair] for pair in pairs]).T
             seen[apart] &= bridged < SEPARATED
             counts = np.clip((NO_GAP - bridged) / (NO_GAP - CLEAR_GAP), 0.0, 1.0)
-            mean_gap = float(width.mean())
+            mean_gap = every_gap = float(width.mean())
+            if not one_true_class:
+                known = self._known()[np.array(pairs)].all(axis=1)
+                counts *= known
+                lie_apart = known & (width < SEPARATED)
+                mean_gap = float(width[lie_apart].mean()) if lie_apart.any() else 1.0
+                self.parted = {pair for pair, apart_too in zip(pairs, lie_apart, strict=True) if apart_too}
             least_rate = max(MIN_RATE, RATE_OF_DISAGREEMENT * float(apart.mean()))
         else:
             contradicted = float(apart.mean())
@@ -225,16 +241,23 @@ class _Part:
         inside = float(np.nansum(counts * np.clip(1.0 - rank[apart] / LOW_RANK, 0.0, 1.0)))
         rate = inside / (0.5 * LOW_RANK) / len(label)
         self.details |= {"confusion_rate": rate, "confusion_gain": gain, "mean_gap": mean_gap}
-        if mean_gap > (MEAN_GAP if one_true_class else MEAN_GAP_OVERLAP) and asked > 0:
-            rival = HARD if one_true_class else "overlap"
-            return f"no clear gap lies between the classes mixed up: confusion cannot be told from {rival}"
+        most, rival = (MEAN_GAP, HARD) if one_true_class else (MEAN_GAP_OVERLAP, "overlap")
+        no_gap = f"no clear gap lies between the classes mixed up: confusion cannot be told from {rival}"
+        if mean_gap > most and asked > 0:
+            return no_gap
         shown = inside >= asked * least and rate >= asked * least_rate
         if not shown and not (self.features is not None and _even(rank[seen], len(label))):
-            return _not_inside(rank[all_seen], one_true_class)
+            return no_gap if every_gap > most and asked > 0 else _not_inside(rank[all_seen], one_true_class)
         alone = self.features is None and self.num_classes > 2
         if gain < (MIN_GAIN if alone else least_gain):
             return "labels go wrong towards any class alike"
         return ""
+
+    def _known(self) -> Bools:
+        """(K,) the classes that look like themselves."""
+        every = np.bincount(self.label, minlength=self.num_classes)
+        own = np.bincount(self.label[self.best == self.label], minlength=self.num_classes)
+        return np.asarray(own >= MIN_KNOWN * every)
 
     def readings(self) -> tuple[list[Reading], list[float]]:
         """The transition model, read again with what it believes, and how much each reading counts."""

@@ -81,6 +81,8 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
         if values.dtype.kind == "f":
             columns = values.reshape(len(values), math.prod(values.shape[1:]))
             note_infinite(columns, range(columns.shape[1]), _MISSING)
+    if len(values) and not values.size:
+        raise DataError("X has rows and no columns: give at least one feature, or one column of a table")
     if values.dtype == np.uint8 and values.ndim >= 3 and math.prod(values.shape[1:]) > MAX_PIXELS:
         raise DataError(
             f"X holds images of {' x '.join(map(str, values.shape[1:]))} pixels, which say little by "

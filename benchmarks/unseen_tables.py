@@ -15,7 +15,7 @@ AS_IT_IS = "as it is"
 """The setting of a table of which nobody knows what is wrong."""
 
 
-def of_scans(rows: list[Row]) -> str:
+def of_sets(rows: list[Row]) -> str:
     """Means over seeds."""
     body = []
     for name, setting in dict.fromkeys((row["name"], row["setting"]) for row in rows):
@@ -61,4 +61,4 @@ def summary(path: Path) -> str:
     """Both tables of a file of results."""
     rows = record.rows(path)
     asis = [row for row in rows if row["setting"] == AS_IT_IS]
-    return "\n\n".join([of_scans([row for row in rows if row["setting"] != AS_IT_IS]), of_tables(asis)])
+    return "\n\n".join([of_sets([row for row in rows if row["setting"] != AS_IT_IS]), of_tables(asis)])

@@ -87,7 +87,7 @@ def read_decisions(path: str | Path) -> list[Decision]:
             for name in CHECKED
             if name in header and header.index(name) < len(row)
         }
-        decision = replace(decision, given=told.get("given"), run=told.get("run") or None)
+        decision = replace(decision, given=told.get("given") or None, run=told.get("run") or None)
         if decision.id in seen:
             raise DataError(
                 f"{path}, row {number} decides on {decision.id!r} a second time: keep one of them"

@@ -172,6 +172,41 @@ def test_a_spreadsheet_may_name_the_separator_and_leave_samples_undecided(open_r
     expect_verdicts(page, "relabel", "")
 
 
+def test_decisions_that_a_spreadsheet_saved_are_loaded(open_report, tmp_path):
+    classes = ("False", "True", "007")
+    page = open_report(
+        ReportData(title="Pets", table=make_table(classes=classes).assign(id=range(120)), classes=classes)
+    )
+    path = tmp_path / "mine.csv"
+    lines = [
+        "ID;Decision;Label;given",
+        '" 0 ";Keep;;FALSE',
+        "1.0;RELABEL;FALSE;TRUE",
+        '"02";Relabel;TRUE;7',
+        "3;DROP;;",
+        "3.0;keep;;",
+        "4;relabel;7;FALSE",
+    ]
+    path.write_bytes("\r\n".join(["\ufeff" + lines[0], *lines[1:], ""]).encode())
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text(
+        "4 decisions loaded. "
+        "Left out: 1 decision on a sample decided above, 1 sample labelled otherwise here."
+    )
+    expect_verdicts(page, "keep", "relabel", "relabel", "drop", "")
+    expect(page.locator(".sample").nth(2).locator(".outcome")).to_have_text("will be True")
+
+
+def test_a_name_that_two_samples_could_be_meant_by_is_none(open_report, tmp_path):
+    table = make_table().assign(id=["7", "007", *map(str, range(1000, 1118))])
+    page = open_report(ReportData(title="Pets", table=table, classes=CLASSES))
+    path = tmp_path / "mine.csv"
+    path.write_text("id|decision\n007|drop\n7.0|keep\n")
+    page.set_input_files("#load", path)
+    expect(page.locator("#message")).to_have_text("1 decision loaded. Left out: 1 id not in this report.")
+    expect_verdicts(page, "", "drop")
+
+
 def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
     watched = Watched(context)
     context.add_init_script(

@@ -124,6 +124,7 @@ def test_decisions_of_another_run_are_refused(tmp_path, finished):
 
     assert apply("3,drop,,y,one")["dropped"] == 1
     assert apply("3,drop,,y,")["dropped"] == 1
+    assert apply("3,drop,,,")["dropped"] == 1  # a row added by hand
     assert apply("3,drop,", "id,decision,label")["dropped"] == 1  # made by hand
     with pytest.raises(DataError, match="made in the report of another run"):
         apply("3,drop,,y,another")

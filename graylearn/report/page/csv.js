@@ -50,7 +50,7 @@ function parseCsv(whole) {
   const text = told ? whole.slice(told[0].length) : whole;
   const firstLine = text.split(/\r?\n/, 1)[0];
   const uses = (sign) => firstLine.split(sign).length;
-  const guessed = [",", ";", "\t"].reduce((best, sign) => (uses(sign) > uses(best) ? sign : best));
+  const guessed = [",", ";", "\t", "|"].reduce((best, sign) => (uses(sign) > uses(best) ? sign : best));
   const separator = told ? told[1] : guessed;
   const rows = [[]];
   let field = "";
@@ -79,6 +79,27 @@ function parseCsv(whole) {
   return rows.filter((row) => row.some((value) => value !== ""));
 }
 
+/** A name less what a spreadsheet may change: blanks around it, zeros before a whole number and decimals, capitals of a bool. */
+function bare(name) {
+  const plain = name.trim();
+  if (/^(true|false)$/i.test(plain)) return plain.toLowerCase();
+  const number = /^(-?)0*([0-9]+?)(\.0*)?$/.exec(plain);
+  return number ? number[1] + number[2] : plain;
+}
+
+/** Where in a list a name stands, also as a spreadsheet spells it where no other could be meant; -1 where nowhere.
+ *
+ * graylearn/runs/plan.py finds names by the same rule. */
+function whereNamed(names) {
+  const exact = new Map();
+  const alike = new Map();
+  names.map(asDecoded).forEach((name, at) => {
+    exact.set(name, at);
+    alike.set(bare(name), alike.has(bare(name)) ? -1 : at);
+  });
+  return (name) => exact.get(name) ?? alike.get(bare(name)) ?? -1;
+}
+
 /** Take decisions from CSV text; a sentence on what was taken and what was not. */
 function loadCsv(text) {
   const rows = parseCsv(text.replace(/^\ufeff/, ""));
@@ -88,31 +109,32 @@ function loadCsv(text) {
     return { taken: [], message: "Not a file of decisions: its first line must name id and decision, and label where it relabels." };
   }
   const [given, run] = ["given", "run"].map((name) => header.indexOf(name));
-  if (run >= 0 && rows.slice(1).some((fields) => (fields[run] || report.run) !== report.run)) {
+  if (run >= 0 && rows.slice(1).some((fields) => (fields[run]?.trim() || report.run) !== report.run)) {
     return { taken: [], message: "These are decisions of another run. If you mean them, delete their column run." };
   }
-  const rowOfId = new Map();
-  for (let row = 0; row < count; row++) rowOfId.set(asDecoded(idText(row)), row);
-  const classOfName = new Map(report.classes.map((name, k) => [asDecoded(name), k]));
+  const rowOf = whereNamed(Array.from({ length: count }, (_, row) => idText(row)));
+  const classOf = whereNamed(report.classes);
   const chosen = new Map();
-  const left = { id: 0, given: 0, decision: 0, label: 0 };
+  const left = { id: 0, again: 0, given: 0, decision: 0, label: 0 };
   for (const fields of rows.slice(1)) {
     const [id, word, label] = where
       .map((column) => fields[column] ?? "")
       .map(unguarded);
     if (word.trim() === "" && label.trim() === "") continue; // undecided
-    const row = rowOfId.get(id);
+    const row = rowOf(id);
     const verdict = VERDICTS.indexOf(word.trim().toLowerCase());
     const had = unguarded(fields[given] ?? "");
-    if (row === undefined) left.id += 1;
-    else if (had && had !== asDecoded(report.classes[samples.label[row]])) left.given += 1;
+    if (row < 0) left.id += 1;
+    else if (chosen.has(row)) left.again += 1;
+    else if (had.trim() && classOf(had) !== samples.label[row]) left.given += 1;
     else if (verdict < 1) left.decision += 1;
-    else if (verdict === RELABEL && !classOfName.has(label)) left.label += 1;
-    else chosen.set(row, [verdict, verdict === RELABEL ? classOfName.get(label) : -1]);
+    else if (verdict === RELABEL && classOf(label) < 0) left.label += 1;
+    else chosen.set(row, [verdict, verdict === RELABEL ? classOf(label) : -1]);
   }
   const taken = decide(chosen.keys(), (row) => chosen.get(row));
   const problems = [];
   if (left.id) problems.push(`${plural(left.id, "id")} not in this report`);
+  if (left.again) problems.push(`${plural(left.again, "decision")} on a sample decided above`);
   if (left.given) problems.push(`${plural(left.given, "sample")} labelled otherwise here`);
   if (left.decision) problems.push(`${plural(left.decision, "unknown decision")}`);
   if (left.label) problems.push(`${plural(left.label, "unknown label")}`);

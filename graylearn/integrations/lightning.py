@@ -35,10 +35,24 @@ class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ig
         self.recorder = Recorder()
         self.audit: Audit | None = None
         """The audit, once the fit has ended; only in the main process, where there are several."""
+        self._epoch: int | None = None
+        """The epoch that is recorded and not closed."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What Lightning's checkpoints keep, so that a resumed run is audited from its first epoch on."""
+        return {"recorder": self.recorder.state_dict(), "epoch": self._epoch}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        self.recorder.load_state_dict(state_dict["recorder"])
+        self._epoch = state_dict["epoch"]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Say what is not recorded of a run that goes on."""
-        warn_of_what_went_before(trainer.global_step)
+        """Of a run that goes on: close an epoch that was complete but for its end, or say what is missing."""
+        if self._epoch is None and not self.recorder.finished_epochs:
+            warn_of_what_went_before(trainer.global_step)
+        elif self._epoch not in (None, trainer.current_epoch):  # saved after the last batch of an epoch
+            self.recorder.end_epoch()
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -51,10 +65,12 @@ class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ig
                 "sample is called, the same in every epoch), logits and labels"
             )
         self.recorder.record(*(outputs[name] for name in _NEEDED))
+        self._epoch = trainer.current_epoch
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Close the epoch, in all processes."""
         self.recorder.end_epoch()
+        self._epoch = None
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """Audit, unless training had ended before."""

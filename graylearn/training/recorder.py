@@ -81,6 +81,7 @@ class Recorder:
         self.finished_epochs = 0
         """Epochs that are complete."""
         self._batches: list[tuple[Any, Tensor, Tensor, Tensor, Tensor]] = []
+        self._resumed = pd.DataFrame()  # of this epoch, from before a checkpoint
         self._targets: pd.Series[Any] = pd.Series([], dtype=np.int64)  # by id, in the order first seen
         self._epochs: deque[dict[str, NDArray[Any]]] = deque()
         self._sums: dict[str, NDArray[Any]] = {
@@ -120,7 +121,7 @@ class Recorder:
     def end_epoch(self) -> None:
         """Close the epoch. Where several processes train together all must call it: it gathers."""
         everyone = _gathered((self.num_classes, self._seen()))
-        self._batches = []
+        self._batches, self._resumed = [], pd.DataFrame()
         self.num_classes = max(num_classes for num_classes, _ in everyone)
         parts = [seen for _, seen in everyone if len(seen)]
         if not parts:
@@ -181,39 +182,43 @@ class Recorder:
         return history
 
     def state_dict(self) -> dict[str, Any]:
-        """The complete epochs as tensors, numbers and texts, for the checkpoint of a loop of your own."""
-        ids = self._targets.index.to_numpy()
+        """All that was recorded, as tensors, numbers and texts, for the checkpoint of a loop of your own."""
+        seen = self._seen()
         return {
-            "ids": torch.tensor(ids) if ids.dtype.kind in "iu" else [str(name) for name in ids],
+            "ids": _as_plain(self._targets.index.to_numpy()),
             "targets": torch.tensor(self._targets.to_numpy()),
             "num_classes": self.num_classes,
             "finished_epochs": self.finished_epochs,
             "epochs": [_tensors(epoch) for epoch in self._epochs],
             "sums": _tensors(self._sums),
+            "running": {name: _as_plain(seen[name].to_numpy()) for name in seen},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on after the epochs that `state_dict` gave; what was recorded of an epoch since is dropped."""
-        ids = state["ids"]
-        index = ids.numpy() if isinstance(ids, Tensor) else np.array(ids, dtype=object)
-        self._targets = pd.Series(state["targets"].numpy().copy(), index=index)
+        """Go on from what `state_dict` gave; what was recorded here before is dropped.
+
+        An epoch that was not complete may go on or begin again: what is said last of a sample counts.
+        """
+        self._targets = pd.Series(state["targets"].numpy().copy(), index=_as_array(state["ids"]))
         self.num_classes, self.finished_epochs = state["num_classes"], state["finished_epochs"]
         self._epochs = deque(_arrays(epoch) for epoch in state["epochs"])
         self._sums, self._batches = _arrays(state["sums"]), []
+        self._resumed = pd.DataFrame({name: _as_array(each) for name, each in state["running"].items()})
 
     @property
     def _bytes_an_epoch(self) -> int:
         return bytes_an_epoch(len(self._targets), self.num_classes)
 
     def _seen(self) -> pd.DataFrame:
-        """The batches of this epoch, without labels that are ignored: id, target and what was said of it."""
+        """This epoch so far, without labels that are ignored: id, target and what was said of it."""
         if not self._batches:
-            return pd.DataFrame()
+            return self._resumed
         ids, *columns = zip(*self._batches, strict=True)
         target, label, largest, predicted = (torch.cat(column).cpu() for column in columns)
         values = (_joined(ids), target, label, largest, predicted.to(class_dtype(self.num_classes)))
         seen = pd.DataFrame(dict(zip(("id", "target", *_COLUMNS), map(np.asarray, values), strict=True)))
-        return seen[seen["target"] != self.ignore_index]
+        seen = seen[seen["target"] != self.ignore_index]
+        return pd.concat([self._resumed, seen]) if len(self._resumed) else seen
 
     def _check(self, seen: pd.DataFrame) -> None:
         """Labels must be classes, and a sample must keep its own: else the ids do not name samples."""
@@ -247,6 +252,15 @@ class Recorder:
         self._epochs.append(epoch)
         while len(self._epochs) > 1 and len(self._epochs) * self._bytes_an_epoch > self.budget:
             self._epochs.popleft()
+
+
+def _as_plain(values: NDArray[Any]) -> Tensor | list[str]:
+    """What a checkpoint keeps of an array: a tensor, or texts."""
+    return [str(value) for value in values] if values.dtype == object else torch.tensor(values)
+
+
+def _as_array(values: Tensor | list[str]) -> NDArray[Any]:
+    return values.numpy().copy() if isinstance(values, Tensor) else np.array(values, dtype=object)
 
 
 def _tensors(arrays: dict[str, NDArray[Any]]) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -124,6 +125,43 @@ def test_a_run_that_goes_on_is_told_what_is_not_recorded(rows, tmp_path):
         lightning.on_train_start(run, None)
     lightning.on_train_end(run, None)
     assert lightning.audit is None
+
+
+SAVED = {"after each epoch": {}, "after a validation": {"save_on_train_epoch_end": False}}
+SAVED["after the last batch of an epoch"] = {"every_n_train_steps": 3}
+
+
+@pytest.mark.parametrize("saved", SAVED.values(), ids=SAVED)
+def test_lightning_goes_on_with_the_record_of_its_checkpoint(saved, tmp_path):
+    import lightning
+
+    example = importlib.import_module("lightning_module")
+    x, y, _ = importlib.import_module("clouds").clouds(60)
+    data = torch.utils.data.TensorDataset(torch.arange(60), torch.from_numpy(x), torch.from_numpy(y))
+    loader = torch.utils.data.DataLoader(data, batch_size=20)
+
+    class Classifier(example.Classifier):
+        def validation_step(self, batch, batch_idx):
+            pass
+
+    def fit(epochs, checkpoint=None):
+        torch.manual_seed(0)
+        gray = importlib.import_module("graylearn.integrations.lightning").AuditCallback()
+        keeper = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, **saved)
+        quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary"), False)
+        trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", callbacks=[gray, keeper], **quiet)
+        trainer.fit(Classifier(), loader, loader, ckpt_path=checkpoint)
+        return gray, keeper.best_model_path
+
+    unbroken, _ = fit(4)
+    _, checkpoint = fit(2)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "training goes on after step")
+        resumed, _ = fit(4, checkpoint)
+    expected, history = unbroken.recorder.history, resumed.recorder.history
+    np.testing.assert_array_equal(history.label_confidence, expected.label_confidence)
+    np.testing.assert_array_equal(history.count, expected.count)
+    assert len(resumed.audit) == 60
 
 
 def test_lightning_is_told_what_training_step_must_return():

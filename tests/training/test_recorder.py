@@ -166,6 +166,32 @@ def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, before, tmp_p
     )
 
 
+@pytest.mark.parametrize("name", [int, "photo {}".format])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_loop_goes_on_within_an_epoch_or_begins_it_again(run, name, again, tmp_path):
+    logits, labels, expected = run
+
+    def record(recorder, epoch, rows):
+        recorder.record([name(row) for row in rows], logits[epoch, rows], labels[rows])
+
+    first, second = gl.Recorder(), gl.Recorder()
+    record(first, 0, np.arange(N))
+    first.end_epoch()
+    record(first, 1, np.arange(5))
+    torch.save(first.state_dict(), tmp_path / "checkpoint.pt")
+    second.load_state_dict(torch.load(tmp_path / "checkpoint.pt"))
+    torch.save(second.state_dict(), tmp_path / "checkpoint.pt")  # broken off a second time
+    second.load_state_dict(torch.load(tmp_path / "checkpoint.pt"))
+    record(second, 2 if again else 1, np.arange(0 if again else 5, N))
+    second.end_epoch()
+    record(second, 3, np.arange(N))
+    second.end_epoch()
+    order = np.argsort([name(row) for row in range(N)])
+    np.testing.assert_array_equal(second.history.ids, [name(row) for row in order])
+    said = expected[[0, 2 if again else 1, 3]][:, order]
+    np.testing.assert_allclose(second.history.label_confidence, said, atol=5e-4)
+
+
 FRAMES = {"array": np.asarray, "tensor": torch.as_tensor, "frame": pd.DataFrame, "list": lambda x: x.tolist()}
 
 

@@ -48,6 +48,15 @@ def check_tensors(logits: object, target: object) -> None:
         check_tensor("target", target)
 
 
+def check_weight(weight: Tensor | None) -> None:
+    """Refuse weights of the classes that are no floats."""
+    if weight is None:
+        return
+    check_tensor("weight", weight)
+    if not weight.is_floating_point():
+        raise TypeError(f"weight is {weight.dtype}; expected a floating point tensor")
+
+
 def widened(target: Tensor) -> Tensor:
     """Labels in bytes as int64: to torch a uint8 of 156 equals an ignore_index of -100."""
     return target.long() if target.dtype in (torch.uint8, torch.int8) else target
@@ -76,14 +85,12 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     num_classes = logits.shape[1 if logits.ndim > 1 else 0]
     if num_classes < 2:
         raise ValueError(f"logits have {num_classes} class(es) on their class dimension; expected at least 2")
+    check_weight(weight)
     if weight is not None:
-        check_tensor("weight", weight)
         if weight.shape != (num_classes,):
             raise ValueError(
                 f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value a class"
             )
-        if not weight.is_floating_point():
-            raise TypeError(f"weight is {weight.dtype}; expected a floating point tensor")
         if weight.device != logits.device:
             raise RuntimeError(
                 f"weight is on {weight.device} but logits are on {logits.device}; move one of them"

@@ -168,6 +168,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         impl: str = "auto",
         label_smoothing: float = 0.0,
     ) -> None:
+        checks.check_weight(weight)
         super().__init__(
             weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
         )

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from graylearn.losses import robust
+from graylearn.losses import checks, robust
 
 
 class _ClassLoss(nn.Module):
@@ -21,6 +21,7 @@ class _ClassLoss(nn.Module):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__()
+        checks.check_weight(weight)
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction

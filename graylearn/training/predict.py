@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from graylearn.data.batches.base import Preparation, as_classes
 from graylearn.data.batches.items import inputs_of, split_item
@@ -111,11 +111,21 @@ def predict_logits(
     return torch.cat(parts).cpu().numpy()
 
 
+def check_sized(data: Any, name: str) -> None:
+    """Refuse a Dataset whose samples are asked for by number and that does not say how many there are."""
+    if isinstance(data, Dataset) and not isinstance(data, IterableDataset) and not hasattr(data, "__len__"):
+        raise DataError(
+            f"{name} is {type(data).__name__}, a Dataset without a length: give it a __len__, or make it an "
+            "IterableDataset"
+        )
+
+
 def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
     """(x, y) of samples with their labels; a Dataset or DataLoader is read once, into memory."""
     if isinstance(data, tuple | list) and len(data) == 2:
         return data[0], data[1]
     if isinstance(data, Dataset):
+        check_sized(data, name)
         data = DataLoader(data, batch_size=256)
     if isinstance(data, DataLoader):
         parts = [split_item(item) for item in data]

@@ -21,7 +21,7 @@ from graylearn.data.batches.several import Several, are_several, as_inputs, join
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
 from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
-from graylearn.training.predict import as_labels, as_tensor
+from graylearn.training.predict import as_labels, as_tensor, check_sized
 from graylearn.training.settings import Settings
 
 _FINGERPRINT_ROWS = 256
@@ -46,6 +46,7 @@ class Training:
 
 def check_kind(data: Any) -> None:
     """Refuse what has items as a dataset has, but none of (x, y): a table, a list of arrays, a dict."""
+    check_sized(data, "data")
     shown = f"data is {type(data).__name__}"
     if isinstance(data, list | tuple):
         if not _are_arrays(data):

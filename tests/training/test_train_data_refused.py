@@ -102,6 +102,17 @@ def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, 
         train(mlp(), data, validation=validation, epochs=1, log="none")
 
 
+@pytest.mark.parametrize("name", ["data", "validation"])
+def test_a_dataset_that_does_not_say_how_long_it_is_is_refused(name):
+    class Endless(Dataset):
+        def __getitem__(self, index):
+            return torch.zeros(6), 0
+
+    data = {"data": blobs(), name: Endless()}
+    with pytest.raises(DataError, match=f"{name} is Endless, a Dataset without a length: give it a __len__"):
+        train(mlp(), **data, epochs=1, log="none")
+
+
 def test_one_logit_for_two_classes_is_refused():
     x, y = blobs(classes=2)
     with pytest.raises(DataError, match="one logit a sample, expected one a class, also with two classes"):

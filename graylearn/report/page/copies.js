@@ -8,11 +8,11 @@ const copyGroups = report.copies
   .map((group) => ({ ...group, rows: group.indices.map((index) => rowOfIndex[index]).filter((row) => row >= 0) }))
   .filter((group) => group.rows.length > 1 || (group.rows.length && group.test));
 
-/** The row of a group that stays: what a person kept, else one not suspected, of the label most of them bear. */
+/** The row of a group that stays: what a person kept, else one not dropped, not suspected, of the label most of them bear. */
 function bestCopy(rows) {
   const bears = new Map();
   for (const row of rows) bears.set(samples.label[row], (bears.get(samples.label[row]) ?? 0) + 1);
-  const stays = (row) => (decided.verdict[row] === KEEP || decided.verdict[row] === RELABEL ? 0 : 1);
+  const stays = (row) => ({ [KEEP]: 0, [RELABEL]: 0, [DROP]: 2 })[decided.verdict[row]] ?? 1;
   return [...rows].sort((a, b) => stays(a) - stays(b) || samples.suspected[a] - samples.suspected[b] ||
     bears.get(samples.label[b]) - bears.get(samples.label[a]) || samples.index[a] - samples.index[b])[0];
 }
@@ -27,7 +27,7 @@ const labelsOf = (group) => [...new Set(group.rows.map((row) => samples.label[ro
 
 function copyButtons(group) {
   if (!group.contradicting) return group.rows.length > 1 ? [el("button", { type: "button", onclick: () => keepOne([group]) }, "Keep one")] : [];
-  const one = (label) => el("button", { type: "button", onclick: () => keepOne([group], (rows) => rows.find((row) => samples.label[row] === label)) },
+  const one = (label) => el("button", { type: "button", onclick: () => keepOne([group], (rows) => bestCopy(rows.filter((row) => samples.label[row] === label))) },
     el("span", null, "Keep one\u00a0", said(report.classes[label], 16)));
   const all = el("button", { type: "button", onclick: () => decideUndecided(group.rows, () => [DROP, -1]) }, "Drop all");
   return [...labelsOf(group).slice(0, 4).map(one), all];

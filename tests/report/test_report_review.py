@@ -221,6 +221,16 @@ def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
     watched.assert_clean()
 
 
+def test_the_page_works_in_browsers_that_do_not_tell_when_they_are_idle(context, small, tmp_path):
+    watched = Watched(context)
+    context.add_init_script("delete window.requestIdleCallback")
+    page = load(context.new_page(), write_report(tmp_path / "report.html", small))
+    page.fill("#search", "photo-00003")
+    expect_first_ids(page, photo(3))
+    expect(page.locator("#list")).not_to_have_class(re.compile("fresh"))
+    watched.assert_clean()
+
+
 def test_what_lies_in_the_storage_may_be_rubbish(context, small, tmp_path):
     watched = Watched(context)
     run = build_payload(small)[0]["run"]

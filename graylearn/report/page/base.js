@@ -119,6 +119,12 @@ const storage = {
   },
 };
 
+/** Call `act` when the browser has nothing else to do, with how long it may take; Safari cannot tell: there it is soon. */
+const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(() => {
+  const end = performance.now() + 10;
+  act({ timeRemaining: () => end - performance.now() });
+}));
+
 // -- previews: a block is read when one of its samples is shown, all of them when somebody searches -------
 
 const previewOfIndex = whereIn(report.previews.index);

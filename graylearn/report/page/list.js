@@ -83,7 +83,7 @@ function prepareSearch(row, idle) {
     haystack[row] ??= searchText(row);
     row += 1;
   }
-  if (row < count) requestIdleCallback((next) => prepareSearch(row, next));
+  if (row < count) whenIdle((next) => prepareSearch(row, next));
 }
 
 function refilter() {
@@ -106,7 +106,7 @@ function goToPage(page, current = 0, focus = false) {
 /** Lay out and paint the samples outside the window only when there is time: a filter answers in a third. */
 function drawWhatIsSeenFirst() {
   byId("list").classList.add("fresh");
-  requestAnimationFrame(() => requestIdleCallback(() => byId("list").classList.remove("fresh")));
+  requestAnimationFrame(() => whenIdle(() => byId("list").classList.remove("fresh")));
 }
 
 function renderPage() {

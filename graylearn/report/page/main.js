@@ -25,6 +25,6 @@ requestAnimationFrame(() =>
     drawAbout();
     performance.mark("all drawn");
     document.documentElement.dataset.ready = "";
-    window.requestIdleCallback?.((idle) => prepareSearch(0, idle));
+    whenIdle((idle) => prepareSearch(0, idle));
   }),
 );

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,8 @@ MAX_COLUMNS = 500
 """Columns that are looked at."""
 MAX_MIDDLES = 50_000
 """Middles, of a class in a column, up to which they are embedded."""
+Classes: TypeAlias = list[tuple[Ints, Ints]]
+"""The rows of each class, and those that its middles are made of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +50,15 @@ def odd_columns(
     table = table.iloc[:, :MAX_COLUMNS]
     if not table.shape[1] or num_classes * table.shape[1] > MAX_MIDDLES:
         return None
-    trusted = [np.flatnonzero((label == k) & ~suspected) for k in range(num_classes)]
-    trusted = [rows if len(rows) else np.flatnonzero(label == k) for k, rows in enumerate(trusted)]
+    ends = np.cumsum(np.bincount(label, minlength=num_classes))
+    members = np.split(np.argsort(label, kind="stable"), ends[:-1])  # not anew in each column
+    trusted = [own[~suspected[own]] for own in members]
+    classes = [(own, rows if len(rows) else own) for own, rows in zip(members, trusted, strict=True)]
     middles, oddness = [], np.zeros(table.shape, dtype=np.float64)
     for column in range(table.shape[1]):
         values = table.iloc[:, column]
         x = _measured(values)
-        found = _words(values, label, trusted) if x is None else _numbers(x, label, trusted)
-        middle, oddness[:, column] = found
+        middle, oddness[:, column] = _words(values, classes) if x is None else _numbers(x, classes)
         middles.append(middle)
     return OddColumns(
         tuple(str(name) for name in table.columns), [list(row) for row in zip(*middles, strict=True)], oddness
@@ -75,13 +78,13 @@ def _measured(values: pd.Series[Any]) -> Floats | None:
         return None  # lists, halves of characters and the like, of which nothing is learned
 
 
-def _numbers(x: Floats, label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:
+def _numbers(x: Floats, classes: Classes) -> tuple[list[str], Floats]:
     x = np.where(np.isfinite(x), np.clip(x, -1e150, 1e150), np.nan)
     known = x[np.isfinite(x)]
     overall = _spread(known) if len(known) else 0.0
     middle, oddness = [], np.zeros(len(x))
-    for k, rows in enumerate(trusted):
-        own = x[rows][np.isfinite(x[rows])]
+    for members, trusted in classes:
+        own = x[trusted][np.isfinite(x[trusted])]
         if not len(own):
             middle.append("")
             continue
@@ -89,8 +92,7 @@ def _numbers(x: Floats, label: Ints, trusted: list[Ints]) -> tuple[list[str], Fl
         # A class of equal values has no spread of its own: a tenth of the column's keeps the scale sane.
         spread = max(_spread(own), 0.1 * overall)
         middle.append(cell_text(centre))
-        here = label == k
-        oddness[here] = np.abs(x[here] - centre) / spread if spread > 0 else 0.0
+        oddness[members] = np.abs(x[members] - centre) / spread if spread > 0 else 0.0
     return middle, np.nan_to_num(oddness)
 
 
@@ -100,17 +102,16 @@ def _spread(x: Floats) -> float:
     return usual or float(np.std(x))
 
 
-def _words(values: pd.Series[Any], label: Ints, trusted: list[Ints]) -> tuple[list[str], Floats]:
+def _words(values: pd.Series[Any], classes: Classes) -> tuple[list[str], Floats]:
     text = np.array([cell_text(value) for value in values], dtype=object)
     names, codes = np.unique(text, return_inverse=True)
     middle, oddness = [], np.zeros(len(text))
-    for k, rows in enumerate(trusted):
-        if not len(rows):
+    for members, trusted in classes:
+        if not len(trusted):
             middle.append("")
             continue
-        share = np.bincount(codes[rows], minlength=len(names)) / len(rows)
+        share = np.bincount(codes[trusted], minlength=len(names)) / len(trusted)
         middle.append(str(names[share.argmax()]))
         if 2 * len(names) <= len(text):  # else nearly every row has a value of its own, which tells nothing
-            here = label == k
-            oddness[here] = np.log2(share.max() / np.maximum(share[codes[here]], 0.5 / len(rows)))
+            oddness[members] = np.log2(share.max() / np.maximum(share[codes[members]], 0.5 / len(trusted)))
     return middle, oddness

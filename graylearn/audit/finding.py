@@ -34,9 +34,9 @@ class Finding:
     sure: NDArray[np.bool_] | None = None
     """(N,) where the label surely is not the sample's; None: where the posterior is above SURE_POSTERIOR."""
     low: Floats | None = None
-    """(N,) `posterior` read cautiously, for the lower end of shares; None: the same."""
+    """(N,) `posterior` read cautiously, for the lower end of shares; None: by its odds (shares.CAUTIOUS)."""
     high: Floats | None = None
-    """(N,) `posterior` read boldly, for the upper end of shares; None: the same."""
+    """(N,) `posterior` read boldly, for the upper end of shares; None: by its odds (shares.BOLD)."""
     doubt: Floats | None = None
     """(N,) in [0, 1]: the order of the samples that nothing speaks against; None: no opinion."""
     notes: tuple[str, ...] = ()

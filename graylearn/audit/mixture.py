@@ -220,7 +220,6 @@ def fit_noise(
     label: NDArray[np.int64],
     evidence: Floats,
     *,
-    background: Floats | None = None,
     gate_constant: float = GATE_CONSTANT,
     gate_full: float | None = None,
     weak: bool = False,
@@ -229,13 +228,12 @@ def fit_noise(
 
     probabilities: (N, K) class probabilities that did not see the label they are asked about.
     evidence: (N, F) standardised columns that speak for "no class fits"; larger = less likely to belong.
-    background: (N,) chance of each given label when it is drawn at random; 1 / K unless told.
     weak: whether the probabilities come from a model that errs often.
     """
     p = np.asarray(probabilities)
     n, k = p.shape
     u = np.asarray(evidence, dtype=np.float64).reshape(n, -1)
-    drawn = np.full(n, 1.0 / k) if background is None else np.asarray(background, dtype=np.float64)
+    drawn = np.full(n, 1.0 / k)  # the chance of each given label where it is drawn at random
     given = np.asarray(label, dtype=np.int64)
 
     def objective_of(rows: slice | NDArray[np.int64]) -> _Objective:

@@ -146,6 +146,7 @@ def _believed(probabilities: Floats, label: Ints, beta: float, foreign: Floats |
 class Reading:
     """The transition model fitted to one set of probabilities; a cautious and a bold reading beside it.
 
+    softening: by how much less sharp the cautious reading is; the bold one is sharper by SOFTENING.
     foreign: (N,) the chance of belonging to no class, where there is any.
     """
 

@@ -206,15 +206,6 @@ def test_gradient_is_that_of_the_objective():
     np.testing.assert_allclose(objective(theta)[1], numeric, rtol=1e-4, atol=1e-3)
 
 
-def test_background_is_the_chance_of_a_random_label():
-    """A label that random draws never give cannot be random."""
-    p, label, u, _, _ = planted(8)
-    background = np.where(label == 0, 1e-9, 0.2)
-    fit = fit_noise(p, label, u, background=background)
-    assert fit.posterior[label == 0].max() < 0.01
-    assert fit.posterior[label != 0].max() > 0.9
-
-
 def test_a_large_set_is_fitted_on_a_part_and_judged_whole(monkeypatch):
     p, label, u, _, at_random = planted(7, n=9000)
     all_of_it = fit_noise(p, label, u)

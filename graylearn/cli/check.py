@@ -69,10 +69,14 @@ def check(
     chosen = flags.chosen(given, "audit", settings)
     if accept and against is None:
         raise SettingsError("--accept writes to --against: name a file there")
+    from graylearn.data.atomic import check_writable
     from graylearn.runs import RunProgress
     from graylearn.runs import check as checking
     from graylearn.runs import check_files as files
 
+    for path in (against if accept else None, junit, sarif):
+        if path is not None:
+            check_writable(path)  # before the audit, not after it
     found = checking.check(
         chosen,
         against=against,

@@ -32,9 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The name is new each time, so two processes that write the same file do not write into each other's. What
     a process that was killed left of the same file is removed.
     """
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_place(path)
     for left in path.parent.glob(f".{glob.escape(path.name)}.????????.partial"):
         _remove_if_left(left)
     partial, handle = _begun(path)
@@ -54,6 +52,14 @@ def replacing(path: Path) -> Iterator[Path]:
         if sys.platform != "win32":
             os.close(handle)
         partial.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise now what `replacing` would raise once there is something to write; nothing is written."""
+    _make_place(path)
+    partial, handle = _begun(path)
+    os.close(handle)
+    partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -87,6 +93,12 @@ def write_array(path: Path, values: np.ndarray) -> None:
     """A .npy file, whole or not at all."""
     with replacing(path) as partial, partial.open("wb") as file:
         np.save(file, values)
+
+
+def _make_place(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _begun(path: Path) -> tuple[Path, int]:

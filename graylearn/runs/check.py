@@ -21,6 +21,7 @@ import pandas as pd
 
 import graylearn
 from graylearn.audit.kinds import KINDS, LEVELS
+from graylearn.data.atomic import check_writable
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
@@ -174,11 +175,12 @@ def check(
         for note in found.data_notes:
             progress.note(note)
     else:
+        if kept is not None:
+            check_writable(kept)
         with progress.of_warnings(), TemporaryDirectory() as folder:
             prepared = prepare(dataclasses.replace(settings, test=None), Path(cache or folder), progress)
             found = _found(settings, prepared, progress)
         if kept is not None and prepared.origin.columns.path is None:  # images change, their table does not
-            kept.parent.mkdir(parents=True, exist_ok=True)
             told = [dataclasses.asdict(each) for each in found.problems]
             write_json(kept, {**found._asdict(), "problems": told})
     samples, problems, notes, data_notes = found

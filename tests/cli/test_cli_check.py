@@ -225,6 +225,16 @@ def test_how_many_are_allowed():
         check(RunSettings(data="not-there.csv"), max_suspects="few")
 
 
+@pytest.mark.parametrize("flag", ["--against", "--cache", "--junit", "--sarif"])
+def test_what_cannot_be_written_is_told_before_the_audit(folder, flag):
+    """The place lies in what is a file."""
+    accept = ["--accept"] if flag == "--against" else []
+    done = ran(folder, "data.csv", flag, "later.csv/place.d", *accept, quiet=False)
+    assert done.exit_code == 1
+    assert re.fullmatch(r"error: \S*later\.csv\S*: (File exists|Not a directory)\n", done.output)
+    assert sorted(path.name for path in folder.glob("*later*")) == ["later.csv"]
+
+
 def test_data_are_checked_as_a_whole(folder):
     done = ran(folder, "data.csv", "--part-size", "100")
     assert done.exit_code == 2

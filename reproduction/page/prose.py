@@ -45,10 +45,10 @@ the authors' code trains it; `gl-label` has the C = Q(y | x) of their text. Ours
 max Q over the median of the batch, at most 1, `gl-history`, whose C is the square of the label's mean
 probability over all epochs so far against the median of its class, and `gl+refine`: `gl`, an audit of the
 training set, and a second network, trained as long on what the audit believes of each label; one network
-answers, not a committee. SRCC is [a reconstruction](../reference/methods.md) from an abstract. *Gap won
-back* is (method - standard) / (oracle - standard), quoted where the gap is a point or more. Accuracies are
-in percent, differences in points. ± is over seeds, or over the settings of a mean over settings; a median
-stands beside a mean that a few runs carry away."""
+answers, not a committee. SRCC is [a reconstruction](../reference/methods.md) from an abstract, and learns
+from mixed pairs besides. *Gap won back* is (method - standard) / (oracle - standard), quoted where the gap is
+a point or more. Accuracies are in percent, differences in points. ± is over seeds, or over the settings of a
+mean over settings; a median stands beside a mean that a few runs carry away."""
 
 ERRATA = """## Errata of the theory
 

@@ -57,6 +57,9 @@ LONGEST = 1500
 LONGEST_VALUE = 200
 """Characters of a value that are told."""
 
+LONGEST_NAME = 80
+"""Characters of a class in a sentence or a table."""
+
 _LINE_BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(14, 32), *range(127, 160))}
 
@@ -75,6 +78,12 @@ def first_few(names: Sequence[Any] | np.ndarray, most: int = 10, between: str = 
     """Names for a sentence, so many of them at most: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return between.join(map(str, names[:most])) + more
+
+
+def shortened(name: Any) -> Any:
+    """A name for people: of a long text its ends, where names of one family differ; all else as it is."""
+    is_long = isinstance(name, str) and len(name) > LONGEST_NAME
+    return f"{name[:60]}…{name[-19:]}" if is_long else name
 
 
 def quoted(value: Any) -> str:

@@ -26,7 +26,7 @@ from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.encoding.label_notes import note_order
 from graylearn.data.inputs import is_sparse
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, first_few
+from graylearn.errors import DataError, first_few, shortened
 from graylearn.notebook import bars, shown
 from graylearn.options import IdLike, OverlapSetting
 from graylearn.training.history import History
@@ -252,16 +252,17 @@ class Audit:
             verdict = {
                 "ok": "not flagged",
                 "ood": "ood",
-                "mislabelled": f"mislabelled, looks like {row.suggested!r}",
+                "mislabelled": f"mislabelled, looks like {shortened(row.suggested)!r}",
             }[str(row.kind)]
-            lines.append(f"  {as_unicode(row.id)}: labelled {row.label!r}, {verdict} (score {row.score:.2f})")
+            label = shortened(row.label)
+            lines.append(f"  {as_unicode(row.id)}: labelled {label!r}, {verdict} (score {row.score:.2f})")
         return "\n".join(lines)
 
     def _told_confusions(self) -> list[str]:
         """The pairs of classes that are confused most, in a line; none where none is."""
         pairs = self.confusions[self.confusions["suspected"] > 0].head(3)
         words = [
-            f"{row.share:.1%} of {as_unicode(row.label)!r} are {as_unicode(row.true_class)!r}"
+            f"{row.share:.1%} of {shortened(row.label)!r} are {shortened(row.true_class)!r}"
             for row in pairs.itertuples()
         ]
         return [f"labels mistaken most: {', '.join(words)}"] if words else []

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from graylearn.data.inputs import as_plain
-from graylearn.errors import DataError
+from graylearn.errors import DataError, shortened
 
 LEVEL, LEAST, MOST_VALUES = 0.01, 10, 200
 """The chance of telling one that is none; samples a slice must have; values a column may have."""
@@ -58,7 +58,7 @@ def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
 def sentences(found: pd.DataFrame, share: float, most: int = 3) -> list[str]:
     """The first slices, for people; `share` is that of suspects among all samples."""
     return [
-        f"suspects gather where {row['column']} is {row['value']!r}: {row['suspects']:,} of "
+        f"suspects gather where {row['column']} is {shortened(row['value'])!r}: {row['suspects']:,} of "
         f"{row['samples']:,} samples, {row['share']:.0%} against {share:.0%} of all"
         for row in found.head(most).to_dict("records")
     ]

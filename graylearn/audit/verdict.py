@@ -15,7 +15,7 @@ from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
 from graylearn.audit.shares import MOST_TOLD, chances_by_kind, range_unfound, ranges_of, shares_of
 from graylearn.data.samples import Label
-from graylearn.errors import first_few
+from graylearn.errors import first_few, shortened
 from graylearn.options import MIN_CLASS
 
 WEAK = 0.3
@@ -212,16 +212,17 @@ def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[s
     count = np.bincount(label, minlength=len(classes))
     flagged = np.bincount(label[suspected], minlength=len(classes))
     return [
-        f"most of what is labelled {str(classes[k])!r} is suspect ({flagged[k]} of {count[k]}): "
+        f"most of what is labelled {shortened(str(classes[k]))!r} is suspect ({flagged[k]} of {count[k]}): "
         "much of it is wrong, or the audit does not understand this class; look before anything is dropped"
         for k in np.flatnonzero(2 * flagged > count)
     ]
 
 
 def _unlearned(classes: tuple[Label, ...]) -> str:
+    names = first_few([shortened(name) for name in classes], 5)
     return (
-        f"nothing is sure: the network contradicts most labels of {first_few(classes, 5)}, which it may not"
-        " have learned yet: train it for longer, or give features"
+        f"nothing is sure: the network contradicts most labels of {names}, which it may not have learned yet:"
+        " train it for longer, or give features"
     )
 
 
@@ -255,7 +256,7 @@ def _notes(evidence: Evidence, samples: str) -> list[str]:
             "nothing flagged: the columns do not decide the label: rows that are equal in all of them bear "
             "different labels, some of them far oftener than others"
         )
-    tiny = [str(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
+    tiny = [shortened(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
     if tiny and n >= MIN_SAMPLES:
         notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({first_few(tiny, 5)})")
     if len(classes) == 2:

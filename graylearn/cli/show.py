@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graylearn.cli.errors import plain
-from graylearn.errors import counted, first_few
+from graylearn.errors import counted, first_few, shortened
 
 if TYPE_CHECKING:
     from graylearn.runs.predict import Answered
@@ -23,8 +23,6 @@ MEANING = {
     "ood": "ood: looks like no class",
 }
 """What is found, for somebody who reads the words for the first time."""
-LONGEST_LABEL = 80
-"""Characters of a label in a table: more are its ends."""
 
 
 class _Output(Console):
@@ -129,15 +127,10 @@ def _show_samples(
         return
     table = _table([heading for heading, _ in columns], ["score"], title)
     for row in rows:
-        words = (Text(_short(row[name] or "", whole=name == "id")) for _, name in columns)
-        table.add_row(*words, f"{row['score']:.3f}")
+        words = [plain(row[name] or "") for _, name in columns]
+        words[1:] = map(shortened, words[1:])  # of an id, which may be copied, all
+        table.add_row(*map(Text, words), f"{row['score']:.3f}")
     out.print(table)
-
-
-def _short(text: str, whole: bool) -> str:
-    """A cell: of a long label its ends, of an id, which may be copied, all."""
-    shown = plain(text)
-    return shown if whole or len(shown) <= LONGEST_LABEL else f"{shown[:60]}…{shown[-19:]}"
 
 
 def _near(path: str) -> str:

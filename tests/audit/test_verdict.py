@@ -85,18 +85,32 @@ def test_of_three_classes_no_label_is_sure_where_there_are_more_than_random_ones
     assert flipped[sure].all()
 
 
-def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
-    assert not any("most of what" in note for note in judged(*planted()).notes)
+def with_an_unseen_class():
+    """The same with four samples of a class that the network takes for another."""
     p, label = planted(k=6)
     label[label == 5] = 0
     p = np.concatenate([p, np.tile([0.95, 0.01, 0.01, 0.01, 0.01, 0.01], (4, 1))])
-    found = judged(p, np.concatenate([label, np.full(4, 5)]))  # a class that the network cannot see
+    return p, np.concatenate([label, np.full(4, 5)])
+
+
+def test_the_audit_doubts_itself_where_it_suspects_most_of_a_class():
+    assert not any("most of what" in note for note in judged(*planted()).notes)
+    found = judged(*with_an_unseen_class())
     assert found.suspected[-4:].all()
     told = [
         note for note in found.notes if note.startswith("most of what is labelled '5' is suspect (4 of 4)")
     ]
     assert len(told) == 1
     assert told[0] in found.summary()
+
+
+def test_long_names_of_classes_are_told_by_their_ends():
+    p, label = with_an_unseen_class()
+    names = [f"plants > {'flowering > ' * 20}kind {k}" for k in range(6)]
+    found = Audit.from_predictions(p, np.array(names)[label], classes=names, overlap="none")
+    shown = "plants > flowering > flowering > flowering > flowering > flo… flowering > kind 5"
+    assert any(note.startswith(f"most of what is labelled '{shown}' is") for note in found.notes)
+    assert not any(name in found.summary() for name in names)
 
 
 def test_probabilities_alone_make_nothing_sure():

@@ -21,6 +21,7 @@ from graylearn.audit.finding import Finding, nothing
 from graylearn.audit.gaps import CLEAR_GAP, NO_GAP, SEPARATED, Pair, gaps, inside_rank, pairs_of
 from graylearn.audit.transitions import SOFTENING, Reading, gain_over_even, sharpness_for, wrong_share
 from graylearn.data.samples import Label
+from graylearn.errors import shortened
 
 AFTER = ("random_labels", "foreign_clusters")
 CLEARLY_ANOTHER = 0.5
@@ -361,5 +362,6 @@ def told(label: Ints, best: Ints, classes: tuple[Label, ...]) -> str:
     """Which label looks like which class, the most frequent first."""
     pairs, count = np.unique(np.stack([label, best]), axis=1, return_counts=True)
     most = np.argsort(-count, kind="stable")[:3]
-    said = ", ".join(f"{classes[pairs[0, i]]} like {classes[pairs[1, i]]}: {count[i]}" for i in most)
+    names = [[shortened(classes[k]) for k in pairs[:, i]] for i in most]
+    said = ", ".join(f"{one} like {two}: {count[i]}" for (one, two), i in zip(names, most, strict=True))
     return said + (", ..." if len(count) > len(most) else "")

@@ -9,11 +9,14 @@ gray.audit.table
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from graylearn.audit import Audit
+from graylearn.data.atomic import replacing
 from graylearn.errors import DataError
 from graylearn.extras import require
 from graylearn.losses import gray_loss
@@ -54,8 +57,7 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
         self.options = options
         self.recorder = Recorder()
         self.audit: Audit | None = None
-        """The audit, once training has ended; only in the main process, where there are several. None where
-        a resumed run had no epoch left."""
+        """The audit, once training has ended; only in the main process, where there are several."""
         self._hooks: list[Any] = []
         self._ids: Tensor | None = None
         self._pending: tuple[Tensor, Tensor] | None = None
@@ -69,12 +71,18 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
 
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: nn.Module, **rest: Any) -> None:
         """Listen at the model."""
-        warn_of_what_went_before(state.global_step)
+        self._go_on(_record(args, state), state)
         self._stop_listening()
         self._hooks = [
             model.register_forward_pre_hook(self._before, with_kwargs=True),
             model.register_forward_hook(self._after, with_kwargs=True),
         ]
+
+    def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        """Lay the record into the checkpoint, so that a resumed run is audited from its first epoch on."""
+        if args.should_save:
+            with replacing(_record(args, state)) as partial:
+                torch.save(self.recorder.state_dict(), partial)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         """Close the epoch, in all processes."""
@@ -85,6 +93,16 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
         self._stop_listening()
         if state.is_world_process_zero and self.recorder.finished_epochs:
             self.audit = Audit.from_history(self.recorder.history, **self.options)
+
+    def _go_on(self, record: Path, state: Any) -> None:
+        """Of a run that goes on from a checkpoint: take up its record, or say what is missing."""
+        if state.global_step == 0 or not record.exists():
+            warn_of_what_went_before(state.global_step)
+            return
+        saved = torch.load(record, weights_only=True)
+        self.recorder.load_state_dict(saved)
+        if saved["running"] and state.epoch % 1 == 0:  # saved after the last step of an epoch, before its end
+            self.recorder.end_epoch()
 
     def _stop_listening(self) -> None:
         for hook in self._hooks:
@@ -115,6 +133,11 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
             self.recorder.record(self._ids, logits, inputs["labels"])
         else:  # Trainer keeps them for the loss
             self._pending = (self._ids, logits)
+
+
+def _record(args: Any, state: Any) -> Path:
+    """Where a checkpoint of Trainer keeps what was recorded."""
+    return Path(args.output_dir, f"checkpoint-{state.global_step}", "graylearn_record.pt")
 
 
 def _logits(outputs: Any) -> Tensor:

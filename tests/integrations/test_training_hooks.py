@@ -115,6 +115,7 @@ def test_a_run_that_goes_on_is_told_what_is_not_recorded(rows, tmp_path):
     labelled = [row for row in rows if row["labels"] >= 0]
     arguments = {"num_train_epochs": 1, "per_device_train_batch_size": 3, "save_strategy": "epoch"}
     trainer_for(tmp_path, hugging_face.AuditCallback(), labelled, arguments=arguments).train()
+    (tmp_path / "checkpoint-3" / "graylearn_record.pt").unlink()  # as of a run without the callback
     late = hugging_face.AuditCallback()
     with pytest.warns(UserWarning, match="goes on after step 3"):
         trainer_for(tmp_path, late, labelled, arguments=arguments).train(resume_from_checkpoint=True)
@@ -125,6 +126,32 @@ def test_a_run_that_goes_on_is_told_what_is_not_recorded(rows, tmp_path):
         lightning.on_train_start(run, None)
     lightning.on_train_end(run, None)
     assert lightning.audit is None
+
+
+SAVES = {"epoch": (1, 6), "last step of an epoch": (3, 6), "within an epoch": (4, 4)}
+
+
+@pytest.mark.parametrize(("steps", "resumed"), SAVES.values(), ids=SAVES)
+def test_trainer_goes_on_with_the_record_of_its_checkpoint(steps, resumed, rows, tmp_path):
+    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
+    labelled = [row for row in rows if row["labels"] >= 0]
+    saved = {"save_strategy": "epoch"} if steps == 1 else {"save_strategy": "steps", "save_steps": steps}
+
+    def train(folder, epochs, checkpoint=None):
+        gray = hugging_face.AuditCallback()
+        arguments = {"num_train_epochs": epochs, "per_device_train_batch_size": 3, **saved}
+        trainer = trainer_for(folder, gray, labelled, compute_loss_func=gray.loss, arguments=arguments)
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return gray
+
+    expected = train(tmp_path / "unbroken", 4).recorder.history
+    train(tmp_path / "broken", 2)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "training goes on after step")
+        gray = train(tmp_path / "broken", 4, str(tmp_path / "broken" / f"checkpoint-{resumed}"))
+    np.testing.assert_array_equal(gray.recorder.history.label_confidence, expected.label_confidence)
+    np.testing.assert_array_equal(gray.recorder.history.count, expected.count)
+    assert len(gray.audit) == 9
 
 
 SAVED = {"after each epoch": {}, "after a validation": {"save_on_train_epoch_end": False}}

@@ -211,10 +211,15 @@ def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[s
     """Where the audit may be what is wrong: classes most of which it suspects."""
     count = np.bincount(label, minlength=len(classes))
     flagged = np.bincount(label[suspected], minlength=len(classes))
+    doubted = np.flatnonzero(2 * flagged > count)
+    worst = doubted[np.argsort(-flagged[doubted] / count[doubted], kind="stable")]
+    told = [f"{shortened(str(classes[k]))!r}: {flagged[k]} of {count[k]}" for k in worst]
+    if not told:
+        return []
+    one, it = ("one class", "it") if len(told) == 1 else (f"{len(told)} classes", "them")
     return [
-        f"most of what is labelled {shortened(str(classes[k]))!r} is suspect ({flagged[k]} of {count[k]}): "
-        "much of it is wrong, or the audit does not understand this class; look before anything is dropped"
-        for k in np.flatnonzero(2 * flagged > count)
+        f"most of {one} is suspect ({first_few(told, 5)}): many labels there are wrong, or the audit does "
+        f"not understand {it}; look before anything is dropped"
     ]
 
 

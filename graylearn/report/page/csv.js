@@ -131,7 +131,10 @@ function loadCsv(text) {
     else if (verdict === RELABEL && classOf(label) < 0) left.label += 1;
     else chosen.set(row, [verdict, verdict === RELABEL ? classOf(label) : -1]);
   }
+  takeFromStorage();
+  const before = decided.verdict.slice();
   const taken = decide(chosen.keys(), (row) => chosen.get(row));
+  const replaced = taken.filter((row) => before[row]).length;
   const problems = [];
   if (left.id) problems.push(`${plural(left.id, "id")} not in this report`);
   if (left.again) problems.push(`${plural(left.again, "decision")} on a sample decided above`);
@@ -139,5 +142,5 @@ function loadCsv(text) {
   if (left.decision) problems.push(`${plural(left.decision, "unknown decision")}`);
   if (left.label) problems.push(`${plural(left.label, "unknown label")}`);
   const rest = problems.length ? ` Left out: ${problems.join(", ")}.` : "";
-  return { taken, message: `${plural(chosen.size, "decision")} loaded.${rest}` };
+  return { taken, message: `${plural(chosen.size, "decision")} loaded${replaced ? `, ${number(replaced)} in place of another` : ""}.${rest}` };
 }

@@ -33,8 +33,8 @@ from graylearn.data.formats.parquet import BYTES, ROWS, blocks_of, note_unread, 
 from graylearn.data.hugging_face import DatasetRows, is_hugging_face
 from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.files import decode
+from graylearn.data.of_table import of_table
 from graylearn.data.options import Columns, ReadOptions
-from graylearn.data.read import of_table
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.table_samples import none_labelled, rows_to_read

@@ -12,6 +12,7 @@ import numpy as np
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
+from graylearn.data.of_table import of_table
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table, with_labels
@@ -24,13 +25,13 @@ def is_hugging_face(source: Any) -> bool:
     return any(cls.__module__.split(".")[0] == "datasets" for cls in type(source).__mro__)
 
 
-def samples_from_hugging_face(dataset: Any, options: ReadOptions) -> Samples:
-    """Samples of a `datasets.Dataset`; labels of a ClassLabel column go by their names, in its order."""
-    return read_hugging_face(dataset, options)[0]
+def read_hugging_face(
+    dataset: Any, options: ReadOptions, root: Path = Path()
+) -> tuple[Samples, Columns, np.ndarray]:
+    """(samples, what the columns mean, the rows that became samples) of a `datasets.Dataset`.
 
-
-def read_hugging_face(dataset: Any, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
-    """(samples, what the columns mean, the rows that became samples) of a `datasets.Dataset`."""
+    Labels of a ClassLabel column go by their names, in its order. root: where paths of images begin.
+    """
     rows = DatasetRows(dataset, options)
     if not hasattr(rows.dataset, "num_rows"):
         raise DataError(
@@ -39,13 +40,7 @@ def read_hugging_face(dataset: Any, options: ReadOptions) -> tuple[Samples, Colu
         )
     name = f"the dataset ({rows.dataset.num_rows} rows)"
     table = rows.spelled(table_from_arrow(rows.dataset.with_format("arrow")[:], name))
-    if rows.image is None:
-        table = without_columns(table, rows.options.without)
-        columns = find_columns(table, rows.options)
-        kept = with_labels(table, columns, rows.options)
-        table = table.take(kept) if len(kept) < len(table.frame) else table
-        return samples_from_table(table, columns, rows.options), columns, kept
-    return rows.images(table, rows.options)
+    return of_table(table, root, rows.options) if rows.image is None else rows.images(table, rows.options)
 
 
 class DatasetRows:

@@ -15,17 +15,15 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.arrays import samples_from_arrays
-from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, format_of
 from graylearn.data.formats.hugging_face import HuggingFace
-from graylearn.data.hugging_face import is_hugging_face, samples_from_hugging_face
-from graylearn.data.images.files import samples_from_manifest
+from graylearn.data.hugging_face import is_hugging_face, read_hugging_face
 from graylearn.data.inputs import as_plain, as_table
+from graylearn.data.of_table import of_table
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
-from graylearn.data.table_samples import check_header, samples_from_table, with_labels
-from graylearn.data.tables import RawTable
 from graylearn.errors import DataError
 
 
@@ -117,7 +115,7 @@ def read(
     if isinstance(source, str | os.PathLike):
         return read_file(source, options)[0]
     if is_hugging_face(source):
-        return samples_from_hugging_face(source, options)
+        return read_hugging_face(source, options)[0]
     if isinstance(source, tuple):
         if len(source) != 2:
             raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
@@ -170,22 +168,6 @@ def read_with_others(
         used |= set(without_columns(found, options.without).frame.columns)
     others = [name for name in found.frame.columns if name not in used]
     return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)
-
-
-def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
-    """(samples, what the columns mean, the rows that became samples)."""
-    if options.id is False and not pd.Index(table.ids).is_unique:
-        table = replace(table, ids=np.arange(len(table.frame)))  # an index that repeats names no row
-    table = without_columns(table, options.without)
-    columns = find_columns(table, options)
-    check_header(table, columns.label)
-    rows = with_labels(table, columns, options)
-    if len(rows) < len(table.frame):
-        table = table.take(rows)
-    if columns.path is None:
-        return samples_from_table(table, columns, options), columns, rows
-    samples, kept = samples_from_manifest(table, columns, root, options)
-    return samples, columns, rows[kept]
 
 
 def _of_array(source: Any, options: ReadOptions) -> Samples:

@@ -13,7 +13,9 @@ import graylearn as gl
 from graylearn.data import blocks as blocks_module
 from graylearn.data import text_blocks
 from graylearn.data.blocks import count_rows, open_blocks
+from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
+from graylearn.data.read import read_file
 from graylearn.errors import DataError
 
 
@@ -137,6 +139,22 @@ def test_datasets_and_streams_of_hugging_face(tmp_path):
     assert (blocks.origin.form, blocks.origin.split) == ("hugging_face", "train")
     with pytest.raises(DataError, match="has the splits train, test"):
         open_blocks(both, ReadOptions())
+
+
+def test_datasets_of_hugging_face_that_list_images_by_their_paths(tmp_path):
+    import datasets
+
+    names = [f"{number:02d}.png" for number in range(11)]
+    for number, name in enumerate(names):
+        Image.new("RGB", (9, 7), (20 * number, 0, 0)).save(tmp_path / name)
+    listed = datasets.Dataset.from_dict({"file": names, "label": ["x", "y"] * 5 + ["x"]})
+    listed.save_to_disk(str(tmp_path / "listed"))
+    whole, origin = read_file(tmp_path / "listed", ReadOptions())
+    assert (whole.kind, whole.ids.tolist()) == ("image", names)
+    check(open_blocks(tmp_path / "listed", ReadOptions()), whole, 8)
+    change = Change(names, [], [True] * 10 + [False], list(range(11)))
+    format_of(tmp_path / "listed").rewrite(tmp_path / "listed", tmp_path / "new" / "clean", origin, change)
+    assert gl.read(tmp_path / "new" / "clean").ids.tolist() == [f"../{name}" for name in names[:10]]
 
 
 def test_a_large_dataset_on_disk_is_known_by_its_bytes(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, told_as
+from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, moved_path, told_as
 from graylearn.data.formats._database import chosen_part
 from graylearn.data.formats._ipc import check_repeated, check_unpacked
 from graylearn.data.hugging_face import read_hugging_face
@@ -44,7 +44,7 @@ class HuggingFace(Format):
         """(samples, what the columns mean, the rows that are none)."""
         with told_as(f"{path} is damaged or not a dataset"):
             dataset = loaded(path, options.split)
-            samples, columns, rows = read_hugging_face(dataset, options)
+            samples, columns, rows = read_hugging_face(dataset, options, path.parent)
             return samples, columns, tuple(np.setdiff1d(np.arange(dataset.num_rows), rows).tolist())
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
@@ -55,11 +55,10 @@ class HuggingFace(Format):
         if label is None:
             raise DataError(f"{path}: it is not known which column is the label; make the run anew")
         if any(of != at for at, of in enumerate(change.label_of)):
-            features = dataset.features
             given = dataset[label][:]
-            labels = [given[of] for of in change.label_of]
-            dataset = dataset.remove_columns(label).add_column(label, labels, feature=features[label])
-            dataset = dataset.select_columns(list(features))
+            dataset = _with_column(dataset, label, [given[of] for of in change.label_of])
+        if (images := origin.columns.path) is not None:
+            dataset = _with_column(dataset, images, [moved_path(each, path, out) for each in dataset[images]])
         with replacing_folder(out) as partial:
             dataset.select(change.kept).save_to_disk(str(partial))
 
@@ -67,6 +66,13 @@ class HuggingFace(Format):
         """Size and hash of all its Arrow files together."""
         parts = arrow_files(path)
         return joint_fingerprint((part.relative_to(path).as_posix(), part) for part in parts), None
+
+
+def _with_column(dataset: Any, name: str, values: list[Any]) -> Any:
+    """The dataset with other values in a column, of the same type and where it stood."""
+    features = dataset.features
+    changed = dataset.remove_columns(name).add_column(name, values, feature=features[name])
+    return changed.select_columns(list(features))
 
 
 def arrow_files(path: Path) -> list[Path]:

@@ -33,13 +33,16 @@ def copies_among(shown: Samples, test: Samples | None, way: str, progress: RunPr
     """The same for samples as a person knows them; `way` is the setting `duplicates`."""
     if way == "off":
         return None
-    many = len(shown) + (0 if test is None else len(test))
+    many, most = len(shown) + (0 if test is None else len(test)), NEAR[shown.kind]
+    if way == "near" and many > most:
+        told = f"of {many:,} samples only exact copies are looked for: near ones among {most:,} at most"
+        progress.note(told)
     with progress.working("looking for copies"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the columns, which reading the data told already
         train = _without_names(shown)
         if test is not None and isinstance(train.x, pd.DataFrame):
             test = replace(test, x=test.x[[name for name in train.x if name in test.x]])
-        return find_duplicates(train, test=test, near=way == "near" and many <= NEAR[shown.kind])
+        return find_duplicates(train, test=test, near=way == "near" and many <= most)
 
 
 def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) -> Duplicates:

@@ -14,7 +14,7 @@ from graylearn.errors import SettingsError
 from graylearn.report import Decision
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.copies import note_of
+from graylearn.runs.copies import NEAR, note_of, write_copies
 from graylearn.runs.plan import Recorded, one_of_each, plan
 
 HEADER, LINES = 1, 60
@@ -58,6 +58,19 @@ def test_each_sample_has_the_number_of_its_group(made):
     assert "1 group with different labels" in note
     assert "1 of 31 test samples is in the training set, or nearly so, which measures too well" in note
     assert '"contradicting":true' in (run_folder / "report.html").read_text()
+
+
+def test_that_near_copies_are_not_looked_for_is_told(folder, tmp_path, monkeypatch):
+    def notes(way):
+        progress = RunProgress(quiet=True)
+        settings = RunSettings(command="audit", data=str(folder / "data.csv"), label="label", duplicates=way)
+        write_copies(settings, tmp_path / "copies.csv", progress)
+        return progress.notes
+
+    assert notes("near") == []
+    monkeypatch.setitem(NEAR, "table", 62)
+    assert notes("near") == ["of 63 samples only exact copies are looked for: near ones among 62 at most"]
+    assert notes("exact") == []
 
 
 def test_what_copies_mean_is_told():

@@ -167,7 +167,7 @@ def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
     page.locator(".sample").nth(0).get_by_role("button", name="Keep").click()
     lines.nth(0).locator(".pair-buttons button").first.click()
     expect(page.locator("#progress")).to_have_text("20 of 60 suspects decided: 1 keep, 0 drop, 19 relabel")
-    expect(lines.nth(0).locator(".pair-done")).to_have_text("all decided")
+    expect(lines.nth(0).locator(".group-done")).to_have_text("all decided")
     expect(lines.nth(0).locator("button").nth(1)).to_be_disabled()
     done = page.locator("table.classes tbody tr", has_text="cat").locator(".done")
     expect(done).to_have_text("all")

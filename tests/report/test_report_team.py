@@ -53,9 +53,9 @@ def test_groups_of_copies_are_decided_at_once(open_report, team, tmp_path):
         "Drop all",
     ]
     first.get_by_role("button", name="Keep one owl").click()
-    expect(first.locator(".copy-done")).to_have_text("all decided")
+    expect(first.locator(".group-done")).to_have_text("all decided")
     page.click("#copies-all")
-    expect(groups.nth(2).locator(".copy-done")).to_have_text("all decided")
+    expect(groups.nth(2).locator(".group-done")).to_have_text("all decided")
     assert groups.nth(2).get_by_role("button", name="Keep one").is_disabled()
     with page.expect_download() as started:
         page.click("#download")
@@ -64,7 +64,7 @@ def test_groups_of_copies_are_decided_at_once(open_report, team, tmp_path):
         ("00000", "drop"), ("00090", "drop"), ("00093", "keep"), ("00060", "keep"), ("00063", "drop"),
     }  # fmt: skip
     page.click("#undo")
-    expect(groups.nth(2).locator(".copy-done")).to_have_text("")
+    expect(groups.nth(2).locator(".group-done")).to_have_text("")
     groups.nth(2).get_by_role("button", name="2 samples, the same").click()
     expect(page.locator("#count")).to_have_text(re.compile("of 2 shown"))
 
@@ -76,7 +76,7 @@ def test_one_of_a_group_is_kept_although_another_was_dropped(open_report, team):
         groups.nth(group).get_by_title("Show them").click()
         page.locator(".sample").first.get_by_role("button", name="Drop").click()
         groups.nth(group).get_by_role("button", name=kept).click()
-        expect(groups.nth(group).locator(".copy-done")).to_have_text("all decided")
+        expect(groups.nth(group).locator(".group-done")).to_have_text("all decided")
         expect_verdicts(page, "drop", "keep")
 
 

@@ -41,7 +41,7 @@ function copyLine(group, at) {
     el("div", { class: "copy-words" },
       el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(group.rows, el("span", null, "copies of ", said(idName(group.rows[0]), 40))) }, name),
       group.contradicting ? el("span", { class: "chip mislabelled" }, "labels differ") : null,
-      test, el("p", { class: "muted small copy-done" })),
+      test, el("p", { class: "muted small group-done" })),
     el("div", { class: "strip" }, el("ul", null, group.rows.slice(0, COPIES_SHOWN).map(mini)),
       more > 0 ? el("p", { class: "muted small" }, `and ${number(more)} more`) : null),
     el("div", { class: "pair-buttons", role: "group", "aria-label": name }, copyButtons(group)));
@@ -51,7 +51,7 @@ function drawCopies(limit = COPIES_AT_FIRST) {
   byId("copies").hidden = byId("copies-link").hidden = !copyGroups.length;
   if (!copyGroups.length) return;
   const agree = copyGroups.filter((group) => !group.contradicting && group.rows.length > 1);
-  const differ = copyGroups.length - copyGroups.filter((group) => !group.contradicting).length;
+  const differ = copyGroups.filter((group) => group.contradicting).length;
   byId("copies-words").textContent =
     `${plural(copyGroups.length, "group")} of samples that are the same or nearly` +
     (differ ? `, ${plural(differ, "group")} with different labels.` : ".");
@@ -63,12 +63,6 @@ function drawCopies(limit = COPIES_AT_FIRST) {
   markCopies();
 }
 
-/** How much of each group is decided. */
 function markCopies() {
-  for (const line of byId("copy-groups").children) {
-    const { rows } = copyGroups[Number(line.dataset.copies)];
-    const done = rows.filter((row) => decided.verdict[row]).length;
-    line.querySelector(".copy-done").textContent = done ? (done === rows.length ? "all decided" : `${number(done)} decided`) : "";
-    for (const button of line.querySelectorAll(".pair-buttons button")) button.disabled = done === rows.length;
-  }
+  for (const line of byId("copy-groups").children) markGroup(line, copyGroups[Number(line.dataset.copies)]);
 }

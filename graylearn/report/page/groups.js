@@ -29,7 +29,7 @@ function pairLine(pair, at) {
     el("th", { scope: "row", id: `pair-${at}` },
       el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that fit no class" : null)) },
         el("span", null, el("span", { class: "times" }, `${number(pair.rows.length)} ×`), pairName(pair)))),
-    el("td", { class: "muted pair-done" }),
+    el("td", { class: "muted group-done" }),
     el("td", { class: "pair-buttons" },
       button(pair.target < 0 ? "Drop" : el("span", null, "→\u00a0", said(report.classes[pair.target], 16)), suggestion),
       button("Keep", () => [KEEP, -1])));
@@ -55,15 +55,15 @@ function drawPairs(limit = PAIRS_AT_FIRST) {
   markPairs();
 }
 
-/** How much of each group is decided. */
+/** Show on a line how much of its group is decided. */
+function markGroup(line, { rows }) {
+  const done = rows.reduce((sum, row) => sum + Boolean(decided.verdict[row]), 0);
+  line.querySelector(".group-done").textContent = done ? (done === rows.length ? "all decided" : `${number(done)} decided`) : "";
+  for (const button of line.querySelectorAll(".pair-buttons button")) button.disabled = done === rows.length;
+}
+
 function markPairs() {
-  for (const line of byId("pairs").querySelectorAll("[data-pair]")) {
-    const { rows } = pairs[Number(line.dataset.pair)];
-    let done = 0;
-    for (const row of rows) if (decided.verdict[row]) done += 1;
-    line.querySelector(".pair-done").textContent = done ? (done === rows.length ? "all decided" : `${number(done)} decided`) : "";
-    for (const button of line.querySelectorAll(".pair-buttons button")) button.disabled = done === rows.length;
-  }
+  for (const line of byId("pairs").querySelectorAll("[data-pair]")) markGroup(line, pairs[Number(line.dataset.pair)]);
 }
 
 // -- how often a label is mistaken ------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from graylearn.extras import require
 from graylearn.training.recorder import Recorder, warn_of_what_went_before
 
 _NEEDED = ("ids", "logits", "labels")
+_KEPT = "graylearn_record"
+"""What the record is called in a checkpoint."""
 
 
 class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ignore[misc]
@@ -38,14 +40,15 @@ class AuditCallback(require("lightning.pytorch", "hooks").Callback):  # type: ig
         self._epoch: int | None = None
         """The epoch that is recorded and not closed."""
 
-    def state_dict(self) -> dict[str, Any]:
-        """What Lightning's checkpoints keep, so that a resumed run is audited from its first epoch on."""
-        return {"recorder": self.recorder.state_dict(), "epoch": self._epoch}
+    def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        """Keep the record, so that a resumed run is audited from its first epoch on."""
+        checkpoint[_KEPT] = {"recorder": self.recorder.state_dict(), "epoch": self._epoch}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
-        self.recorder.load_state_dict(state_dict["recorder"])
-        self._epoch = state_dict["epoch"]
+    def on_load_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        """Take the record up to go on training; a test from a checkpoint leaves ours as it is."""
+        if trainer.state.fn == "fit" and _KEPT in checkpoint:
+            self.recorder.load_state_dict(checkpoint[_KEPT]["recorder"])
+            self._epoch = checkpoint[_KEPT]["epoch"]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Of a run that goes on: close an epoch that was complete but for its end, or say what is missing."""

@@ -178,13 +178,14 @@ def test_lightning_goes_on_with_the_record_of_its_checkpoint(saved, tmp_path):
         quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary"), False)
         trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", callbacks=[gray, keeper], **quiet)
         trainer.fit(Classifier(), loader, loader, ckpt_path=checkpoint)
-        return gray, keeper.best_model_path
+        return gray, keeper.best_model_path, trainer
 
-    unbroken, _ = fit(4)
-    _, checkpoint = fit(2)
+    unbroken, *_ = fit(4)
+    _, checkpoint, _ = fit(2)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "training goes on after step")
-        resumed, _ = fit(4, checkpoint)
+        resumed, _, trainer = fit(4, checkpoint)
+    trainer.validate(Classifier(), loader, ckpt_path=checkpoint, verbose=False)  # it is no training
     expected, history = unbroken.recorder.history, resumed.recorder.history
     np.testing.assert_array_equal(history.label_confidence, expected.label_confidence)
     np.testing.assert_array_equal(history.count, expected.count)

@@ -66,6 +66,8 @@ def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
             target = pa.int32()  # the time of day as its number of seconds or milliseconds
         elif pa.types.is_time64(kind):
             target = pa.int64()
+        elif pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
+            target = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)  # before pyarrow 23 only these
         else:
             continue
         arrow = arrow.set_column(index, column.name, arrow.column(index).cast(target))

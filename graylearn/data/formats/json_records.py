@@ -98,9 +98,13 @@ def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict
 
 
 def frame_of(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
-    """A row for each record; half a character, which pandas cannot hold, is a DataError."""
+    """A row for each record; half a character, which no file can hold, is a DataError."""
     try:
-        return pd.DataFrame.from_records(records)
+        frame = pd.DataFrame.from_records(records)
+        # before pandas 3 texts are objects, which it does not look into
+        for column in frame.columns[frame.dtypes == "object"]:
+            "".join(value for value in frame[column] if isinstance(value, str)).encode()
+        return frame
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])[1:-1]
         raise DataError(f"{name} holds {half}, half of a character; write its texts anew in UTF-8") from error

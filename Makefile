@@ -41,15 +41,24 @@ constraints: .venv/check.stamp
 lock: .venv/check.stamp
 	$(BIN)/python .ci/resolve.py
 
-# The wheel and the sdist, the wheel tried in an environment of its own.
+# The wheel and the sdist; the wheel tried in an environment of its own, with the pinned packages and with the
+# oldest that pyproject.toml allows (but for torch, whose builds have gigabytes elsewhere).
 dist: .venv/check.stamp
-	rm -rf dist build/try-wheel
+	rm -rf dist
 	$(BIN)/python -m build --quiet
+	$(call try_wheel,constraints.txt)
+	mkdir -p build
+	echo $(TORCH) | $(BIN)/uv pip compile pyproject.toml - --quiet --resolution lowest-direct -o build/oldest.txt
+	$(call try_wheel,build/oldest.txt)
+
+define try_wheel
+	rm -rf build/try-wheel
 	$(PYTHON) -m venv build/try-wheel
-	build/try-wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(TORCH)
-	build/try-wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	build/try-wheel/bin/python -m pip install --quiet --disable-pip-version-check -c $(1) $(TORCH)
+	build/try-wheel/bin/python -m pip install --quiet --disable-pip-version-check -c $(1) dist/*.whl
 	build/try-wheel/bin/python -P .ci/try_wheel.py
 	rm -rf build/try-wheel
+endef
 
 format: .venv/check.stamp
 	$(BIN)/ruff format .

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import graylearn as gl
+from graylearn.audit.duplicates import find_duplicates
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -25,6 +26,8 @@ def main() -> None:
     tops = {path.parts[0] for path in files("graylearn") or () if not path.parts[0].startswith("..")}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"graylearn"}, tops
     X, y = load_iris(return_X_y=True)
+    copies = find_duplicates(np.concatenate([X[:3], X[1:2]]))
+    assert [list(group) for group in copies.groups] == [[1, 3]], copies.groups  # scipy of old: all of them
     classifier = gl.GrayClassifier(epochs=2, random_state=0).fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         classifier.save(f"{folder}/model")

@@ -112,7 +112,8 @@ def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
 
 def check_smoothing(label_smoothing: object) -> None:
     """Refuse a share of each label that is none."""
-    if not (isinstance(label_smoothing, int | float) and 0 <= label_smoothing <= 1):
+    # a tuple: torch.compile before 2.9 does not know int | float
+    if not (isinstance(label_smoothing, (int, float)) and 0 <= label_smoothing <= 1):
         raise ValueError(f"label_smoothing is {label_smoothing!r}; expected a number from 0 to 1")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
 from sklearn.metrics import confusion_matrix
 
 from graylearn import metrics
@@ -21,7 +20,6 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.networks import outputs_of
 from graylearn.report import Preview, ReportData, image_preview, preview_samples, write_report
 from graylearn.report.payload import fingerprint_of
-from graylearn.report.previews import THUMBNAIL
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
@@ -146,16 +144,14 @@ def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
     shown = prepared.shown
     if isinstance(shown.x, pd.DataFrame) and prepared.others is not None:  # a person may judge by them too
         shown = replace(shown, x=pd.concat([shown.x, prepared.others.set_axis(shown.x.index)], axis=1))
-    cropped = preview_samples(shown)
-    if prepared.origin.form != "folder":
+    cropped, origin = preview_samples(shown), prepared.origin
+    are_paths = origin.form == "folder" or (origin.columns.path is not None and origin.columns.id is None)
+    if not are_paths:
         return cropped
-    folder, names = Path(prepared.origin.path), shown.ids
 
     def whole(index: int) -> Preview | None:
         try:
-            with Image.open(folder / str(names[index])) as image:
-                image.draft("RGB", (2 * THUMBNAIL, 2 * THUMBNAIL))
-                return image_preview(ImageOps.exif_transpose(image))
+            return image_preview(origin.root / str(shown.ids[index]))
         except Exception:  # a file that is gone or odd: what was learned from is still known
             return cropped(index)
 

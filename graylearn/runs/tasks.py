@@ -80,11 +80,10 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
 
 def _looks(origin: Origin, options: ReadOptions, ids: list[str]) -> Callable[[int], dict[str, Any]]:
     """What a person is shown of the samples of a run, by their index."""
-    path = Path(origin.path)
     if origin.kind == "image":
-        folder, images = path if path.is_dir() else path.parent, _images(origin, options, ids)
+        folder, images = origin.root, _images(origin, options, ids)
         return lambda index: {"image": str(folder / images[index])}
-    x = read_file(path, options)[0].x
+    x = read_file(origin.path, options)[0].x
     if origin.kind == "text":
         return lambda index: {"text": str(x[index])}
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 from report_tables import make_table
 
 import graylearn as gl
@@ -84,6 +84,17 @@ def test_curves_are_kept_for_suspects_first_and_thinned():
     assert few["curves"]["index"] == [3, 5]
     stored = np.frombuffer(base64.b64decode(few["curves"]["bytes"]), np.uint8)
     assert stored.tolist() == [127, 254, 255, 0, 64, 127]
+
+
+def test_photos_stand_upright(tmp_path):
+    image = Image.new("RGB", (60, 40))
+    turned = image.getexif()
+    turned[ExifTags.Base.Orientation] = 6  # the camera was held on its side
+    image.save(tmp_path / "photo.jpg", exif=turned)
+    with Image.open(tmp_path / "photo.jpg") as opened:
+        for picture in (tmp_path / "photo.jpg", opened):
+            shown = base64.b64decode(str(image_preview(picture).content).partition(",")[2])
+            assert Image.open(io.BytesIO(shown)).size == (40, 60)
 
 
 def test_pictures_stop_at_their_limit_and_suspects_come_first(monkeypatch):

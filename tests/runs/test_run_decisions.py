@@ -4,7 +4,9 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 from run_helpers import decide
 from typer.testing import CliRunner
 
@@ -190,6 +192,18 @@ def test_tasks_are_not_made_of_images_without_files(tmp_path, finished):
     run = finished(tmp_path / "a.npz", {"2": None}, features="pixels")
     with pytest.raises(SettingsError, match=r"the images of .*a\.npz are in no files of their own"):
         write_tasks(run, tmp_path / "tasks.json")
+
+
+def test_tasks_of_images_that_a_folder_of_tables_lists(tmp_path, finished):
+    for number in range(4):
+        Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(tmp_path / f"{number}.png")
+    (tmp_path / "lists").mkdir()
+    listed = pd.DataFrame({"path": [f"{number}.png" for number in range(4)], "label": list("xyxy")})
+    listed.to_parquet(tmp_path / "lists" / "all.parquet")
+    run = finished(tmp_path / "lists", {"1.png": None}, features="pixels")
+    write_tasks(run, tmp_path / "tasks.json")
+    (task,) = json.loads((tmp_path / "tasks.json").read_text())
+    assert task["data"]["image"] == str(tmp_path / "1.png")
 
 
 def test_tasks_show_missing_cells_as_empty_and_tell_where_there_are_none(tmp_path, finished):

@@ -89,16 +89,19 @@ def test_notes_on_the_data_reach_the_report(made):
     assert any(note.startswith("column 'bought' is text, read as dates") for note in notes), notes
 
 
-def test_pictures_are_shown_whole(tmp_path):
+@pytest.mark.parametrize("listed", [False, True], ids=["folder", "table"])
+def test_pictures_are_shown_whole(tmp_path, listed):
     rng = np.random.default_rng(0)
+    rows = ["path,label"]
     for label, shade in (("dark", 40), ("light", 200)):
         (tmp_path / "photos" / label).mkdir(parents=True)
         for number in range(20):
             pixels = (shade + rng.integers(-20, 20, (30, 120, 3))).astype(np.uint8)
             Image.fromarray(pixels).save(tmp_path / "photos" / label / f"{number:02d}.png")
-    settings = RunSettings(
-        command="audit", data=str(tmp_path / "photos"), features="pixels", size=16, epochs=2
-    )
+            rows.append(f"photos/{label}/{number:02d}.png,{label}")
+    (tmp_path / "photos.csv").write_text("\n".join(rows))
+    data = tmp_path / ("photos.csv" if listed else "photos")
+    settings = RunSettings(command="audit", data=str(data), features="pixels", size=16, epochs=2)
     run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     first = json.loads(re.search(r'class="previews">(.*?)</script>', page, re.S)[1])[0]

@@ -54,6 +54,11 @@ class Origin:
     decimal: str | None = None
     """The decimal mark of delimited text; runs of version 0.1.0 did not keep it."""
 
+    @property
+    def root(self) -> Path:
+        """Where the paths of images begin."""
+        return Path(self.path) if self.form == "folder" else Path(self.path).parent
+
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return asdict(self)

@@ -83,7 +83,7 @@ def _decode(data: bytes, size: int) -> bytes:
             # A JPEG decodes at a half, fourth or eighth of its scale almost for free; twice the final size
             # leaves the resampling enough to work with.
             image.draft(None, (2 * size, 2 * size))
-            return _square(as_rgb(_upright(image)), size).tobytes()
+            return _square(as_rgb(upright(image)), size).tobytes()
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise UnreadableImageError(
             f"holds more than {Image.MAX_IMAGE_PIXELS} pixels, refused as a decompression bomb;"
@@ -95,7 +95,8 @@ def _decode(data: bytes, size: int) -> bytes:
         raise UnreadableImageError((str(error).splitlines() or [type(error).__name__])[0]) from error
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def upright(image: Image.Image) -> Image.Image:
+    """As it was seen, where the camera told how it was held."""
     image.load()  # some formats tell the orientation behind the pixels
     try:
         if image.getexif().get(ExifTags.Base.Orientation, 1) == 1:

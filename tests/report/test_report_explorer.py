@@ -37,6 +37,15 @@ def explored(**fields):
     )
 
 
+def test_of_a_sample_that_is_not_flagged_the_likeliest_class_is_offered_first(open_report):
+    page = open_report(explored(table=make_table(suspects=0)))
+    page.select_option("#scope", "all")
+    item = page.locator(".sample").nth(1)
+    expect(item.locator(".chip")).to_have_text("not flagged")
+    item.get_by_role("button", name="Relabel").click()
+    expect(page.locator("#relabel-list option")).to_have_text(["owl", "cat"])
+
+
 def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     page = open_report(explored(curves=np.linspace(0.02, 0.95, 20)[:, None] * np.ones((1, 120))))
     first = page.locator(".sample").first

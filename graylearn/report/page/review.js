@@ -87,7 +87,8 @@ let relabelling = -1;
 function listChoices() {
   const wanted = byId("relabel-search").value.trim().toLowerCase();
   const classes = report.classes.map((_, k) => k);
-  const first = decided.label[relabelling] >= 0 ? decided.label[relabelling] : samples.suggested[relabelling];
+  const offered = [decided.label[relabelling], samples.suggested[relabelling], ...likelyClasses(relabelling).map(([k]) => k)];
+  const first = offered.find((k) => k >= 0 && k !== samples.label[relabelling]);
   const found = classes.filter((k) => report.classes[k].toLowerCase().includes(wanted) && k !== samples.label[relabelling]);
   found.sort((a, b) => (b === first) - (a === first) || a - b);
   const shown = found.slice(0, CHOICES_AT_MOST);

@@ -102,7 +102,7 @@ function whichLine(row) {
   const kind = KINDS[samples.kind[row]];
   const level = samples.level?.[row] ?? 0;
   return el("p", { class: "which" },
-    el("span", { class: `chip ${kind}` }, kind),
+    el("span", { class: `chip ${kind}` }, kind === "ok" ? KIND_NAMES[0] : kind),
     level ? el("span", { class: `chip level-${level}` }, LEVEL_NAMES[level]) : null,
     el("span", { class: "id" }, said(idName(row), 90)),
     alikeButton(row));

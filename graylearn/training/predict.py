@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from graylearn.data.batches.base import Preparation, as_classes
-from graylearn.data.batches.items import inputs_of, split_item
+from graylearn.data.batches.items import collate, inputs_of, split_item
 from graylearn.data.batches.several import are_several, as_inputs, joined
 from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
@@ -82,7 +82,7 @@ def predict_logits(
     a Dataset or a DataLoader, which are read a batch at a time, in the order they have.
     """
     if isinstance(x, Dataset | DataLoader):
-        batches = x if isinstance(x, DataLoader) else DataLoader(x, batch_size=batch_size)
+        batches = x if isinstance(x, DataLoader) else DataLoader(x, batch_size=batch_size, collate_fn=collate)
         kept: dict[str, Any] = {"preparation": preparation, "precision": precision, "logits": logits}
         each = [predict_logits(model, inputs_of(item), device=device, **kept) for item in batches]
         if not each:
@@ -126,7 +126,7 @@ def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
         return data[0], data[1]
     if isinstance(data, Dataset):
         check_sized(data, name)
-        data = DataLoader(data, batch_size=256)
+        data = DataLoader(data, batch_size=256, collate_fn=collate)
     if isinstance(data, DataLoader):
         parts = [split_item(item) for item in data]
         if not parts:

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
-from graylearn.data.batches.items import split_item
+from graylearn.data.batches.items import collate, split_item
 from graylearn.data.batches.several import Several, are_several, as_inputs, joined
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
 from graylearn.errors import DataError, SettingsError
@@ -202,7 +202,9 @@ def _from_loader(
     data: Any, *, settings: Settings, device: torch.device, dtype_images: torch.dtype
 ) -> Training:
     if isinstance(data, IterableDataset):
-        data = DataLoader(data, batch_size=settings.batch_size, num_workers=settings.workers)
+        data = DataLoader(
+            data, batch_size=settings.batch_size, num_workers=settings.workers, collate_fn=collate
+        )
     if iter(data) is data:
         raise DataError(
             "the data can be read only once, but every epoch reads it anew:"

@@ -30,6 +30,7 @@ def test_arrays_tensors_samples_and_datasets_give_the_same_bits():
         "tensor dataset": TensorDataset(x, y),
         "samples": Samples(x=x.numpy(), y=y.numpy(), classes=(0, 1, 2), ids=ids, kind="array"),
         "dataset": Mapped(x, y),
+        "dataset of lists": Mapped(x.tolist(), y),
     }
     runs = {name: train(mlp(), data, epochs=2, log="none") for name, data in sets.items()}
     streamed = train(mlp(), (x, y), epochs=2, stream=True, log="none")
@@ -38,6 +39,20 @@ def test_arrays_tensors_samples_and_datasets_give_the_same_bits():
             assert torch.equal(mine, theirs)
         np.testing.assert_array_equal(run.history.label_confidence, runs["tensors"].history.label_confidence)
     assert list(runs["samples"].history.ids[:2]) == ["row 0", "row 1"]
+
+
+def test_lists_of_numbers_are_rows_wherever_a_dataset_gives_them():
+    x, y = blobs()
+    plain = Mapped(x.tolist(), y)
+    network = mlp()
+    wanted = network(x).detach().numpy()
+    np.testing.assert_array_equal(predict_logits(network, plain), wanted)
+    with pytest.warns(UserWarning, match="numbered"):
+        flowing = train(mlp(), Flowing(x.tolist(), y), validation=plain, epochs=1, log="none")
+    with pytest.warns(UserWarning, match="numbered"):
+        expected = train(mlp(), Flowing(x, y), validation=(x, y), epochs=1, log="none")
+    for name in ("loss", "accuracy", "validation_loss", "validation_accuracy"):
+        assert flowing.log[0][name] == expected.log[0][name]
 
 
 def test_streaming_with_workers_equals_memory():

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Subset, default_collate
 
 from graylearn.data.batches.base import as_classes
+from graylearn.data.batches.several import are_several, as_inputs
 from graylearn.errors import DataError
 
 _LABELS_READ = 64
@@ -46,6 +47,21 @@ def inputs_of(item: Any) -> Any:
     return split_item(item)[0] if labelled else item
 
 
+def collate(items: list[Any]) -> Any:
+    """Items of a dataset as a batch; a list of numbers is a row, where torch would make a column of each."""
+    return default_collate([_with_rows(item) for item in items])
+
+
+def _with_rows(item: Any) -> Any:
+    if isinstance(item, Mapping):
+        return {name: _row(value) for name, value in item.items()}
+    return (_row(item[0]), *item[1:]) if isinstance(item, list | tuple) and item else item
+
+
+def _row(value: Any) -> Any:
+    return as_inputs(value) if isinstance(value, list) and not are_several(value) else value
+
+
 class _LabelsOnly:
     """Collates the items as the user's loader would, and keeps their labels and the index they bear."""
 
@@ -57,7 +73,7 @@ class _LabelsOnly:
 
 
 def read_rows(
-    dataset: Any, workers: int = 0, collate: Callable[[list[Any]], Any] = default_collate
+    dataset: Any, workers: int = 0, collate: Callable[[list[Any]], Any] = collate
 ) -> tuple[Tensor, bool]:
     """The labels of a map-style dataset, and whether they are in the order of an index that its items bear.
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.batches.base import (
@@ -26,7 +26,7 @@ from graylearn.data.batches.base import (
     batch_ends,
     check_lengths,
 )
-from graylearn.data.batches.items import read_rows, split_item
+from graylearn.data.batches.items import collate, read_rows, split_item
 from graylearn.data.batches.several import Several, as_inputs
 from graylearn.errors import DataError
 
@@ -165,7 +165,7 @@ class StreamBatches(_Streamed):
             self.dataset if direct else _Indexed(self.dataset),
             batch_sampler=_OrderedBatches(self.order(epoch), self.ends, start),
             num_workers=self.workers,
-            collate_fn=_as_is if direct else _IndexedCollate(default_collate, self.own_index),
+            collate_fn=_as_is if direct else _IndexedCollate(collate, self.own_index),
             pin_memory=self.device.type == "cuda",
             worker_init_fn=_WorkerStart(None),
         )

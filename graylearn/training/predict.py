@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from graylearn.data.batches.base import Preparation, as_classes
 from graylearn.data.batches.items import collate, inputs_of, split_item
 from graylearn.data.batches.several import are_several, as_inputs, joined
+from graylearn.data.hugging_face import is_hugging_face
 from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask, in_eval_mode
@@ -81,7 +83,7 @@ def predict_logits(
     Several inputs are a dict or a tuple; `logits` says which they are where the model gives more. `x` may be
     a Dataset or a DataLoader, which are read a batch at a time, in the order they have.
     """
-    if isinstance(x, Dataset | DataLoader):
+    if isinstance(x, DataLoader) or _is_dataset(x):
         batches = x if isinstance(x, DataLoader) else DataLoader(x, batch_size=batch_size, collate_fn=collate)
         kept: dict[str, Any] = {"preparation": preparation, "precision": precision, "logits": logits}
         each = [predict_logits(model, inputs_of(item), device=device, **kept) for item in batches]
@@ -111,6 +113,11 @@ def predict_logits(
     return torch.cat(parts).cpu().numpy()
 
 
+def _is_dataset(data: Any) -> bool:
+    """Whether items are asked of it one by one, as of torch's datasets and those of Hugging Face."""
+    return isinstance(data, Dataset) or (is_hugging_face(data) and not isinstance(data, Mapping))
+
+
 def check_sized(data: Any, name: str) -> None:
     """Refuse a Dataset whose samples are asked for by number and that does not say how many there are."""
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset) and not hasattr(data, "__len__"):
@@ -124,7 +131,7 @@ def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
     """(x, y) of samples with their labels; a Dataset or DataLoader is read once, into memory."""
     if isinstance(data, tuple | list) and len(data) == 2:
         return data[0], data[1]
-    if isinstance(data, Dataset):
+    if _is_dataset(data):
         check_sized(data, name)
         data = DataLoader(data, batch_size=256, collate_fn=collate)
     if isinstance(data, DataLoader):

@@ -2,6 +2,7 @@
 
 import weakref
 
+import datasets
 import numpy as np
 import pytest
 import torch
@@ -53,6 +54,18 @@ def test_lists_of_numbers_are_rows_wherever_a_dataset_gives_them():
         expected = train(mlp(), Flowing(x, y), validation=(x, y), epochs=1, log="none")
     for name in ("loss", "accuracy", "validation_loss", "validation_accuracy"):
         assert flowing.log[0][name] == expected.log[0][name]
+
+
+def test_datasets_of_hugging_face_are_learned_from_validated_on_and_predicted():
+    x, y = blobs()
+    table = datasets.Dataset.from_dict({"input": x.tolist(), "label": y.tolist()})
+    result = train(mlp(), table, validation=table, epochs=1, log="none")
+    expected = train(mlp(), (x, y), validation=(x, y), epochs=1, log="none")
+    np.testing.assert_array_equal(result.history.label_confidence, expected.history.label_confidence)
+    assert result.log[0]["validation_loss"] == expected.log[0]["validation_loss"]
+    np.testing.assert_array_equal(result.predict_logits(table), expected.predict_logits(x))
+    with pytest.raises(DataError, match="validation is DatasetDict, expected"):
+        train(mlp(), table, validation=datasets.DatasetDict({"test": table}), epochs=1, log="none")
 
 
 def test_streaming_with_workers_equals_memory():

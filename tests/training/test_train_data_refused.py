@@ -85,7 +85,7 @@ class Answering(Dataset):
         ([0, 1, 2, -100], "label -100 is negative.*leave out samples"),
         (["cat", "dog", "cat", "dog"], "labels hold str, expected whole numbers"),
         (torch.zeros(4, 1).long(), r"int64 of shape \(4, 1\)"),
-        (torch.eye(4)[:, :3], r"soft targets go with arrays"),
+        (torch.eye(4)[:, :3], r"soft targets are to train on, in arrays \(x, y\), as floats"),
     ],
 )
 @pytest.mark.parametrize("form", ["dataset", "listed", "loader", "batches", "validation"])

@@ -112,7 +112,7 @@ def as_classes(labels: Any) -> Tensor:
         raise DataError(
             f"labels are {classes.dtype} of shape {tuple(classes.shape)}, expected whole numbers of shape"
             " (num_samples,): encode them as classes 0, 1, 2, ..."
-            + (" (soft targets go with arrays, (x, y), as floats)" if soft else "")
+            + (" (soft targets are to train on, in arrays (x, y), as floats)" if soft else "")
         )
     classes = classes.long()
     if len(classes) and int(classes.min()) < 0:

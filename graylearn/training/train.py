@@ -241,12 +241,12 @@ def _identity(
     weights: Tensor | None,
 ) -> dict[str, Any]:
     """All that decides the result of a run, for its checkpoints."""
-    return {
+    return {  # told in this order: another method may bring other weights, and these another optimizer
+        "method": described(asked.method),
+        "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         **asked.settings.describe(),
         **learner.describe(),
         **({} if scheduler is None else {"schedule": scheduler.describe()}),
-        "method": described(asked.method),
-        "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         "data": training.fingerprint,
         "learner": type(learner).__name__,
         **({} if asked.group is None else {"processes": asked.group.size}),

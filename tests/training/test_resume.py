@@ -198,3 +198,7 @@ def test_other_data_and_another_network_are_refused(tmp_path):
         train(mlp(), (x, y.roll(1)), **options)
     with pytest.raises(CheckpointError, match="its weights is other"):
         train(mlp(classes=4), (x, y), **options)
+    with pytest.raises(CheckpointError, match="its weights is other"):  # also where another learner takes it
+        train(nn.Sequential(mlp(), nn.GELU(), nn.Linear(3, 3)), (x, y), **options)
+    with pytest.raises(CheckpointError, match="its method is Gray"):
+        train(mlp(), (x, y), **{**options, "method": "co-teaching"})

@@ -1,4 +1,4 @@
-"""Every exception graylearn raises on purpose, as one tree.
+"""Every exception graylearn raises on purpose, as one tree, and the warnings about data.
 
     GraylearnError
       DataError (ValueError)          the data cannot be what was asked of it
@@ -7,6 +7,8 @@
       CheckpointError (ValueError)    a saved file is damaged, foreign or of another run
       FolderTakenError                the folder of a run is finished, in use or not a run's
       MissingExtraError (ImportError) an optional package is needed and not installed
+    DataWarning (UserWarning)         the data was read, but something in it deserves a look
+      IdLikeColumnWarning             a column seems to name the rows
 
 Losses raise plain ValueError / TypeError / RuntimeError, as torch.nn.functional does.
 
@@ -196,3 +198,14 @@ class MissingExtraError(GraylearnError, ImportError):
 
 class FolderTakenError(CheckpointError):
     """The run folder cannot be used for this run: it is finished, of other settings, foreign or in use."""
+
+
+class DataWarning(Worded, UserWarning):
+    """The data was read, but something in it deserves a look."""
+
+    about: str | None = None
+    """What it is of, where the same may be told again with other numbers."""
+
+
+class IdLikeColumnWarning(DataWarning):
+    """A column seems to name the rows, which a model can only learn by heart."""

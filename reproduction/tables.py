@@ -32,9 +32,8 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data import Contaminated, TableEncoder
-from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
 from graylearn.data.splits import stratified_choice
-from graylearn.errors import SettingsError
+from graylearn.errors import IdLikeColumnWarning, SettingsError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline
 from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets

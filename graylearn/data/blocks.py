@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.data.columns import find_columns, without_columns
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files, loaded
 from graylearn.data.formats.images import listed
@@ -40,7 +39,7 @@ from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.table_samples import none_labelled, rows_to_read
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
-from graylearn.errors import DataError, Hint, counted, first_few
+from graylearn.errors import DataError, DataWarning, Hint, counted, first_few
 
 IMAGES = 2_000
 """Of one block at most, which of a table has ROWS and BYTES."""

@@ -11,8 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.errors import DataError, Hint, SettingsError
+from graylearn.errors import DataError, DataWarning, Hint, SettingsError
 
 SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""

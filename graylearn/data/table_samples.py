@@ -12,11 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
-from graylearn.errors import DataError, Hint, are, first_few
+from graylearn.errors import DataError, DataWarning, Hint, are, first_few
 
 
 def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:

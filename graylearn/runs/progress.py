@@ -24,8 +24,7 @@ from rich.progress import (
 )
 
 from graylearn.audit.progress import EVERY, duration
-from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.errors import Worded, counted
+from graylearn.errors import DataWarning, Worded, counted
 from graylearn.runs.settings import in_flags
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told

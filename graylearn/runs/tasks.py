@@ -13,12 +13,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from graylearn.data.atomic import write_text
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
-from graylearn.errors import SettingsError
+from graylearn.errors import DataWarning, SettingsError
 from graylearn.report import fiftyone, label_studio
 from graylearn.runs.changed import check_unchanged
 from graylearn.runs.files import write_json

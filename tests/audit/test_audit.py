@@ -17,8 +17,7 @@ from graylearn.audit import Audit, audit
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import ordered_features
 from graylearn.data import Samples
-from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, DataWarning, SettingsError
 
 
 @pytest.mark.parametrize("mode", ["held-out", "history"])

@@ -14,8 +14,7 @@ from graylearn.audit.annotators import consensus
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.inputs import as_features, as_labels
 from graylearn.data import Samples, TableEncoder
-from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
 
 @pytest.fixture(scope="module")

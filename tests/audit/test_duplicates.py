@@ -11,8 +11,7 @@ from graylearn.audit import blocks, near_copies
 from graylearn.audit.alignment import aligned, resized
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.data import Samples
-from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
-from graylearn.errors import DataError
+from graylearn.errors import DataError, IdLikeColumnWarning
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning, as_date_parts
+from graylearn.data.encoding.column_kinds import as_date_parts
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
 
 def column(encoder: TableEncoder, encoded: np.ndarray, name: str) -> list[float]:

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from graylearn.data.atomic import checksum
-from graylearn.data.encoding.column_kinds import DataWarning, IdLikeColumnWarning
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.errors import CheckpointError, DataError
+from graylearn.errors import CheckpointError, DataError, DataWarning, IdLikeColumnWarning
 
 
 def fitted(values, **others) -> TableEncoder:

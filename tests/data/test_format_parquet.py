@@ -4,11 +4,10 @@ import pandas as pd
 import pytest
 
 from graylearn.data.blocks import open_blocks
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 
 
 def example(folder):

@@ -8,8 +8,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import graylearn as gl
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.encoding.label_notes import note_labels, note_telling_columns
+from graylearn.errors import DataWarning
 
 RANDOM = np.random.default_rng(0)
 LABEL = RANDOM.permutation(np.arange(600) % 4)

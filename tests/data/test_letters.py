@@ -9,9 +9,9 @@ import pytest
 
 import graylearn as gl
 from graylearn.data.atomic import checksum
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.letters import OF_SENTENCES, OF_WORDS, tell_more
+from graylearn.errors import DataWarning
 
 N = 400
 SUBJECTS = (

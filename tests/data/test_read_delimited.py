@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 from graylearn.data.cells import any_field_size
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.read import read
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 
 
 def test_plain_file(csv):

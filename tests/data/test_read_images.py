@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image, features
 
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 
 
 def picture(path, level):

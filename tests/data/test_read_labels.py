@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.read import read
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 
 
 def test_a_label_that_spells_missing_is_a_class_of_its_own(csv):

@@ -10,8 +10,7 @@ from PIL import Image
 from run_helpers import decide
 
 from graylearn.cli.show import show_applied
-from graylearn.data.encoding.column_kinds import DataWarning
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, DataWarning, SettingsError
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.tasks import write_tasks
 

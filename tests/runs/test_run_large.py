@@ -15,9 +15,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
-from graylearn.data.encoding.column_kinds import IdLikeColumnWarning
 from graylearn.data.options import ReadOptions
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, IdLikeColumnWarning, SettingsError
 from graylearn.estimator import saving
 from graylearn.runs import RunProgress, RunSettings, large, large_copies, run
 from graylearn.runs.apply import apply_decisions

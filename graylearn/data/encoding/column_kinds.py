@@ -25,7 +25,15 @@ from graylearn.data.encoding.number_formats import (
     read_numbers,
     shown_writing,
 )
-from graylearn.errors import DataError, Hint, Worded, are, counted, first_few
+from graylearn.errors import (
+    DataError,
+    DataWarning,
+    Hint,
+    IdLikeColumnWarning,
+    are,
+    counted,
+    first_few,
+)
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -49,17 +57,6 @@ _UNREAD = (
     "read it: only letters are learned. Write 1234.5 or 2024-12-31, or leave out what is neither (on the "
     "command line with --without)"
 )
-
-
-class DataWarning(Worded, UserWarning):
-    """The data was read, but something in it deserves a look."""
-
-    about: str | None = None
-    """What it is of, where the same may be told again with other numbers."""
-
-
-class IdLikeColumnWarning(DataWarning):
-    """A column seems to name the rows, which a model can only learn by heart."""
 
 
 class _Reading(NamedTuple):

@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from graylearn.array_types import Ints
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.samples import RANGES
 from graylearn.data.tables import MISSING_WORDS
-from graylearn.errors import counted, first_few
+from graylearn.errors import DataWarning, counted, first_few
 
 _TOLD = 0.98  # share of the labels that a column must tell; petal widths of irises tell 96 %
 _MOST_FREQUENT = 0.9  # beyond it one label is right so often that a column has little to add

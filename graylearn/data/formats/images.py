@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats._base import (
     TABLES,
     Change,
@@ -33,7 +32,7 @@ from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, Hint, SettingsError, counted, first_few
+from graylearn.errors import DataError, DataWarning, Hint, SettingsError, counted, first_few
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""

@@ -15,7 +15,6 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.formats._arrow import NOTHING, changed, nothing
 from graylearn.data.formats._base import (
     TABLES,
@@ -33,7 +32,7 @@ from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.formats._pages import Buffer, held_in_pages
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError, first_few, first_line
+from graylearn.errors import DataError, DataWarning, first_few, first_line
 from graylearn.paths import matching, most_unpacked, too_large
 
 ROWS, BYTES = 20_000, 16 << 20

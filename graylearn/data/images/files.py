@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from graylearn.data.encoding.column_kinds import DataWarning
 from graylearn.data.images.cache import CachedImages, NoImagesError, cache_images
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, Hint, are, counted, first_few
+from graylearn.errors import DataError, DataWarning, Hint, are, counted, first_few
 
 
 def samples_from_manifest(

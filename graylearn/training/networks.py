@@ -122,7 +122,8 @@ class Adapted(nn.Module):
 
 
 def _asked(model: nn.Module, inputs: Any) -> Any:
-    return inputs.call(model) if isinstance(inputs, Several) else model(inputs)
+    apart = isinstance(inputs, Several) and not isinstance(model, Adapted)  # which takes them apart itself
+    return inputs.call(model) if apart else model(inputs)
 
 
 def ask(model: nn.Module, inputs: Any, which: Which) -> Any:

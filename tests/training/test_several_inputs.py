@@ -113,7 +113,7 @@ def test_a_list_of_dicts_is_one_of_batches_where_each_has_many_labels():
     ],
     ids=["dict", "attribute", "key", "number", "function"],
 )
-@pytest.mark.parametrize("method", ["gl", "srcc", "co-teaching"])
+@pytest.mark.parametrize("method", ["gl", "il", "srcc", "co-teaching"])
 def test_logits_are_found_in_what_a_network_gives(answer, which, method):
     options = PLAIN | {"method": method, "epochs": 1}
     if method == "srcc":  # blends its inputs, which it cannot do with several

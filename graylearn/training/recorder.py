@@ -182,7 +182,10 @@ class Recorder:
         return history
 
     def state_dict(self) -> dict[str, Any]:
-        """All that was recorded, as tensors, numbers and texts, for the checkpoint of a loop of your own."""
+        """All that was recorded, as tensors, numbers and texts, for the checkpoint of a loop of your own.
+
+        Of several processes, each has its own part of an epoch that is not complete.
+        """
         seen = self._seen()
         return {
             "ids": _as_plain(self._targets.index.to_numpy()),

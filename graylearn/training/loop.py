@@ -313,7 +313,7 @@ class Loop:
             raise DivergedError(
                 f"the loss turned NaN or infinite at step {self.meter.bad_step + 1} of {self.source.steps} in"
                 f" epoch {self.epoch + 1}, at learning rate {rate:.3g}: try {rate / 10:.3g},"
-                " look for NaN or huge values in the data, or set precision='fp32'"
+                " look for NaN or huge values in the data; in half precision also try precision='fp32'"
             )
         losses, accuracies = self.meter.read()
         self.reporter.seen(losses[0], accuracies[0])

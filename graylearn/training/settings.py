@@ -105,6 +105,8 @@ class Settings:
             raise SettingsError.wrong("compile", self.compile, f"one of {', '.join(COMPILE_MODES)}")
         if self.resume and self.checkpoint is None:
             raise SettingsError("resume needs checkpoint: name the folder to go on from")
+        if self.checkpoint is not None and self.checkpoint.is_file():
+            raise SettingsError(f"checkpoint is {str(self.checkpoint)!r}, a file; name a folder")
 
     def describe(self) -> dict[str, Any]:
         """What decides the result of a run, as JSON can hold it: two runs with equal settings are one run."""

@@ -39,6 +39,7 @@ from graylearn.training import (
         ({"preset": "fast", "settings": Settings()}, "not both"),
         ({"method": "gll"}, "no method 'gll'"),
         ({"resume": True}, "resume needs checkpoint"),
+        ({"checkpoint": __file__}, r"test_train_settings.py', a file; name a folder"),
         ({"compile": "sometimes"}, "compile is 'sometimes', expected one of"),
         ({"learning_rate": -1.0}, "learning_rate is -1"),
         ({"sample_weight": [1.0]}, "1 sample weights for 120 samples"),

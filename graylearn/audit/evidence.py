@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.beliefs import AskedAgain
 from graylearn.audit.finding import Finding, threshold_of, together
+from graylearn.audit.gaps import SEPARATED, gaps, pairs_of
 from graylearn.audit.overlap import Overlap
 from graylearn.audit.pooling import pool
 from graylearn.audit.repeated import decide_labels
@@ -28,6 +29,12 @@ MIN_SAMPLES = 30
 MAX_EPOCHS_DIFFER, UNSETTLED = 0.45, 0.7
 """Share of samples that a network calls otherwise from one epoch to the next, above which it is weak, and
 above which it has learned nothing. Eight epochs of 100 classes .76 to .80, people's labels .18 to .34."""
+
+MANY_VALUES = 8
+"""Values that a column has more of to measure something: a rare word lies far out of itself, and a flag cuts
+every class in two with a gap between."""
+LOOKED_AT = 2000
+"""About how many rows tell how many values a column has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +116,30 @@ class Evidence:
             return 0.0
         network, votes = (self.opinions[name].argmax(axis=1) for name in ("network", "neighbours"))
         return float((network != votes)[self.checked].mean())
+
+    @cached_property
+    def measures(self) -> NDArray[np.float32] | None:
+        """(N, M) the features that measure something, without words, flags and grades."""
+        if self.features is None:
+            return None
+        some = self.features[:: max(1, len(self) // LOOKED_AT)]
+        return self.features[:, [len(np.unique(column)) > MANY_VALUES for column in some.T]]
+
+    def set_apart(self, rows: Ints, suggested: Ints) -> Bools:
+        """Whether more than words and flags sets the class of a label apart from the one suggested, by row.
+
+        Who was sent to a doctor saw one more often, but who did not see one bears no wrong label: a column of
+        few values cuts the samples in two with a gap between, whatever it tells of their classes. That is
+        asked where classes may overlap and there are such columns.
+        """
+        measures = self.measures
+        if self.features is None or measures is None or self.overlap == "none":
+            return np.ones(len(rows), dtype=bool)
+        if measures.shape[1] in (0, self.features.shape[1]):
+            return np.full(len(rows), measures.shape[1] > 0)
+        pairs = pairs_of(self.label[rows], suggested)
+        width = gaps(measures, self.label, self.best, set(pairs), self.num_classes)
+        return np.array([width[pair][0] < SEPARATED for pair in pairs], dtype=bool)
 
     @property
     def only_probabilities(self) -> bool:

@@ -160,6 +160,24 @@ def test_a_small_table_shows_confusion_by_all_of_its_ranks():
     assert not audit(x, true).suspected.any()
 
 
+def test_what_a_flag_alone_sets_apart_is_never_sure():
+    random = np.random.default_rng(0)
+    flag = random.integers(2, size=600)
+    bought = random.random(600) < np.where(flag == 1, 0.95, 0.2)  # and none of this is wrong
+    x = np.column_stack([flag, random.normal(size=(600, 4))])
+    found = audit(x, bought)
+    assert found.found_by == ("class_confusion",)
+    assert not (found.level == SURE).any()
+
+
+def test_a_flag_beside_columns_that_set_classes_apart_leaves_labels_sure():
+    x, _, given, wrong = clouds(600, 7.0)
+    flag = np.random.default_rng(1).integers(2, size=600)
+    sure = audit(np.column_stack([x, flag]), given).level == SURE
+    assert sure.sum() > 20
+    assert wrong[sure].mean() > 0.95
+
+
 def test_a_small_table_whose_classes_overlap_says_what_is_not_known():
     x, _, given, _ = clouds(360, 2.0)
     found = audit(x, given)

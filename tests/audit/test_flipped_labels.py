@@ -105,6 +105,16 @@ def test_flips_of_a_small_table_are_found_and_estimated(tumours):
     assert any("flipped by chance" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("overlap", ["possible", "none"])
+def test_grades_make_flips_sure_only_where_each_row_has_one_true_class(tumours, overlap):
+    x, true = tumours
+    grades = np.stack([np.digitize(column, np.quantile(column, [0.3, 0.6, 0.9])) for column in x.T], axis=1)
+    wrong = np.random.default_rng([0, 300]).random(len(true)) < 0.3
+    found = audit(grades, np.where(wrong, 1 - true, true), overlap=overlap)
+    assert found.found_by == (("flipped_labels",) if overlap == "possible" else ("class_confusion",))
+    assert (found.level == SURE).any() == (overlap == "none")
+
+
 def test_where_classes_may_overlap_more_is_asked(tumours, monkeypatch):
     x, true = tumours
     given = np.where(np.random.default_rng([0, 300]).random(len(true)) < 0.3, 1 - true, true)

@@ -134,6 +134,7 @@ def find(evidence: Evidence) -> Finding:
     another = true_class[:, : evidence.num_classes]
     another[np.arange(len(rows)), part.label] = -1.0
     suggested[rows] = another.argmax(axis=1)
+    sure[sure] = evidence.set_apart(np.flatnonzero(sure), suggested[sure])
     if part.parted is not None:  # the others may overlap: what looks wrong there may be right
         may_be_right = [pair not in part.parted for pair in pairs_of(part.label, suggested[rows])]
         for chance in (posterior, ood, low, high, sure):

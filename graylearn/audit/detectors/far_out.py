@@ -20,10 +20,6 @@ from graylearn.audit.evidence import Evidence
 from graylearn.audit.finding import Finding, nothing
 
 AFTER = ("random_labels", "foreign_clusters", "class_confusion", "flipped_labels", "foreign_among_confused")
-MANY_VALUES = 8
-"""Values that a column has more of to tell how far out a row lies: a rare word lies apart of itself."""
-LOOKED_AT = 2000
-"""About how many rows tell how many values a column has."""
 FAR = (4.0, 5.0, 6.0, 8.0, 12.0, 16.0)
 """How many times as far as half of the samples from the nearest class: each is tried."""
 FEWEST, MOST = 4, 0.3
@@ -104,14 +100,10 @@ def how_far(evidence: Evidence) -> Floats | None:
 
     Read from the columns that measure something; None where fewer than two do.
     """
-    features = evidence.features
-    if features is None:
+    features = evidence.measures
+    if features is None or features.shape[1] < 2:
         return None
-    some = features[:: max(1, len(features) // LOOKED_AT)]
-    measures = [len(np.unique(column)) > MANY_VALUES for column in some.T]
-    if sum(measures) < 2:
-        return None
-    square = centre_distance(features[:, measures], evidence.label, evidence.num_classes, evidence.device)
+    square = centre_distance(features, evidence.label, evidence.num_classes, evidence.device)
     distance = np.sqrt(square.min(axis=1))
     middle = float(np.median(distance))
     return np.asarray(distance / middle) if middle > 0 else None

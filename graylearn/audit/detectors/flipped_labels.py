@@ -62,6 +62,7 @@ def find(evidence: Evidence) -> Finding:
     sure = np.zeros(n, dtype=bool)
     of_all = rankdata(probabilities.max(axis=1)) / len(rows)
     sure[rows] = (read.low > SURE) & (np.minimum(rank, of_all) > SURER) & (read.views_err < MAX_ERROR)
+    sure[sure] = evidence.set_apart(np.flatnonzero(sure), evidence.best[sure])
     return Finding(
         posterior,
         np.where(evidence.checked, read.rate, 0.0),

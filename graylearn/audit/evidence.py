@@ -123,7 +123,8 @@ class Evidence:
         if self.features is None:
             return None
         some = self.features[:: max(1, len(self) // LOOKED_AT)]
-        return self.features[:, [len(np.unique(column)) > MANY_VALUES for column in some.T]]
+        many = [len(np.unique(column)) > MANY_VALUES for column in some.T]
+        return self.features if all(many) else self.features[:, many]  # no copy without need: they are large
 
     def set_apart(self, rows: Ints, suggested: Ints) -> Bools:
         """Whether more than words and flags sets the class of a label apart from the one suggested, by row.

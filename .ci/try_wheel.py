@@ -27,7 +27,7 @@ def main() -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"graylearn"}, tops
     X, y = load_iris(return_X_y=True)
     copies = find_duplicates(np.concatenate([X[:3], X[1:2]]))
-    assert [list(group) for group in copies.groups] == [[1, 3]], copies.groups  # scipy of old: all of them
+    assert [list(group) for group in copies.groups] == [[1, 3]], copies.groups  # all before scipy 1.11.3
     classifier = gl.GrayClassifier(epochs=2, random_state=0).fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         classifier.save(f"{folder}/model")

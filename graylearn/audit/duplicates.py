@@ -135,8 +135,7 @@ def find_duplicates(
 
 def joined_groups(pairs: Ints, total: int) -> list[Ints]:
     """The groups of two samples or more that pairs (P, 2) of `total` samples join, each in rising order."""
-    rows, columns = pairs.T.astype(np.int32)  # scipy of old answers wrong, silently, with wider ones
-    graph = coo_array((np.ones(len(pairs)), (rows, columns)), shape=(total, total))
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(total, total))
     component = connected_components(graph, directed=False)[1]
     order = np.argsort(component, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)

@@ -105,7 +105,8 @@ def _drawable(experiment: str, found: Sequence[Group]) -> bool:
     if experiment == "ablation":
         return any("standard" in group.by_method for group in found)
     if experiment in ("sources", "architectures"):
-        return any({"standard", "gl"} <= group.by_method.keys() for group in found)
+        compared = [group for group in found if {"standard", "gl"} <= group.by_method.keys()]
+        return len({(group.get("ood"), group.get("net")) for group in compared}) > 1
     shown = any(panels.methods_of([g]) for _, members in panels.by_labels(found) for g in members)
     if experiment == "calibration":
         runs = [r for g in found for seeds in g.by_method.values() for r in seeds.values()]

@@ -116,6 +116,15 @@ def test_a_run_that_failed_is_named_beside_the_mean_it_carries_away():
     assert judged("architectures-gl", architectures=level).headline == "random +1.00 points"
 
 
+def test_a_few_networks_say_nothing_of_each():
+    made = rows_of("architectures", levels(gl=0.902), Options(seeds=(0,), labels=("random",), epochs=4))
+    few = [row for row in made if row["cell"]["net"] in ("densenet121", "senet18", "vgg19")]
+    assert judged("architectures-gl", architectures=made).parts[1].state == "yes"
+    found = judged("architectures-gl", architectures=few)
+    assert found.parts[1].state == "open"
+    assert found.headline == "random +0.20 points (vgg19, senet18, densenet121 alone)"
+
+
 def test_the_best_of_many_is_ahead_by_luck():
     measure = lambda cell: 0.9 + 0.002 * (cell.seed - 1) + 0.01 * (cell.method == "srcc")  # noqa: E731
     made = rows_of("table1", measure, Options(epochs=4, datasets=("cifar10",)), without=ABSENT)

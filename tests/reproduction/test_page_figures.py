@@ -89,6 +89,8 @@ def test_nothing_to_draw_draws_nothing(tmp_path):
     assert draw("table2", rows("table2"), tmp_path) == []
     alone = [made for made in rows("architectures") if made["cell"]["method"] == "standard"]
     assert draw("architectures", alone, tmp_path) == []  # nothing to compare it with
+    one = [made for made in rows("architectures") if made["cell"]["net"] == "vgg19"]
+    assert draw("architectures", one, tmp_path) == []  # one network
     assert draw("calibration", [row(Cell("image", "cifar10", "gl", 0), 0.9, "calibration")], tmp_path) == []
     assert not list(tmp_path.iterdir())
 

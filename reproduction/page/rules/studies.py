@@ -37,6 +37,9 @@ from reproduction.statistics import (
 SHORTCUTS = ("resnet18", "densenet121")
 """The networks with shortcuts that the paper's text names."""
 
+ENOUGH = 4
+"""So many networks or sources are needed to speak of each of the paper's six or ten."""
+
 
 def _told(parts: Sequence[Part]) -> str:
     """All parts in one line."""
@@ -148,7 +151,7 @@ def sources_matter(evidence: Evidence) -> Judgement:
 def everywhere(found: Sequence[Group], plural: str) -> list[Part]:
     """Two parts a kind of labels: GL above standard in the mean over the groups, and in every one.
 
-    The second is `no` where GL is shown to be below in one, which is all it takes.
+    The second is `no` where GL is shown to be below in one, which is all it takes, and `open` of a few.
     """
     parts = []
     for labels, members in labelled(found):
@@ -168,7 +171,8 @@ def everywhere(found: Sequence[Group], plural: str) -> list[Part]:
         text = f"GL - Standard {pooled}{middle(differences)}"
         mean = part_for(f"mean over {plural}, {labels} labels", pooled, text)
         parts.append(replace(mean, seeds=seeds))  # its pairs are of many settings
-        state: State = "yes" if above == len(pairs) else "no" if below else "open"
+        in_each = above == len(pairs) >= ENOUGH
+        state: State = "yes" if in_each else "no" if below else "open"
         text = (
             f"on the seeds both have, GL's mean is above in {above} of {len(pairs)}, shown below in {below}"
         )
@@ -182,7 +186,7 @@ def sources_gl(evidence: Evidence) -> Judgement:
     found, _ = by_schedule(every, with_all("gl", "standard"))
     rule = (
         "GL is shown to be above standard in the mean over sources (pairs: source and seed), and its mean is "
-        "above at each; no where it is shown to be below at one."
+        f"above at each of {ENOUGH} or more; no where it is shown to be below at one."
     )
     parts = tuple(everywhere(found, "sources"))
     return Judgement(rule, parts, tuple(found), "sources", gain_headline(found))
@@ -197,11 +201,11 @@ def architectures_residual(evidence: Evidence) -> Judgement:
     found: list[Group] = []
     parts = []
     for labels, members in labelled(evidence.groups("architectures")):
-        ways = [(way, alike) for way, alike in trained_alike(members) if sum(map(_standard, alike)) >= 4]
+        ways = [(way, alike) for way, alike in trained_alike(members) if sum(map(_standard, alike)) >= ENOUGH]
         for way, alike in ways[:1]:
             found += alike
             runs = {str(g.get("net")): values for g in alike if (values := g.values("standard"))}
-            if len(runs) >= 4:
+            if len(runs) >= ENOUGH:
                 order = sorted(runs, key=lambda net: -fmean(runs[net].values()))
                 above = [
                     f"{other} above {net}"
@@ -227,7 +231,8 @@ def architectures_gl(evidence: Evidence) -> Judgement:
     found, _ = by_schedule(evidence.groups("architectures"), with_all("gl", "standard"))
     rule = (
         "GL is shown to be above standard in the mean over networks (pairs: network and seed), and its mean "
-        "is above with each; no where it is shown to be below with one."
+        f"is above with each of {ENOUGH} or more (added after the first of 200 epochs was seen); "
+        "no where it is shown to be below with one."
     )
     told = []
     for labels, members in labelled(found):
@@ -236,6 +241,7 @@ def architectures_gl(evidence: Evidence) -> Judgement:
             nets = [str(g.get("net")) for g in members if gains_of([g], "gl")]
             lowest = min(range(len(gains)), key=gains.__getitem__)
             worst = f" ({nets[lowest]} {gains[lowest]:+.1f})" if middle(gains) else ""
-            told.append(f"{labels} {fmean(gains):+.2f} points{middle(gains)}{worst}")
+            few = f" ({', '.join(nets)} alone)" if len(nets) < ENOUGH else ""
+            told.append(f"{labels} {fmean(gains):+.2f} points{middle(gains)}{worst}{few}")
     headline = "; ".join(told)
     return Judgement(rule, tuple(everywhere(found, "networks")), tuple(found), "architectures", headline)

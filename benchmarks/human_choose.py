@@ -5,18 +5,19 @@
     python benchmarks/human_choose.py --data FOLDER --labels worst --rule share --network 1 --meet FOLDER
 
 After each epoch the network, as the mean of its weights over the last steps, is asked about all training
-images; a sample's answer is the mean over the epochs, nine parts what it was and one part new. From 15 % of
-the epochs on, what is taught lies between label and answer:
+images; a sample's answer is the mean over the epochs, nine parts what it was and one part new, and with
+`--even` each class is answered as often as every other. From 15 % of the epochs on (`--chosen-from`) what is
+taught lies between label and answer:
 
     share       the label, as far as the answer holds it next to its likeliest class (to the power of
-                `--power`), and for the rest the answer, sharpened
+                `--power`), and for the rest the answer, sharpened (to the power of `--sharpened`)
     confused    the chance of each class by the answer, sharpened, times how often images of that class bear
                 this label: counted anew after each epoch, from labels and answers
 
 It is learned on blends of two images, every second one distorted. With `--meet` two such
-runs, `--network 0` and `1`, wait for each other after each epoch and both go by the mean of their answers;
-the last row is of both together, which answer with the mean of their probabilities. ResNet18, the paper's
-schedule.
+runs, `--network 0` and `1`, wait for each other after each epoch and both go by the mean of their answers, or
+with `--heed other` each by the other's; the last row is of both together, which answer with the mean of their
+probabilities. ResNet18, the paper's schedule.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ CHOSEN_FROM = 0.15
 SHARPENED = 2.0
 AVERAGE = 0.999
 PATIENCE = 300.0
+EVENING_ROUNDS = 5
 
 
 @dataclass
@@ -63,17 +65,24 @@ class Distorted(Blended):
         return super().blend(half_distorted(inputs, self.task.generator))
 
 
-def by_share(answer: Singles, label: Ints, power: int) -> Singles:
+def by_share(answer: Singles, label: Ints, power: int, sharpened: float) -> Singles:
     """(N, K) the label as far as the answer holds it, the answer for the rest."""
     held = answer[np.arange(len(label)), label] / answer.max(1)
     trust = (held**power)[:, None]
-    return trust * np.eye(answer.shape[1], dtype=np.float32)[label] + (1 - trust) * scaled(answer**SHARPENED)
+    return trust * np.eye(answer.shape[1], dtype=np.float32)[label] + (1 - trust) * scaled(answer**sharpened)
 
 
-def by_confusion(answer: Singles, label: Ints, power: int) -> Singles:
+def by_confusion(answer: Singles, label: Ints, power: int, sharpened: float) -> Singles:
     """(N, K) how likely each class is by the answer and by the labels that its images bear."""
     borne = np.stack([answer[label == each].sum(0) for each in range(answer.shape[1])], 1)  # (class, label)
-    return scaled(answer**SHARPENED * scaled(borne).T[label] ** power)
+    return scaled(answer**sharpened * scaled(borne).T[label] ** power)
+
+
+def evened(answer: Singles) -> Singles:
+    """(N, K) answers of which each class has as much as every other."""
+    for _ in range(EVENING_ROUNDS):
+        answer = scaled(answer / answer.mean(0))
+    return answer
 
 
 def scaled(chances: Singles) -> Singles:
@@ -123,7 +132,11 @@ class Chooser:
     epochs: int
     rule: str
     power: int
+    sharpened: float
+    chosen_from: float
+    even: bool
     meeting: Meeting | None
+    heed: str
     half: bool
     answers: Singles | None = None
     right: list[float] = field(default_factory=list)
@@ -145,11 +158,14 @@ class Chooser:
         self.answers = said if self.answers is None else KEPT * self.answers + (1 - KEPT) * said
         answers = self.answers
         if self.meeting is not None:
-            answers = (answers + self.meeting.exchange(f"{end.epoch:03d}", answers)) / 2
+            others = self.meeting.exchange(f"{end.epoch:03d}", answers)
+            answers = others if self.heed == "other" else (answers + others) / 2
+        if self.even:
+            answers = evened(answers)
         label, true = self.train_set.y, self.train_set.true_y
         taught = np.eye(answers.shape[1], dtype=np.float32)[label]
-        if end.epoch + 1 >= CHOSEN_FROM * self.epochs:
-            taught = RULES[self.rule](answers, label, self.power)
+        if end.epoch + 1 >= self.chosen_from * self.epochs:
+            taught = RULES[self.rule](answers, label, self.power, self.sharpened)
             self.method.distributions.copy_(torch.from_numpy(taught))
         self.right = [float((each.argmax(1) == true).mean()) for each in (taught, answers)]
         print(f"{end.epoch} {end.row['seconds']:.1f} s", *(f"{each:.4f}" for each in self.right), flush=True)
@@ -162,6 +178,10 @@ def main() -> None:
     options.add_argument("--labels", default="worst", choices=("worst", "aggregate"))
     options.add_argument("--rule", default="share", choices=tuple(RULES))
     options.add_argument("--power", type=int, default=1, help="how much less than likely is believed")
+    options.add_argument("--sharpened", type=float, default=SHARPENED, help="1: answers as they are")
+    options.add_argument("--chosen-from", type=float, default=CHOSEN_FROM, help="share of the epochs before")
+    options.add_argument("--even", action="store_true", help="each class is answered as often as another")
+    options.add_argument("--heed", default="both", choices=("both", "other"), help="whose answers count")
     options.add_argument("--average", type=float, default=AVERAGE, help="share of the mean that a step keeps")
     options.add_argument("--network", type=int, default=0, choices=(0, 1))
     options.add_argument("--meet", type=Path, help="folder where the two runs meet; without, one goes alone")
@@ -181,7 +201,10 @@ def main() -> None:
     method = Distorted(torch.eye(len(train_set.classes))[torch.from_numpy(train_set.y)])
     meeting = None if given.meet is None else Meeting(given.meet, given.network)
     half = given.device == "cuda"
-    chooser = Chooser(train_set, method, given.epochs, given.rule, given.power, meeting, half)
+    chooser = Chooser(
+        train_set, method, given.epochs, given.rule, given.power, given.sharpened, given.chosen_from,
+        given.even, meeting, given.heed, half,
+    )  # fmt: skip
     began = time.perf_counter()
     result = train(
         pipeline.new_network(seed),
@@ -198,6 +221,7 @@ def main() -> None:
         record.append(
             record.record(
                 "human-choose", labels=given.labels, rule=given.rule, power=given.power,
+                sharpened=given.sharpened, chosen_from=given.chosen_from, even=given.even, heed=given.heed,
                 average=given.average, together=meeting is not None, networks=networks, network=given.network,
                 epochs=given.epochs, batch_size=given.batch_size, net=given.net, seed=0, **measured,
                 train_accuracy=result.log[-1]["accuracy"], taught_right=taught_right,

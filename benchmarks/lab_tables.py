@@ -165,6 +165,10 @@ def of_people() -> str:
         way = f"labels and answers of {'two' if row['together'] else 'one'} by epochs, {row['rule']}"
         way += f", power {row['power']}" if row["power"] > 1 else ""
         way += "" if row["average"] else ", weights as they are"
+        way += ", each heeds the other" if row.get("heed") == "other" else ""
+        way += f", chosen from {row['chosen_from']:.0%} on" if row.get("chosen_from", 0.15) != 0.15 else ""
+        way += ", answers as they are" if row.get("sharpened", 2) == 1 else ""
+        way += ", classes even" if row.get("even") else ""
         right, accurate = f"{100 * row['answers_right']:.1f}", f"{100 * row['accuracy']:.1f}"
         body.append([row["labels"], way, str(row["epochs"]), right, accurate])
     body.sort(key=lambda line: (line[0], int(line[2]), float(line[4])))

@@ -157,6 +157,19 @@ def test_classes_of_three_samples_are_not_judged(size, flagged):
     assert len(told) == (size == 3)
 
 
+@pytest.mark.parametrize("wrong", [0, 0.1])
+def test_classes_that_are_not_judged_come_last_by_score(wrong):
+    """No network expects what it saw three times: were they first, a person would look at nothing else."""
+    p, label = planted(k=24, wrong=wrong)
+    p, label = p[label < 4], label[label < 4]
+    others = np.repeat(np.arange(4, 24), 3)
+    p = np.concatenate([p, np.eye(24)[others % 4] * 0.9 + 0.1 / 24])
+    found = judged(p, np.concatenate([label, others]))
+    assert bool(found.suspected.sum()) == bool(wrong)
+    assert found.score[label.size :].max() <= found.score[: label.size].min()
+    assert found.look_first <= (p.argmax(axis=1)[: label.size] != label).sum()
+
+
 def test_a_network_that_has_seen_the_labels_must_gain_more():
     """Between gains of 4 and 8, twice the log-likelihood, labels are doubted where they were not seen."""
     between = 0

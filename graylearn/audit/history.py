@@ -24,7 +24,7 @@ EPOCHS, MIN_STEPS = 6, 120
 .91 to .93, F1 .76 to .87, and a third of the time."""
 
 
-def side_by_side(history: History, ids: Any, y: Any, features: Any) -> tuple[History, NDArray[Any], Any, Any]:
+def aligned(history: History, ids: Any, y: Any, features: Any) -> tuple[History, NDArray[Any], Any, Any]:
     """The history, ids, y and features of the same samples in the same order.
 
     Of y and features that are of more, those that the history saw: a sampler may pass some over. `ids` tell
@@ -76,12 +76,12 @@ def in_order_of(history: History, ids: NDArray[Any]) -> History:
     As it is where they are new names for its samples, or where it knows only the numbers of rows.
     """
     names = as_ids(history.ids, None, history.num_samples)
-    if names.dtype.kind in "iu" and np.array_equal(np.sort(names), np.arange(len(names))):
-        return history
     found = pd.Index(names).get_indexer(pd.Index(ids))
-    if (found < 0).all():
+    if history.is_numbered or (found < 0).all():
         return history
     if (found < 0).any():
+        if names.dtype.kind in "iu" and np.array_equal(np.sort(names), np.arange(len(names))):
+            return history  # a Recorder was given the numbers of rows, and some names look like numbers
         raise DataError(
             f"the history has no sample {ids[found < 0][0]}: give ids= the names in history.ids, in the order"
             " of y and features"

@@ -16,7 +16,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
-from graylearn.audit.history import epochs_before_heart, epochs_differ, history_probabilities, side_by_side
+from graylearn.audit.history import aligned, epochs_before_heart, epochs_differ, history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
@@ -367,7 +367,7 @@ class Audit:
             overlap: as in `audit`.
             id_like: as in `audit`.
         """
-        history, row_ids, y, features = side_by_side(history, ids, y, features)
+        history, row_ids, y, features = aligned(history, ids, y, features)
         target = history.targets.cpu().numpy().astype(np.int64)
         if y is None:
             label, names = target, tuple(range(history.num_classes)) if classes is None else tuple(classes)
@@ -375,7 +375,12 @@ class Audit:
             label, names = as_labels(y, classes)
             if len(names) != history.num_classes and classes is None and np.asarray(y).dtype.kind in "iu":
                 label, names = as_labels(y, range(history.num_classes))
-        if len(names) != history.num_classes or not np.array_equal(label, target):
+        if len(names) != history.num_classes:
+            raise DataError(
+                f"there are {len(names)} classes and {history.num_classes} logits a sample: give classes=, a "
+                "name for each logit, in their order"
+            )
+        if not np.array_equal(label, target):
             raise DataError(
                 "y does not match the labels the history was trained on: "
                 "pass the same labels in the same order"

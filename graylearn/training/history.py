@@ -85,6 +85,8 @@ class History:
         self.num_classes = num_classes
         self.epochs = epochs
         self.ids = np.arange(num_samples) if ids is None else np.asarray(ids)
+        self.is_numbered = ids is None
+        """Whether ids are the mere numbers of rows, for which the user may have names."""
         classes = class_dtype(num_classes)
         kept = max(1, min(epochs, budget // max(1, bytes_an_epoch(num_samples, num_classes))))
         self._label = torch.full((kept, num_samples), torch.nan, dtype=torch.float16, device=device)
@@ -286,7 +288,8 @@ class History:
             name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
             for name, value in self.state().items()
         }
-        own = {"num_classes": np.asarray(self.num_classes), "epochs": np.asarray(self.epochs)}
+        names = ("num_classes", "epochs", "is_numbered")
+        own = {name: np.asarray(getattr(self, name)) for name in names}
         return {"ids": ids, "targets": self.targets.cpu().numpy(), **own, **kept}
 
     def save(self, path: str | Path) -> None:
@@ -306,6 +309,8 @@ class History:
             raise CheckpointError(f"{path} is not a saved history: it lacks {', '.join(sorted(missing))}")
         history = cls.__new__(cls)
         history.ids = arrays["ids"]
+        counted = np.array_equal(history.ids, np.arange(len(history.ids)))
+        history.is_numbered = bool(arrays.get("is_numbered", counted))  # files of before did not tell
         history.targets = torch.from_numpy(arrays["targets"])
         history.num_classes, history.epochs = int(arrays["num_classes"]), int(arrays["epochs"])
         history._label = torch.from_numpy(arrays["label"])

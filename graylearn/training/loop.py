@@ -85,6 +85,8 @@ class Loop:
         self.device = history.targets.device
         self.meter = Meter(history, learner, weights)
         self.epoch, self.step = 0, 0
+        self.rates: list[float] = []  # of each model, in the last step
+        self.epoch_began = 0.0
         self.stop_asked = False
         self.interrupted = False
         self.random_state: dict[str, Any] | None = None

@@ -29,6 +29,9 @@ def test_history_of_a_run_is_enough():
     np.testing.assert_array_equal(same.score, alone.score)
     with pytest.raises(DataError, match="does not match"):
         Audit.from_history(history, np.roll(np.array(data.classes)[data.y], 1))
+    for few in ({"classes": ("a", "b")}, {"y": np.array(["a", "b"])[data.y % 2]}):
+        with pytest.raises(DataError, match="2 classes and 8 logits a sample: give classes="):
+            Audit.from_history(history, **few)
 
 
 @pytest.mark.parametrize(

@@ -111,27 +111,48 @@ def test_the_audit_of_a_plain_loop_finds_the_wrong_labels():
     assert wrong[audit.suspected].mean() > 0.8
 
 
+def three_epochs(ids, x, y):
+    """A history of three epochs in which every label is believed more and more."""
+    recorder = gl.Recorder()
+    for epoch in range(3):
+        recorder.record(ids, torch.nn.functional.one_hot(y, 3) * (1.0 + epoch) + 0.1 * x[:, :3], y)
+        recorder.end_epoch()
+    return recorder.history
+
+
 @pytest.mark.parametrize("name", ["photo {}".format, lambda row: 7000 - row])
 def test_features_and_labels_are_brought_together_with_the_history_by_ids(name):
     x, y = blobs(samples=60)
     ids = [name(row) for row in range(60)]  # photo 10 comes before photo 2, and 6941 before 7000
-    named, plain = gl.Recorder(), gl.Recorder()
-    for epoch in range(3):
-        logits = torch.nn.functional.one_hot(y, 3) * (1.0 + epoch) + 0.1 * x[:, :3]
-        named.record(ids, logits, y)
-        named.end_epoch()
-        plain.record(range(60), logits, y)
-        plain.end_epoch()
+    named, plain = three_epochs(ids, x, y), three_epochs(range(60), x, y)
     given = {"y": y, "features": x, "ids": ids}
-    found = gl.Audit.from_history(named.history, **given).table
-    wanted = gl.Audit.from_history(plain.history, **given).table
+    found = gl.Audit.from_history(named, **given).table
+    wanted = gl.Audit.from_history(plain, **given).table
     assert list(found["id"]) == ids
     pd.testing.assert_frame_equal(found, wanted)
     given["ids"] = [*ids[:-1], ids[-1] * 2]
     with pytest.raises(gl.GraylearnError, match="the history has no sample"):
-        gl.Audit.from_history(named.history, **given)
+        gl.Audit.from_history(named, **given)
     other = [f"renamed {row}" for row in range(60)]
-    assert list(gl.Audit.from_history(named.history, ids=other).ids) == other
+    assert list(gl.Audit.from_history(named, ids=other).ids) == other
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_numbers_in_another_order_are_the_names_that_a_recorder_was_given(saved, tmp_path):
+    """As of a frame that was shuffled. `gl.train` was told no names: there they are new ones, row by row."""
+    x, y = blobs(samples=60)
+    ids = np.random.default_rng(0).permutation(60)
+    history, plain = three_epochs(ids, x, y), three_epochs(range(60), x, y)
+    if saved:
+        history.save(tmp_path / "history.npz")
+        history = gl.History.load(tmp_path / "history.npz")
+    found = gl.Audit.from_history(history, features=x, ids=ids).table
+    wanted = gl.Audit.from_history(plain, features=x).table.assign(id=ids)
+    pd.testing.assert_frame_equal(found, wanted)
+    network = gl.nets.make("mlp", num_classes=3, in_shape=x.shape[1:])
+    result = gl.train(network, (x, y), epochs=2, device="cpu", log="none")
+    found = gl.Audit.from_history(result.history, y, features=x, ids=ids)
+    assert list(found.ids) == list(ids)
 
 
 @pytest.mark.parametrize("name", [int, "photo {}".format])

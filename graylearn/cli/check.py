@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -73,10 +72,12 @@ def check(
     from graylearn.runs import RunProgress
     from graylearn.runs import check as checking
     from graylearn.runs import check_files as files
+    from graylearn.runs.files import check_not_data
 
     for path in (against if accept else None, junit, sarif):
-        if path is not None:
-            check_writable(path)  # before the audit, not after it
+        if path is not None:  # before the audit, not after it
+            check_not_data(path, chosen.data, chosen.test)
+            check_writable(path)
     found = checking.check(
         chosen,
         against=against,
@@ -92,16 +93,7 @@ def check(
         with Path(page).open("a", encoding="utf-8") as file:
             file.write(files.markdown(found))
     if as_json:
-        told = {
-            "passes": found.passes,
-            "samples": found.samples,
-            "allowed": found.allowed,
-            "gone": found.gone,
-            "problems": [dataclasses.asdict(each) for each in found.problems],
-            "notes": found.notes,
-            "data_notes": found.data_notes,
-        }
-        typer.echo(json.dumps(told, ensure_ascii=False))
+        typer.echo(json.dumps(files.in_json(found), ensure_ascii=False))
     else:
         _show(found, against, accept, with_data_notes=quiet)  # others heard them while it ran
     if not found.passes:

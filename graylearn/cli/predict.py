@@ -63,16 +63,17 @@ def predict(
     """
     from graylearn.runs.folder import RunFolder
 
-    RunFolder(run).check_finished()
+    folder = RunFolder(run)
+    folder.check_finished()
     if not is_standard(data):
         existing(data)  # both said before the seconds that torch takes to import
     from graylearn.runs.predict import Answered, check_out, predict_blocks, write_predictions
     from graylearn.runs.progress import RunProgress
 
-    with TemporaryDirectory() as folder:
-        data = saved_input(Path(folder) / "input") if is_standard(data) else data
+    with TemporaryDirectory() as fresh:
+        data = saved_input(Path(fresh) / "input") if is_standard(data) else data
         out = None if out is None or is_standard(out) else out
-        check_out(out, data)
+        check_out(out, data, folder)
         blocks = predict_blocks(
             run,
             data,

@@ -15,7 +15,7 @@ from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.decision_files import decisions_in
 from graylearn.runs.changed import check_unchanged, other_images
-from graylearn.runs.files import same_file
+from graylearn.runs.files import check_not_data
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
 from graylearn.runs.source import read_source
@@ -156,10 +156,7 @@ def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> 
         raise SettingsError(
             f"{target} would be of the form of {data.name}: let its name end in {ending!r} too"
         )
-    if same_file(target, data) or target.absolute() == data.absolute():
-        raise SettingsError(
-            f"{target} is the data itself, which is never written over; name another with --out"
-        )
+    check_not_data(target, data)
     if data.is_dir() and target.absolute().is_relative_to(data.absolute()):
         raise SettingsError(f"{target} lies inside the data, {data}; name one outside with --out")
     if target.exists() and not overwrite:

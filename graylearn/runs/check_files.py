@@ -1,7 +1,8 @@
-"""What a check tells other programs: JUnit XML, SARIF, and a summary in Markdown for a build's page."""
+"""What a check tells other programs: JSON, JUnit XML, SARIF, and Markdown for a build's page."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Iterable
@@ -16,6 +17,13 @@ from graylearn.runs.check import WORDS, Checked, Problem
 
 SHOWN = 50
 """New suspects that the summary lists; the others are counted."""
+
+
+def in_json(checked: Checked) -> dict[str, Any]:
+    """All that was found, as values that `json` writes."""
+    names = ("samples", "allowed", "gone", "problems", "notes", "data_notes")
+    found = dataclasses.asdict(checked)
+    return {"passes": checked.passes} | {name: found[name] for name in names}
 
 
 def junit(checked: Checked) -> str:

@@ -15,6 +15,7 @@ from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
+from graylearn.runs.files import check_not_data
 from graylearn.runs.prepare import Prepared, check_ids, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -50,6 +51,7 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
 
     A row a sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
     """
+    check_not_data(Path(out), settings.data, settings.test)
     with progress.of_warnings():
         train, test = _read(settings)
     found = copies_among(train, test, settings.duplicates, progress)

@@ -38,7 +38,7 @@ from graylearn.data.formats import Origin
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
 from graylearn.runs.changed import is_older, other_images, what_changed
-from graylearn.runs.files import write_json
+from graylearn.runs.files import same_file, write_json
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _LOCK = ".lock"
@@ -121,6 +121,11 @@ class RunFolder:
         """Refuse a folder whose run did not come to its end."""
         if not self.is_finished:
             raise CheckpointError(self._why_not(self.summary))
+
+    def check_not_own(self, out: Path) -> None:
+        """Refuse to write over what the run wrote."""
+        if any(same_file(out, entry) for entry in self._entries):
+            raise SettingsError(f"{out} belongs to the run in {self.path}; name another")
 
     def _why_not(self, missing: Path) -> str:
         if not self.path.is_dir():

@@ -24,7 +24,8 @@ from graylearn.data.tables import check_columns
 from graylearn.errors import SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import check_share
-from graylearn.runs.files import same_file
+from graylearn.runs.files import check_not_data
+from graylearn.runs.folder import RunFolder
 from graylearn.runs.model import load_model
 from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress
@@ -127,8 +128,11 @@ class Answered:
             yield table
 
 
-def check_out(out: str | Path | None, data: str | Path) -> None:
-    """Refuse a file that predictions cannot be written to, before any work is done."""
+def check_out(out: str | Path | None, data: str | Path, run: RunFolder) -> None:
+    """Refuse a file that predictions cannot be written to, before any work is done.
+
+    data: what is asked about; run: whose model answers.
+    """
     if out is None:
         return
     path = Path(out)
@@ -137,10 +141,8 @@ def check_out(out: str | Path | None, data: str | Path) -> None:
         raise SettingsError(
             f"{path} ends in {suffix or 'nothing'!r}; predictions are {', '.join(OUT_SUFFIXES)}"
         )
-    if same_file(path, Path(data)):
-        raise SettingsError(
-            f"{path} is the data itself, which is never written over; name another with --out"
-        )
+    check_not_data(path, data, run.settings().data)
+    run.check_not_own(path)
 
 
 def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None) -> None:

@@ -235,6 +235,16 @@ def test_what_cannot_be_written_is_told_before_the_audit(folder, flag):
     assert sorted(path.name for path in folder.glob("*later*")) == ["later.csv"]
 
 
+@pytest.mark.parametrize("flag", ["--junit", "--sarif"])
+def test_the_data_are_never_written_over(folder, flag):
+    before = (folder / "data.csv").read_bytes()
+    for given in (["data.csv"], ["later.csv", "--test", "data.csv"], ["d*a.csv"]):
+        done = ran(folder, *given, flag, "data.csv")
+        assert done.exit_code == 2
+        assert "is the data itself" in done.output
+        assert (folder / "data.csv").read_bytes() == before
+
+
 def test_data_are_checked_as_a_whole(folder):
     done = ran(folder, "data.csv", "--part-size", "100")
     assert done.exit_code == 2

@@ -130,3 +130,8 @@ def test_copies_and_leaks_from_the_command_line(folder):
     assert set(table["kind"]) == {"exact"}
     done = CliRunner().invoke(app, [*words, "--out", str(folder / "again.csv"), "-q"])
     assert done.stdout.endswith(f"written to {folder / 'again.csv'}\n")
+    for data in (folder / "data.csv", folder / "test.csv"):
+        before = data.read_bytes()
+        done = CliRunner().invoke(app, [*words, "--out", str(data), "-q"])
+        assert "is the data itself" in done.output
+        assert data.read_bytes() == before

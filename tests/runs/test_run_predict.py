@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 from run_helpers import blobs
+from typer.testing import CliRunner
 
+from graylearn.cli.main import app
 from graylearn.data import blocks, text_blocks
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs.folder import RunFolder
 from graylearn.runs.predict import check_out, predict, predict_blocks, write_predictions
 
 QUIET = RunProgress(quiet=True)
@@ -214,10 +217,25 @@ def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
         back = read(tmp_path / name)
         assert back["class"].tolist() == found["class"].tolist()
         assert back["probability"].tolist() == pytest.approx(found["probability"].tolist(), rel=1e-5)
+
+
+def test_predictions_are_written_over_nothing_that_was_read_or_learned(fitted, tmp_path):
+    new = tmp_path / "new.csv"
+    frame_of(1)[0].to_csv(new, index=False)
+    run = RunFolder(fitted)
     with pytest.raises(SettingsError, match=r"predictions are \.csv, \.tsv, \.parquet"):
-        check_out(tmp_path / "p.xlsx", tmp_path / "new.csv")
-    with pytest.raises(SettingsError, match="never written over"):
-        check_out(tmp_path / "new.csv", tmp_path / "new.csv")
+        check_out(tmp_path / "p.xlsx", new, run)
+    check_out(fitted / "answers.csv", new, run)
+    for out, why in (
+        (new, "is the data itself"),
+        (fitted.parent / "train.csv", "is the data itself"),
+        (run.audit_csv, "belongs to the run"),
+        (run.samples, "belongs to the run"),
+    ):
+        before = out.read_bytes()
+        done = CliRunner().invoke(app, ["predict", str(fitted), str(new), "--out", str(out)])
+        assert why in " ".join(done.output.split())
+        assert out.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["new.parquet", "new.csv", "new.jsonl"])

@@ -69,10 +69,7 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise TypeError(f"logits are {logits.dtype}; expected float32, float64, bfloat16 or float16")
     if target.dtype not in INTEGERS:
         raise TypeError(f"target is {target.dtype}; expected class indices as int64")
-    if target.device != logits.device:
-        raise RuntimeError(
-            f"target is on {target.device} but logits are on {logits.device}; move one of them"
-        )
+    _check_device("target", target, logits)
     if logits.ndim == 0:
         raise ValueError("logits have no dimensions; expected (K,), (N, K) or (N, K, d1, ...)")
     expected = logits.shape[:1] + logits.shape[2:] if logits.ndim > 1 else logits.shape[:0]
@@ -91,10 +88,7 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
             raise ValueError(
                 f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value a class"
             )
-        if weight.device != logits.device:
-            raise RuntimeError(
-                f"weight is on {weight.device} but logits are on {logits.device}; move one of them"
-            )
+        _check_device("weight", weight, logits)
 
 
 def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
@@ -131,6 +125,22 @@ def check_labels(target: Tensor, num_classes: int, ignore_index: int, name: str 
         )
 
 
+def _check_device(name: str, given: Tensor, logits: Tensor) -> None:
+    """Refuse a tensor that lies elsewhere than the logits, or than a target that was found beside them."""
+    if given.device != logits.device:
+        raise RuntimeError(f"{name} is on {given.device} but logits are on {logits.device}; move one of them")
+
+
+def _check_by_sample(name: str, given: Tensor, target: Tensor) -> None:
+    """Refuse a tensor that has not one value for each label, in its place."""
+    if given.shape != target.shape:
+        raise ValueError(
+            f"{name} has shape {tuple(given.shape)} but target has {tuple(target.shape)}; "
+            "expected one value a sample"
+        )
+    _check_device(name, given, target)
+
+
 def check_rule(confidence: str) -> None:
     """Refuse a name that stands for no confidence."""
     if confidence not in RULES:
@@ -152,15 +162,7 @@ def check_confidence(confidence: str | Tensor, target: Tensor, ignore_index: int
         )
     if not confidence.is_floating_point():
         raise TypeError(f"confidence is {confidence.dtype}; expected a floating point tensor")
-    if confidence.shape != target.shape:
-        raise ValueError(
-            f"confidence has shape {tuple(confidence.shape)} but target has {tuple(target.shape)}; "
-            "expected one value a sample"
-        )
-    if confidence.device != target.device:
-        raise RuntimeError(
-            f"confidence is on {confidence.device} but logits are on {target.device}; move one of them"
-        )
+    _check_by_sample("confidence", confidence, target)
     if confidence.numel() and can_look_at_values(confidence):
         inside = (confidence >= 0) & (confidence <= 1)
         if not inside.all():
@@ -178,15 +180,7 @@ def check_complement(complement: Tensor, target: Tensor, num_classes: int, ignor
     check_tensor("complement", complement)
     if complement.dtype not in INTEGERS:
         raise TypeError(f"complement is {complement.dtype}; expected class indices as int64")
-    if complement.shape != target.shape:
-        raise ValueError(
-            f"complement has shape {tuple(complement.shape)} but target has {tuple(target.shape)}; "
-            "expected one label a sample"
-        )
-    if complement.device != target.device:
-        raise RuntimeError(
-            f"complement is on {complement.device} but target on {target.device}; move one of them"
-        )
+    _check_by_sample("complement", complement, target)
     counted = target != ignore_index
     if can_look_at_values(target):
         check_labels(complement[counted], num_classes, ignore_index, "complement")

@@ -231,7 +231,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             raise DataError(
                 f"all samples are of one class, {str(classes[0])!r}: a classifier needs at least 2"
             )
-        samples, encoder = make_training_set(
+        stages = stages or Stages()
+        encoded = partial(
+            make_training_set,
             given,
             labels,
             classes=classes,
@@ -243,6 +245,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             constant="keep" if isinstance(self.network, nn.Module) or is_model(self.network) else "drop",
             id_like=self.id_like,
         )
+        samples, encoder = stages.keep("features", encoded)
         if len(np.unique(samples.y)) < 2:
             raise DataError("all samples of positive weight are of one class: a classifier needs at least 2")
         self.classes_, self.encoder_ = classes, encoder
@@ -265,7 +268,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             members=int(self.members),
             validation=self._validation(validation),
             patience=self.patience,
-            stages=stages or Stages(),
+            stages=stages,
         )
 
     @all_or_nothing
@@ -343,7 +346,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         named, labels = read_labels(validation[1], validation[0])
         if not np.isin(named, self.classes_).all():
             strange = np.setdiff1d(named, self.classes_).tolist()
-            raise DataError(f"validation has labels {strange} that the training set does not have")
+            raise DataError(
+                f"validation has labels {strange} that the training set does not have: leave them out"
+            )
         return self.encoder_.transform(given), np.searchsorted(self.classes_, named)[labels]
 
     def _settings(self, num_samples: int, seed: int, *, one_epoch: bool = False) -> Settings:

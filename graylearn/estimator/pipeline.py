@@ -37,7 +37,7 @@ from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
 
-Stage = Literal["first", "audit", "refined"]
+Stage = Literal["features", "first", "audit", "refined"]
 Made = TypeVar("Made")
 Run = Callable[..., Result]
 """(settings, *callbacks) -> the result of training one network."""
@@ -54,7 +54,8 @@ class Stages:
         return run(settings)
 
     def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """What `make` makes: an Audit at the stage "audit", a PipelineResult at the stage "refined"."""
+        """What `make` makes: the training set and its encoder at the stage "features", an Audit at "audit", a
+        PipelineResult at "refined"."""
         return make()
 
 

@@ -49,6 +49,7 @@ CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
 _TITLES: dict[str, str] = {
+    "features": "making features of the samples",
     "first": "first fit",
     "audit": "audit of the training set",
     "refined": "second fit",  # which may learn the labels as they are: a note says so
@@ -95,8 +96,8 @@ class FolderStages(Stages):
         return result
 
     def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """The audit, from its file where it was made before, or on from what its networks said; the refined
-        fit."""
+        """The audit, from its file where it was made before, or on from what its networks said; features and
+        the refined fit are made."""
         folder = self.folder / "audit"
         if stage == "audit" and (folder / "audit.json").exists():
             return cast("Made", Audit.load(folder))

@@ -53,6 +53,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     shown = _listed(score, suspected)
     ids = table["id"].to_numpy()[shown]
     whole = table["id"].dtype.kind in "iu"
+    by_kind = counts(data)
     main = {
         "title": str(data.title),
         "created": str(data.created),
@@ -75,8 +76,8 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "kind": "".join(map(str, kind[shown].tolist())),
         "suspected": "".join(map(str, suspected[shown].astype(int).tolist())),
         "level": _levels(data, shown),
-        "counts": counts(data),
-        "shares": shown_shares(counts(data)),
+        "counts": by_kind,
+        "shares": shown_shares(by_kind),
         "perClass": _per_class(label, kind, len(data.classes)),
         "contamination": dict(data.contamination) if data.contamination else None,
         "ranges": {str(name): [float(end) for end in ends] for name, ends in data.ranges.items()},

@@ -118,14 +118,17 @@ function renderPage() {
   byId("list").start = view.page * view.pageSize + 1;
   markCurrent();
   const from = view.page * view.pageSize + 1;
-  const of = byId("scope").value === "suspects" && !view.only ? plural(numSuspects, "suspect") : plural(count, "sample");
+  const onlySuspects = byId("scope").value === "suspects" && !view.only;
+  const of = onlySuspects ? plural(numSuspects, "suspect") : plural(count, "sample");
   byId("only").hidden = !view.only;
   byId("only").replaceChildren(...(view.only ? ["Only ", view.only.name, "."] : []));
   byId("count").textContent = rows.length
     ? `${number(from)} to ${number(from + rows.length - 1)} of ${number(view.rows.length)} shown, out of ${of}`
-    : numSuspects || byId("scope").value === "all"
+    : !onlySuspects
       ? "No sample passes these filters."
-      : "Nothing was flagged. Show all samples to look at the largest scores.";
+      : numSuspects
+        ? "No suspect passes these filters. Show all samples to look through the others too."
+        : "Nothing was flagged. Show all samples to look at the largest scores.";
   byId("pager").hidden = !rows.length;
   byId("page").value = view.page + 1;
   byId("page").max = numPages();

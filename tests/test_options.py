@@ -118,6 +118,11 @@ def test_help_says_each_option_once_and_what_it_means(name):
             "its cells seem to be parted by ';'; pass --separator ';'",  # a shell ends a command there
         ),
         (
+            DataError("two are lists;", Hint("without", ("tags", "my box"), "to do without")),
+            "two are lists; pass without=('tags', 'my box') to do without",
+            "two are lists; pass --without tags --without 'my box' to do without",
+        ),
+        (
             SettingsError.wrong("batch_size", 0, "a whole number of at least 1"),
             "batch_size is 0, expected a whole number of at least 1",
             "--batch-size is 0, expected a whole number of at least 1",

@@ -63,31 +63,14 @@ def said(goes_on: Callable[[], bool] = lambda: True) -> Iterator[None]:
     except _TerminatedError:
         _say(f"terminated{_GOES_ON * goes_on()}", style="yellow")
         sys.exit(TERMINATED)
-    except GraylearnError as error:
-        if debug:
-            raise
-        _say(f"error: {error.worded(in_flags)}")
-        sys.exit(_code(error))
-    except MemoryError:
-        if debug:
-            raise
-        _say(
-            "error: the memory is not enough for this data; give a part of it, or smaller images with --size"
-        )
-        sys.exit(ERROR)
-    except OSError as error:
-        if debug:
-            raise
-        _say(f"error: {_of_system(error, goes_on)}")
-        sys.exit(ERROR)
     except Exception as error:
         if hasattr(error, "exit_code"):  # Typer's, of wrong usage
             _say_plainly(error)
             raise
         if debug or isinstance(error, typer.Abort):  # Typer's too
             raise
-        _say(f"error: unexpected {type(error).__name__} ({error}); --debug shows where, please report it")
-        sys.exit(ERROR)
+        _say(f"error: {_sentence(error, goes_on)}")
+        sys.exit(_code(error))
 
 
 def plain(text: str) -> str:
@@ -118,10 +101,21 @@ def _commands_with(error: Exception) -> list[str]:
     return [name for name, each in commands.items() if any(option in has.opts for has in each.params)]
 
 
-def _code(error: GraylearnError) -> int:
+def _code(error: Exception) -> int:
     if isinstance(error, FolderTakenError):
         return TAKEN
     return USAGE if isinstance(error, SettingsError) else ERROR
+
+
+def _sentence(error: Exception, goes_on: Callable[[], bool]) -> str:
+    """What went wrong, and what to do."""
+    if isinstance(error, GraylearnError):
+        return error.worded(in_flags)
+    if isinstance(error, MemoryError):
+        return "the memory is not enough for this data; give a part of it, or smaller images with --size"
+    if isinstance(error, OSError):
+        return _of_system(error, goes_on)
+    return f"unexpected {type(error).__name__} ({error}); --debug shows where, please report it"
 
 
 def _of_system(error: OSError, goes_on: Callable[[], bool]) -> str:

@@ -136,11 +136,11 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
         return _DatasetBlocks(loaded(path, options.split), path, options)
     if form.name == "folder" and path.is_dir():
         return _ImageBlocks(path, options)
-    found: dict[str, Any] = {}
+    of_file: dict[str, Any] = {}
     tables: Tables
     if form.name == "delimited":
         text = DelimitedTables(path, options)
-        tables, found = text, text.found
+        tables, of_file = text, text.of_file
     elif form.name == "json":
         tables = json_tables(path)
     elif form.name == "parquet":
@@ -151,7 +151,7 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
             f"{path} is {form.name}, which is read as a whole: data larger than the memory are read from "
             "Parquet, CSV and JSON lines, folders of images and datasets of Hugging Face"
         )
-    blocks = _TableBlocks(tables, str(path), path, form.name, options, found)
+    blocks = _TableBlocks(tables, str(path), path, form.name, options, of_file)
     if form.name == "parquet":
         note_unread(path, blocks.origin.names)
     return blocks
@@ -187,7 +187,7 @@ class _TableBlocks(Blocks):
         path: Path,
         form: str,
         options: ReadOptions,
-        found: dict[str, Any] | None = None,
+        of_file: dict[str, Any] | None = None,
     ) -> None:
         self.tables, self.name, self.path = tables, name, path
         table = next(tables(None), None)
@@ -202,7 +202,7 @@ class _TableBlocks(Blocks):
         where = name if name == NAMELESS else str(path.absolute())
         names = tuple(table.frame.columns)
         self.origin = Origin(
-            where, form, columns, kind, names=names, split=options.split, unit=table.unit, **(found or {})
+            where, form, columns, kind, names=names, split=options.split, unit=table.unit, **(of_file or {})
         )
 
     def _first_samples(self, first: RawTable) -> Samples:

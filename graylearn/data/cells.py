@@ -28,29 +28,6 @@ _MARKS = (
 )
 
 
-_FORMULA = re.compile("'*(?:[ \t\r\n]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
-"""How a cell begins that a spreadsheet would take for a formula, or one that is guarded from that."""
-
-
-def guarded(cell: str) -> str:
-    """With an apostrophe before what a spreadsheet would take for a formula; numbers are none.
-
-    A cell that already has apostrophes there gets one more: `unguarded` takes exactly one away.
-    """
-    if not _FORMULA.match(cell):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
-
-
-def unguarded(cell: str) -> str:
-    """What `guarded` was given."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
 def separator_line(text: str) -> tuple[str, str | None]:
     """(the line, the separator it names) where a file begins with a spreadsheet's sep=; else ("", None)."""
     found = _SEPARATOR_LINE.match(text)
@@ -72,7 +49,9 @@ def codec_of(raw: bytes, encoding: str) -> tuple[str, bytes]:
     try:
         return codecs.lookup(encoding).name, b""
     except LookupError as error:
-        raise SettingsError(f"encoding is {encoding!r}, which Python does not know") from error
+        raise SettingsError(
+            f"encoding is {encoding!r}, which Python does not know: give one such as utf-8 or cp1252"
+        ) from error
 
 
 def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Hashable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from graylearn.data.cells import guessed_separator
@@ -25,7 +24,8 @@ TEXT_NAMES = frozenset({"text", "sentence", "document"})
 PATH_NAMES = frozenset(
     {"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path"}
 )
-"""Column names, in lower case, that mean the path of an image where the values end like one."""
+"""Column names, in lower case, that mean the path of an image where most values end like one."""
+_ENDINGS = tuple(IMAGE_SUFFIXES)
 
 
 def without_columns(table: RawTable, names: Any, why: str = "to leave out") -> RawTable:
@@ -124,14 +124,13 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
 
 
 def _guessed_path(table: RawTable, label: Column) -> Column:
-    """The column that holds paths of images, where its name and its first value leave no doubt."""
+    """The column that holds paths of images: it is called so, and most of its values end so."""
     frame = table.frame
     named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name != label]
-    if len(named) != 1 or not len(frame):
+    if len(named) != 1:
         return None
-    first = frame[named[0]].iloc[0]
-    is_path = isinstance(first, str) and Path(first).suffix.lower() in IMAGE_SUFFIXES
-    return named[0] if is_path else None
+    images = sum(isinstance(cell, str) and cell.lower().endswith(_ENDINGS) for cell in frame[named[0]])
+    return named[0] if 2 * images > len(frame) else None
 
 
 def _guessed_id(table: RawTable, label: Column) -> Column:

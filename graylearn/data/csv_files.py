@@ -1,7 +1,8 @@
-"""Tables as CSV for people, who open them in a spreadsheet."""
+"""Tables as CSV for people, who open them in a spreadsheet, and cells that must not run there."""
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TextIO
@@ -9,7 +10,9 @@ from typing import Any, TextIO
 import pandas as pd
 
 from graylearn.data.atomic import replacing
-from graylearn.data.cells import guarded
+
+_FORMULA = re.compile("'*(?:[ \t\r\n]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
+"""How a cell begins that a spreadsheet would take for a formula, or one that is guarded from that."""
 
 
 def write_csv(file: Path | TextIO, table: pd.DataFrame, **options: Any) -> None:
@@ -24,3 +27,22 @@ def write_csv(file: Path | TextIO, table: pd.DataFrame, **options: Any) -> None:
     }
     with replacing(file) if isinstance(file, Path) else nullcontext(file) as opened:
         table.assign(**safe).to_csv(opened, index=False, encoding="utf-8", lineterminator="\n", **options)
+
+
+def guarded(cell: str) -> str:
+    """With an apostrophe before what a spreadsheet would take for a formula; numbers are none.
+
+    A cell that already has apostrophes there gets one more: `unguarded` takes exactly one away.
+    """
+    if not _FORMULA.match(cell):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def unguarded(cell: str) -> str:
+    """What `guarded` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

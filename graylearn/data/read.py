@@ -161,7 +161,7 @@ def read_with_others(
         names=tuple(found.frame.columns),
         unit=found.unit,
         left_out=tuple(np.flatnonzero(~is_sample).tolist()),
-        **found.found,
+        **found.of_file,
     )
     used = {columns.label, columns.id, columns.text, columns.path}
     if columns.text is None and columns.path is None:

@@ -272,7 +272,7 @@ def _as_label(value: Any) -> Label:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        raise DataError(f"label {value} is not a finite number")
+        raise DataError(f"label {value} is not a finite number; correct it or leave its rows out")
     if isinstance(value, str | bool | int | float):
         return value
     raise DataError(f"label {value!r} is {type(value).__name__}; {_EXPECTED}")

@@ -250,14 +250,15 @@ def _with_missing(x: pd.DataFrame, words: frozenset[str]) -> pd.DataFrame:
 
 
 def _check_plain(table: RawTable, x: pd.DataFrame) -> None:
-    """Refuse features that are themselves lists or records, by their first value."""
-    for column in [name for name, kind in x.dtypes.items() if pd.api.types.is_object_dtype(kind)]:
-        if (nested := _first_nested(x[column])) is not None:
-            raise DataError(
-                f"{table.name}: column {str(column)!r} holds {nested} values; "
-                "a feature is a number, text, bool or date: spread it over columns of its own",
-                Hint("without", None, "to leave it out"),
-            )
+    """Refuse features that are themselves lists or records, by their first values."""
+    objects = [name for name, kind in x.dtypes.items() if pd.api.types.is_object_dtype(kind)]
+    if nested := {name: kind for name in objects if (kind := _first_nested(x[name])) is not None}:
+        named = first_few([f"{str(name)!r} ({kind})" for name, kind in nested.items()])
+        raise DataError(
+            f"{table.name}: features that are no number, text, bool or date: {named}; "
+            "spread each over columns of its own",
+            Hint("without", tuple(map(str, nested)), "to do without"),
+        )
 
 
 def _first_nested(values: pd.Series) -> str | None:

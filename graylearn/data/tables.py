@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ class RawTable:
     """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
     as_written: Callable[[str], pa.ChunkedArray] | None = None
     """A column as text, where the table was read from text: numbers do not tell 007 from 7."""
-    found: dict[str, Any] = field(default_factory=dict)
+    of_file: dict[str, Any] = field(default_factory=dict)
     """What the reader found out about the file, as fields of `Origin`."""
 
     def columns_text(self) -> str:
@@ -92,15 +93,14 @@ def table_from_pandas(frame: pd.DataFrame, name: str) -> RawTable:
 
 def check_unique_names(names: Sequence[Hashable], name: str) -> None:
     """Refuse two columns of one name: which one is meant could not be told."""
-    seen: set[Hashable] = set()
-    for column in names:
-        if column in seen and not str(column).strip():
-            raise DataError(
-                f"{name} has two columns without a name; name them, or remove what stands before the table"
-            )
-        if column in seen:
-            raise DataError(f"{name} has two columns called {str(column)!r}; rename one of them")
-        seen.add(column)
+    repeated = [str(column) for column, count in Counter(names).items() if count > 1]
+    if not all(map(str.strip, repeated)):
+        raise DataError(
+            f"{name} has two columns without a name; name them, or remove what stands before the table"
+        )
+    if repeated:
+        called = first_few([repr(column) for column in repeated], between=", two called ")
+        raise DataError(f"{name} has two columns called {called}; rename one of them")
 
 
 def check_columns(name: str, found: Iterable[Hashable], wanted: Collection[Hashable], whose: str) -> None:

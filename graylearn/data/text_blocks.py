@@ -98,7 +98,7 @@ class DelimitedTables:
         self._look()
 
     @property
-    def found(self) -> dict[str, Any]:
+    def of_file(self) -> dict[str, Any]:
         """What was found out about the file, as fields of `Origin`."""
         return {
             "separator": self.head.separator,

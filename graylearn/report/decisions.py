@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from graylearn.data.cells import any_field_size, guessed_separator, separator_line, unguarded
+from graylearn.data.cells import any_field_size, guessed_separator, separator_line
+from graylearn.data.csv_files import unguarded
 from graylearn.errors import DataError
 
 Verdict = Literal["keep", "drop", "relabel"]

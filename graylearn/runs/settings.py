@@ -159,7 +159,8 @@ def in_flags(option: str, value: object) -> str | None:
     if name not in FIELDS:
         return None
     flag = "--" + name.replace("_", "-")
-    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
+    values = value if isinstance(value, tuple) else (value,)
+    return flag if value is None else " ".join(f"{flag} {shlex.quote(str(each))}" for each in values)
 
 
 def settings_from(values: Mapping[str, Any], source: str) -> RunSettings:

@@ -68,7 +68,7 @@ def test_errors_usage_and_help(folder):
         (["audit", "empty", *out], 1, "holds no folders"),
         (["audit", "folder.csv", *out], 1, "holds no folders"),
         (["audit", "photos", *out], 1, "or pass --unreadable skip to leave them out"),
-        (["audit", "nested.jsonl", *out], 1, "pass --without to leave it out"),
+        (["audit", "nested.jsonl", *out], 1, "pass --without a to do without"),
         (["fit", *out], 2, "there is no data"),
         (["fit", "data.csv", "--settings", "bad.toml", *out], 2, "did you mean epochs?"),
         (["fit", "data.csv", "--test-share", "3", *out], 2, "between 0 and 1"),

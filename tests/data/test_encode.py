@@ -153,11 +153,11 @@ def test_bools_with_gaps_and_in_words():
     assert encoder.transform(frame).tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
     words = pd.DataFrame({"flag": ["true", None, "False", "1"]})
     np.testing.assert_array_equal(encoder.transform(words), encoder.transform(frame))
-    with pytest.raises(DataError, match=r"'flag' held bools .* not 'perhaps'"):
+    with pytest.raises(DataError, match=r"'flag' held bools .* such as 'perhaps'"):
         encoder.transform(pd.DataFrame({"flag": ["perhaps"]}))
     numbers = pd.DataFrame({"flag": [1.0, np.nan, 0.0, 1.0]})
     np.testing.assert_array_equal(encoder.transform(numbers), encoder.transform(frame))
-    with pytest.raises(DataError, match=r"'flag' held bools .* not '7.0'"):
+    with pytest.raises(DataError, match=r"'flag' held bools .* such as '7.0'"):
         encoder.transform(pd.DataFrame({"flag": [1.0, np.nan, 7.0]}))
 
 
@@ -255,7 +255,10 @@ def test_columns_are_found_by_name():
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
-    [("size", "large", "held numbers .* such as 'large'"), ("day", "soon", "held dates .* such as 'soon'")],
+    [
+        ("size", "large", "held numbers .* such as 'large': write numbers there"),
+        ("day", "soon", "held dates .* such as 'soon': write dates there"),
+    ],
 )
 def test_a_column_that_changed_its_kind(name, value, message):
     with pytest.raises(DataError, match=message):

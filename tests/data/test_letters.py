@@ -48,7 +48,9 @@ def widths(encoder):
 
 def test_sentences_that_tell_the_labels_apart_are_learned():
     frame, label = table(subject_tells=True)
-    with pytest.warns(DataWarning, match=r"'note' holds sentences, of which the letters .* --text note"):
+    with pytest.warns(
+        DataWarning, match=r"'note' holds sentences, of which the letters .* --text note .*embed_text"
+    ):
         encoder = TableEncoder().fit(frame, label)
     assert widths(encoder) == {"note": OF_SENTENCES}
     assert encoder.transform(frame).shape == (N, len(encoder.get_feature_names_out()))

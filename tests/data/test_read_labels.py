@@ -127,6 +127,8 @@ def test_missing_id(csv):
 def test_duplicate_column_names(csv):
     with pytest.raises(DataError, match="two columns called 'a'"):
         read(csv("a,a,label\n1,2,x\n3,4,y\n"))
+    with pytest.raises(DataError, match="two columns called 'a', two called 'b'; rename"):
+        read(csv("a,b,a,b,label\n1,2,3,4,x\n3,4,5,6,y\n"))
     with pytest.raises(DataError, match=r"two columns without a name; .* before the table"):
         read(csv(",,label\n1,2,x\n3,4,y\n"))
 

@@ -96,10 +96,13 @@ def test_categories_keep_their_values_and_dates_their_type():
     assert samples.x["day"].dtype.kind == "M"
 
 
-def test_columns_that_are_no_feature_are_refused():
-    frame = FRAME.assign(bag=[{"a": 1}, {}, {}])
-    with pytest.raises(DataError, match="column 'bag' holds dict values"):
+def test_columns_that_are_no_feature_are_refused_all_at_once():
+    frame = FRAME.assign(bag=[{"a": 1}, {}, {}], tags=[["a"], [], []])
+    with pytest.raises(
+        DataError, match=r"'bag' \(dict\), 'tags' \(list\); .* pass without=\('bag', 'tags'\)"
+    ):
         read(frame)
+    check_frame(read(frame, without=("bag", "tags")))
 
 
 def test_a_column_of_vectors_is_an_array():
@@ -197,6 +200,15 @@ def test_json_list_of_objects(tmp_path):
     path = tmp_path / "table.json"
     path.write_text(FRAME.to_json(orient="records"))
     check_frame(read(path))
+
+
+def test_a_column_holds_images_where_most_of_its_values_end_like_one(tmp_path):
+    """The files that a server was asked for are no images, for all that the first of them is one."""
+    (tmp_path / "log.csv").write_text("path,label\n/logo.png,a\n/,b\n/index.html,a\n")
+    assert read(tmp_path / "log.csv").kind == "table"
+    (tmp_path / "list.csv").write_text("path,label\n,a\nx.PNG,b\ny.jpg,a\n")
+    with pytest.raises(DataError, match="1 path in column 'path' is missing"):
+        read(tmp_path / "list.csv")
 
 
 def test_text_column(tmp_path):

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from graylearn.data.cells import unguarded
-from graylearn.data.csv_files import write_csv
+from graylearn.data.csv_files import unguarded, write_csv
 from graylearn.errors import CheckpointError, DataError, FolderTakenError
 from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings

@@ -139,8 +139,8 @@ def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None
     good = numbers.notna()
     if good.all():
         return "number"
-    if (writing := number_writing(present)) is not None:
-        shown = next(value for value in present if not np.isnan(read_number(value, writing)))
+    if (writing := number_writing(present, are_new=True)) is not None:
+        shown = next(value for value in present[~good] if not np.isnan(read_number(value, writing)))
         words = "{columns} {are} text, read as numbers written as in {shown}"
         readings.append(_Reading(words, name, str(shown), writing))
         return f"number {writing}"
@@ -178,10 +178,7 @@ def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
             numbers = np.where(np.isnan(numbers), read_numbers(plain, shown), numbers)
     lost = values[values.notna().to_numpy() & np.isnan(numbers)]
     if len(lost) and np.isnan(numbers).all():
-        raise DataError(
-            f"column {name!r} held numbers when the encoder was fitted but now holds values such as "
-            f"{str(lost.iloc[0])!r}"
-        )
+        raise _other_kind(name, "numbers", lost)
     if writing:
         _note_lost(lost, name, "number")
     return numbers
@@ -198,9 +195,7 @@ def as_bools(values: pd.Series, name: str) -> np.ndarray:
         numbers = spelled.to_numpy(np.float64)
         bad = values.notna().to_numpy() & np.isnan(numbers)
     if bad.any():
-        raise DataError(
-            f"column {name!r} held bools when the encoder was fitted, not {str(values[bad].iloc[0])!r}"
-        )
+        raise _other_kind(name, "bools", values[bad])
     return numbers
 
 
@@ -215,10 +210,7 @@ def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray
     )
     lost = values[values.notna() & dates.isna()]
     if len(lost) and dates.isna().all():
-        raise DataError(
-            f"column {name!r} held dates when the encoder was fitted but now holds values such as "
-            f"{str(lost.iloc[0])!r}"
-        )
+        raise _other_kind(name, "dates", lost)
     if writing:
         _note_lost(lost, name, "date")
     # in the unit of the dates: nanoseconds do not reach 9999-12-31, which stands for no end in databases
@@ -322,11 +314,20 @@ def _faulty(faults: pd.Series, name: str, what: str) -> _Reading:
     return _Reading(words, name, str(faults.iloc[0]), others=len(faults))
 
 
+def _other_kind(name: str, learned: str, others: pd.Series) -> DataError:
+    """What is said of new rows whose column holds something else than was learned from."""
+    return DataError(
+        f"column {name!r} held {learned} when the encoder was fitted but now holds values such as "
+        f"{str(others.iloc[0])!r}: write {learned} there, and nothing where they are unknown, or fit anew"
+    )
+
+
 def _note_lost(lost: pd.Series, name: str, kind: str) -> None:
     if len(lost):
         _note(
-            f"column {name!r} holds {len(lost)} values that are no {kind}, such as "
-            f"{str(lost.iloc[0])!r}: taken as missing"
+            f"column {name!r} holds {counted(len(lost), 'value')} that {are(len(lost))} no {kind}, such as "
+            f"{str(lost.iloc[0])!r}: taken as missing",
+            about=f"column {name!r} holds no {kind}",  # large data are read in many blocks
         )
 
 
@@ -341,7 +342,7 @@ def note_sentences(name: str, learned: bool | None) -> None:
         told = "whose letters tell no more of the labels than the other columns do: it is left out"
     _note(
         f"column {name!r} holds sentences, {told}. To learn from them as the text that is labelled, pass "
-        f"--text {column} on the command line"
+        f"--text {column} on the command line, or in Python what embed_text makes of them as the samples"
     )
 
 
@@ -353,13 +354,14 @@ def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> No
         count = int(np.isinf(values[:, columns]).sum())
         where = first_few([repr(names[column]) for column in columns.tolist()], 5)
         told = f"{counted(count, 'infinite value')} in column{'s' * (len(columns) > 1)} {where}"
-        _note(
-            f"{told} among {counted(len(values), 'row')}: {taken}"
-        )  # of a large set it is a part of the rows
+        # of a large set it is a part of the rows
+        _note(f"{told} among {counted(len(values), 'row')}: {taken}")
 
 
-def _note(text: str) -> None:
-    warnings.warn(text, DataWarning, stacklevel=5)
+def _note(text: str, about: str | None = None) -> None:
+    told = DataWarning(text)
+    told.about = about
+    warnings.warn(told, stacklevel=5)
 
 
 def _word(value: Any) -> str | None:

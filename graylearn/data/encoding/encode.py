@@ -165,7 +165,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
             raise CheckpointError("this is not a saved TableEncoder")
         if saved.get("version") != _VERSION:
-            raise CheckpointError(f"the TableEncoder is of version {saved.get('version')}, not {_VERSION}")
+            version = saved.get("version")
+            raise CheckpointError(f"the TableEncoder is of version {version}, not {_VERSION}; fit it anew")
         content = saved.get("encoder")
         if not isinstance(content, dict) or saved.get("sha256") != checksum(content):
             raise CheckpointError("the saved TableEncoder is damaged: its checksum does not fit; fit it anew")

@@ -1,7 +1,7 @@
 """Numbers and dates that are text because of how people write them: 1,234.56, 1 234 €, 12.5%, 31.12.2024.
 
-A column is read only where one way of writing fits it and no other: 1,234 alone may be a thousand or one and
-a bit, 1,3 one and a bit or two answers, and 03/04/2024 March or April. Codes with leading zeros, versions and
+A column is read only where one way of writing fits it and no other: a few 1,234 may be thousands or one and a
+bit, 1,3 one and a bit or two answers, and 03/04/2024 March or April. Codes with leading zeros, versions and
 addresses fit none.
 
 What was found is a short text, which the encoder keeps: "1.234,5 €" or "d.m.y".
@@ -21,6 +21,7 @@ import pandas as pd
 MOSTLY = 0.9
 """The share of numbers, or dates, from which a column of text is taken for them with faults."""
 
+_MANY = 30  # commas with three digits behind each and no 0 before, from which on they part thousands
 _SAMPLE = 64  # values that settle whether the others are worth a look
 _SIGNS = "$€£¥₹₽₩₺₴₫₪₱฿₦₡₸₼₾₿¢"
 _CODES = (
@@ -74,8 +75,11 @@ def is_number_writing(writing: str) -> bool:
     return _WRITING.fullmatch(writing) is not None
 
 
-def number_writing(values: pd.Series) -> str | None:
-    """How the numbers of a column of text without missing values are written, where one way alone fits."""
+def number_writing(values: pd.Series, *, are_new: bool = False) -> str | None:
+    """How the numbers of a column of text without missing values are written, where one way alone fits.
+
+    are_new: nothing was read of the column before, so that a factor of a thousand to all of it is no harm.
+    """
     if not _worth_a_look(values, lambda text: any(_cell(text, decimal) for decimal in _NUMBER)):
         return None
     codes, found = pd.factorize(values)
@@ -94,7 +98,7 @@ def number_writing(values: pd.Series) -> str | None:
     if unit == "%" and with_unit < fitting:
         return None  # 5% and 0.05 may be the same
     has_unit = unit != "" and with_unit >= MOSTLY * fitting
-    decimal = _decimal(ways, unit if has_unit else "")
+    decimal = _decimal(ways, unit if has_unit else "", are_new)
     if decimal is None:
         return None
     read = [cell for cell in ways[decimal] if cell]
@@ -230,15 +234,18 @@ def _cells(texts: Sequence[str], rows: np.ndarray, decimal: str) -> list[_Cell |
     return cells if fitting >= MOSTLY * rows.sum() else []
 
 
-def _decimal(ways: dict[str, list[_Cell | None]], unit: str) -> str | None:
-    """The decimal mark, where one alone fits or both give the same numbers, or the unit settles it."""
+def _decimal(ways: dict[str, list[_Cell | None]], unit: str, are_new: bool) -> str | None:
+    """The decimal mark: one alone fits, both give the same, or the unit or how many there are settles it."""
     read = {decimal: [cell and cell.value for cell in cells] for decimal, cells in ways.items()}
     if len(ways) == 1 or read["."] == read[","]:
         return next(iter(ways))
     whole = [mark for mark, cells in ways.items() if not any(cell and cell.decimals for cell in cells)]
     if unit == "%":
         return "." if whole == [","] else None  # 12.345%, as without the sign
-    return whole[0] if unit and len(whole) == 1 else None  # money has no three decimals
+    commas = sum(cell is not None and cell.mark == "," for cell in ways["."])
+    are_thousands = are_new and whole == ["."] and commas > _MANY
+    # neither money nor each of many numbers has three decimals
+    return whole[0] if (unit or are_thousands) and len(whole) == 1 else None
 
 
 def _is_grouped(cells: list[_Cell]) -> bool:

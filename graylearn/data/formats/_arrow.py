@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from graylearn.data.formats._base import Origin, moved_path, read_bytes, told_as
-from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError
+from graylearn.data.formats._base import Origin, moved_path
 
 NOTHING = pa.list_(pa.string())
 """The type of columns that are not read."""
-
-
-def read_arrow(path: Path, kind: str, read: Callable[[bytes, Path], pa.Table]) -> RawTable:
-    """The table of a file, which `read` takes from its decompressed bytes; the path tells their limit.
-
-    It validates what it read: damaged offsets would be followed out of the file's memory.
-    """
-    raw = read_bytes(path)
-    if not len(raw):
-        raise DataError(f"{path} is empty")
-    with told_as(f"{path} is damaged or not a {kind} file"):
-        return table_from_arrow(read(raw, path), str(path))
 
 
 def nothing(rows: int) -> pa.Array:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.feather
 
-from graylearn.data.formats._arrow import changed, read_arrow
-from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
+from graylearn.data.formats._arrow import changed
+from graylearn.data.formats._base import Change, Format, Origin, read_bytes, told_as, write_bytes
 from graylearn.data.formats._ipc import check_repeated, is_stream, read_ipc
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import RawTable
+from graylearn.data.tables import RawTable, table_from_arrow
+from graylearn.errors import DataError
 
 
 class Feather(Format):
@@ -22,7 +23,13 @@ class Feather(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The rows."""
-        return read_arrow(path, "Feather", _read)
+        raw = read_bytes(path)
+        if not raw:
+            raise DataError(f"{path} is empty")
+        with told_as(f"{path} is damaged or not a Feather file"):
+            table = read_ipc(raw, path)
+            table.validate(full=True)  # damaged offsets would be followed out of the file's memory
+            return table_from_arrow(check_repeated(table, path), str(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""
@@ -36,12 +43,6 @@ class Feather(Format):
         else:
             pa.feather.write_feather(table, written)
         write_bytes(out, written.getvalue().to_pybytes())
-
-
-def _read(raw: bytes, path: Path) -> pa.Table:
-    table = read_ipc(raw, path)
-    table.validate(full=True)
-    return check_repeated(table, path)
 
 
 FORMAT = Feather()

@@ -116,7 +116,8 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
             raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
         if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
             raise DataError(
-                f"{path} has the folder {strange[0]!r}, which is not among the {len(classes)} known classes"
+                f"{path} has folders of other names than the {len(classes)} known classes "
+                f"({first_few(strange)}): rename them, or move them elsewhere"
             )
         inside = {name: _images_in_class(path / name, passed) for name in class_names}
         full = [name for name, found in inside.items() if found]

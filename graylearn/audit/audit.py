@@ -112,11 +112,12 @@ def audit(
         read = ordered_features if model is None else features_if_any
         features, order = read(values, label, id_like)
         label, learned = label[order], False
-        place = np.argsort(order)
+        answers = np.argsort(order)  # which of the samples in order answers for each of the user's
         if features is not None:
-            asked, answer = asked_once(features, label)
-            if len(asked) < len(label):
-                features, label, order, place = features[asked], label[asked], order[asked], answer[place]
+            asked, answering = asked_once(features, label)
+            if len(asked) < len(label):  # no copy of the features without need: they are large
+                features, label, order = features[asked], label[asked], order[asked]
+                answers = answering[answers]
         if len(label) < 2 * folds or len(np.unique(label)) < 2:
             network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
         elif model is not None:
@@ -131,9 +132,9 @@ def audit(
         found = Audit.from_evidence(
             gather(network, label, names, features, mode, word, where, learned=learned),
             row_ids[order],
-            place if len(place) > len(order) else None,
+            answers if len(answers) > len(order) else None,
         )
-        return replace(found.take(place), ids=row_ids)
+        return replace(found.take(answers), ids=row_ids)
 
 
 def _check(model: Any, mode: str) -> None:

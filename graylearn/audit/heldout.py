@@ -124,7 +124,6 @@ def held_out_probabilities(
         epochs = epochs_by_size(len(label), num_classes)
     batch, rate, epochs = schedule_by_size(len(label), n, epochs)
     summed = torch.zeros(len(label), num_classes, device=where)
-    chunk = max(1, min(_CHUNK, BLOCK // (len(held) * num_classes)))
     way = OnTheWay("networks on the way", [*x.shape, num_classes, len(held), batch, epochs, seed])
     with seeding.seeded(seed, where):
         learner = networks(len(held), num_classes, x.shape[1], rate, where)
@@ -144,15 +143,21 @@ def held_out_probabilities(
                     seeding.give_way()
                 if epoch % 2 == 1 or epoch == epochs - 1:
                     stand.taken += 1
-                    for start in range(0, held_rows.shape[1], chunk):
-                        rows = held_rows[:, start : start + chunk]
-                        for index, said in enumerate(said_by(learner, taken(x, rows))):
-                            asked = rows[index, : len(held[index]) - start]
-                            summed[asked] += said[: len(asked)]
+                    _add_said(summed, learner, x, held_rows, [len(rows) for rows in held])
                 stand.ended()
     way.done()
     summed /= stand.taken * repeats
     return summed.cpu().numpy().astype(precision_for(summed.numel()))
+
+
+def _add_said(summed: Tensor, learner: MLPLearner, x: Tensor, rows: Tensor, lengths: list[int]) -> None:
+    """Add to (N, K) what each of M networks says of the samples at its rows (M, n), padded beyond lengths."""
+    chunk = max(1, min(_CHUNK, BLOCK // (len(rows) * summed.shape[1])))
+    for start in range(0, rows.shape[1], chunk):
+        some = rows[:, start : start + chunk]
+        for index, said in enumerate(said_by(learner, taken(x, some))):
+            asked = some[index, : lengths[index] - start]
+            summed[asked] += said[: len(asked)]
 
 
 class _Stand:

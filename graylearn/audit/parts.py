@@ -181,7 +181,7 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
     with replacing(folder / "scores.parquet") as partial:
         pq.write_table(pa.table(scores), partial)
-    kept = _worth_showing(found, parts)
+    kept = _worth_showing(found, SHOWN // parts + 50, OTHERS // parts + 10)
     found.take(kept).save(folder / "kept")
     write_array(folder / "kept" / "features.npy", features[kept])
     facts = {
@@ -194,13 +194,12 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
         path.unlink()  # kept by the audit, in case that it is stopped
 
 
-def _worth_showing(found: Audit, parts: int) -> Ints:
-    """The strongest suspects of a part, and some others, by row."""
-    suspects = np.flatnonzero(found.suspected)
-    strongest = suspects[np.argsort(-found.score[suspects], kind="stable")[: SHOWN // parts + 50]]
-    others = np.flatnonzero(~found.suspected)
-    some = np.random.default_rng(0).permutation(len(others))[: OTHERS // parts + 10]
-    return np.sort(np.concatenate([strongest, others[some]]))
+def _worth_showing(found: Audit, most: int, most_others: int) -> Ints:
+    """The strongest suspects and some other samples, at most so many of each, in their order."""
+    suspects, others = np.flatnonzero(found.suspected), np.flatnonzero(~found.suspected)
+    strongest = suspects[np.argsort(-found.score[suspects], kind="stable")[:most]]
+    some = np.random.default_rng(0).permutation(others)[:most_others]
+    return np.sort(np.concatenate([strongest, some]))
 
 
 @dataclass(frozen=True)
@@ -250,10 +249,7 @@ def whole_of(files: PartFiles) -> Whole:
     }
     joint = _joined(audits)
     room = min(1.0, VALUES_SHOWN / ((SHOWN + OTHERS) * features[0].shape[1]))
-    suspects, others = np.flatnonzero(joint.suspected), np.flatnonzero(~joint.suspected)
-    strongest = suspects[np.argsort(-joint.score[suspects], kind="stable")[: int(room * SHOWN)]]
-    some = np.random.default_rng(0).permutation(others)[: int(room * OTHERS)]
-    chosen = np.sort(np.concatenate([strongest, some]))  # in the order of the parts
+    chosen = _worth_showing(joint, int(room * SHOWN), int(room * OTHERS))  # in the order of the parts
     starts = np.cumsum([0, *(len(part) for part in features)])
     ends = np.searchsorted(chosen, starts)
     shown = np.concatenate(

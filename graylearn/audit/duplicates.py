@@ -160,7 +160,7 @@ def _together(one: Any, other: Any) -> Any:
     if isinstance(one, pd.DataFrame):
         missing = [str(name) for name in one.columns if name not in other.columns]
         if missing:
-            raise DataError(f"test lacks the columns {first_few(missing, 5)}")
+            raise DataError(f"test lacks the columns {first_few(missing, 5)}: give both alike")
         nameless = [*one.columns] == [*range(one.shape[1])]
         if nameless and one.shape[1] != other.shape[1]:
             raise DataError(f"test has {other.shape[1]} columns, data {one.shape[1]}: give both alike")

@@ -108,6 +108,7 @@ def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
     if meta.get("version") not in range(1, _VERSION + 1):
         raise CheckpointError(
             f"{folder} was saved in version {meta.get('version')!r} of the format, this reads 1 to {_VERSION}"
+            ": load it with the graylearn that saved it, or audit anew"
         )
     if meta["version"] == 1:
         arrays = _second_arrays({_FIRST_NAMES.get(name, name): value for name, value in arrays.items()})

@@ -307,7 +307,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is not of a saved classifier: expected format {_FORMAT!r}")
     if manifest.get("version") != _VERSION:
         raise CheckpointError(
-            f"{path} is of version {manifest.get('version')!r}, this graylearn reads {_VERSION}"
+            f"{path} is of version {manifest.get('version')!r}, this graylearn reads {_VERSION}: "
+            "load it with the graylearn that saved it, or fit anew"
         )
     content = manifest.get("model")
     if not isinstance(content, dict) or manifest.get("sha256") != checksum(content):

@@ -46,7 +46,8 @@ class AuditCallback(require("transformers", "hooks").TrainerCallback):  # type: 
 
     Args:
         id: the column of the training set that numbers its samples; set `remove_unused_columns=False` in
-            TrainingArguments, so that it stays. The model does not get to see it.
+            TrainingArguments, so that it stays, and remove columns of text yourself, of which no collator
+            makes tensors. The model does not get to see it.
         loss_func: what `loss` computes; leave `compute_loss_func` out to train by the model's own loss.
         options: of `Audit.from_history`, such as `features`, `classes` or `overlap`.
     """

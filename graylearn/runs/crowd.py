@@ -117,7 +117,7 @@ def _kept(prepared: Prepared, count: int) -> NDArray[np.int64]:
 def opinions(settings: RunSettings) -> Opinions:
     """Read the data and what the annotators said of them."""
     path = local(settings.data)
-    options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
+    options = _options(settings)
     table = _table(path, options)
     if settings.annotators:
         bare = without_columns(table, settings.annotators, "to take an annotator's labels from")
@@ -131,7 +131,7 @@ def opinions(settings: RunSettings) -> Opinions:
         bare, given = table, _of_long_form(table, settings, options)
     somebody = np.flatnonzero(~given.apply(is_missing).all(axis=1).to_numpy())
     if not len(somebody):
-        raise DataError(f"no sample of {path} has a label by any annotator")
+        raise DataError(f"no sample of {path} has a label by any annotator: name the columns that do")
     silent = len(given) - len(somebody)
     if silent and settings.missing_labels == "stop":
         raise DataError(
@@ -139,6 +139,11 @@ def opinions(settings: RunSettings) -> Opinions:
             Hint("missing_labels", "skip", "to leave them out"),
         )
     return Opinions(bare.take(somebody), silent, given.iloc[somebody].reset_index(drop=True))
+
+
+def _options(settings: RunSettings) -> ReadOptions:
+    """How the data are read while they have no one label; images are not, so that any size will do."""
+    return replace(options_of(settings, 8, settings.split), labelled=False, label=None)
 
 
 def _table(path: Path, options: ReadOptions) -> RawTable:
@@ -173,7 +178,10 @@ def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) 
     plain = pd.DataFrame({"row": row, "who": long[names[1]], "label": long[names[2]], "told": told})
     plain = plain.dropna(subset=["label"])
     if len(strange := plain["told"][plain["row"] == MISSING]):
-        raise DataError(f"{path} names the sample {strange.iloc[0]!r}, which {settings.data} does not have")
+        raise DataError(
+            f"{path} names the sample {strange.iloc[0]!r}, which {settings.data} does not have: correct it, "
+            "or leave its rows out"
+        )
     if nobody := int(is_missing(plain["who"]).sum()):
         raise DataError(f"{path}: {counted(nobody, 'label')} of no annotator; fill in column {names[1]!r}")
     twice = plain.duplicated(["row", "who"])
@@ -199,7 +207,7 @@ def _written(
     the file has them in and wherever images lie as seen from it.
     """
     label = _free(LABEL, table)
-    options = replace(options_of(settings, 8, settings.split), labelled=False, label=None)
+    options = _options(settings)
     columns = find_columns(table, options)
     written = table.as_written
     frame = table.frame

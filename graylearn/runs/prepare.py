@@ -175,7 +175,9 @@ def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
         count = round(settings.test_share * len(samples))
         held_out[stratified_choice(samples.y, count, settings.seed, leave_one=True)] = True
         if not held_out.any():
-            raise DataError(f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on")
+            raise DataError(
+                f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on: give more"
+            )
     return held_out
 
 
@@ -197,7 +199,9 @@ def _test_set(
     with progress.working(f"reading {path.name} to test on", bar=_is_large(path)):
         read = read_test(settings, size, origin, samples.classes)
     if read.kind != samples.kind:
-        raise DataError(f"{path} holds {read.kind} samples but {origin.path} {samples.kind} samples")
+        raise DataError(
+            f"{path} holds {read.kind} samples but {origin.path} {samples.kind} samples: give both alike"
+        )
     return _with_columns_of(samples, read, path, progress) if samples.kind == "table" else read
 
 

@@ -37,7 +37,7 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     """
     folder, target = RunFolder(run), Path(out)
     if tool == "label-studio" and target.suffix.lower() != ".json":
-        raise SettingsError(f"{target} does not end in .json, which the tasks are")
+        raise SettingsError(f"tasks are a .json file, not {target}: name it {target.with_suffix('.json')}")
     folder.check_finished()
     saved, settings = read_source(folder), folder.settings()
     origin = saved.origin
@@ -101,7 +101,8 @@ def _images(origin: Origin, options: ReadOptions, ids: list[str]) -> list[str]:
     found = FORMATS[origin.form].read(Path(origin.path), options)
     if isinstance(found, Samples):
         raise SettingsError(
-            f"the images of {origin.path} are in no files of their own, which tools could show"
+            f"the images of {origin.path} are in no files of their own, which tools could show: "
+            "decide on them in the report"
         )
     paths: list[str] = np.delete(found.frame[origin.columns.path].to_numpy(), origin.left_out).tolist()
     return paths

@@ -89,7 +89,7 @@ def test_rows_of_a_test_set_that_stand_in_the_training_set():
     assert found.keep.all()
     assert "2 of 3 test samples are in the training set" in found.summary()
     assert found.table["kind"].tolist() == ["exact"] * 4
-    with pytest.raises(DataError, match="test lacks the columns b"):
+    with pytest.raises(DataError, match="test lacks the columns b: give both alike"):
         find_duplicates(train, test=test[["a"]])
 
 

@@ -174,7 +174,7 @@ def test_a_class_that_is_not_there_is_no_typing_error(tmp_path, finished):
 
 
 def test_tasks_for_label_studio_are_a_json_file(tmp_path, plain_run):
-    with pytest.raises(SettingsError, match=r"tasks\.txt does not end in \.json"):
+    with pytest.raises(SettingsError, match=r"not .*tasks\.txt: name it .*tasks\.json"):
         write_tasks(plain_run, tmp_path / "tasks.txt")
 
 
@@ -190,7 +190,9 @@ def test_tasks_are_not_made_of_images_without_files(tmp_path, finished):
     pixels = np.zeros((4, 8, 8, 3), dtype=np.uint8)
     np.savez(tmp_path / "a.npz", x=pixels, y=np.array([0, 1, 0, 1]))
     run = finished(tmp_path / "a.npz", {"2": None}, features="pixels")
-    with pytest.raises(SettingsError, match=r"the images of .*a\.npz are in no files of their own"):
+    with pytest.raises(
+        SettingsError, match=r"the images of .*a\.npz are in no files of their own.*: decide on them"
+    ):
         write_tasks(run, tmp_path / "tasks.json")
 
 

@@ -44,7 +44,10 @@ def test_tables_that_are_folded_away_are_tables_on_the_site(page):
     assert not re.search(r"<details(?! markdown)", prose(page))
 
 
-@pytest.mark.parametrize("guide", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=name_of)
+GUIDES = sorted(page for part in ("start", "guides") for page in (ROOT / "docs" / part).glob("*.md"))
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=name_of)
 def test_a_guide_is_under_800_words(guide):
     assert len(guide.read_text(encoding="utf-8").split()) < 800
 

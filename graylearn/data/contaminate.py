@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data.groups import find_groups
+from graylearn.data.clusters import find_clusters
 from graylearn.data.inputs import as_plain
 from graylearn.data.mixing import mix_ids, mix_rows
 from graylearn.data.samples import Kind, Samples, checked_index, encode_labels, take_rows
@@ -57,14 +57,16 @@ class Contaminated(Samples):
     def take(self, index: Any) -> Contaminated:
         """The samples at `index` with their truth; see Samples.take."""
         index = checked_index(index, len(self))
-        rows = {name: getattr(self, name)[index] for name in ("y", "ids", *TRUTH)}
+        names = ("y", "ids", *TRUTH) if self.groups is None else ("y", "ids", "groups", *TRUTH)
+        rows = {name: getattr(self, name)[index] for name in names}
         return replace(self, x=take_rows(self.x, index), **rows)
 
     def clean(self) -> Samples:
         """The in-distribution samples alone with their true labels: what an oracle would train on."""
         inside = np.flatnonzero(~self.is_ood)
         x = take_rows(self.x, inside)
-        return Samples(x, self.true_y[inside], self.classes, self.ids[inside], self.kind)
+        groups = None if self.groups is None else self.groups[inside]
+        return Samples(x, self.true_y[inside], self.classes, self.ids[inside], self.kind, groups=groups)
 
 
 def contaminate(
@@ -132,7 +134,7 @@ def contaminate(
     else:
         groups = ood_classes if ood_groups is None else _as_groups(ood_groups, len(ood_rows))
         if groups is None:
-            groups_of_chosen = find_groups(take_rows(ood_rows, chosen), K, int(label.integers(2**31)))
+            groups_of_chosen = find_clusters(take_rows(ood_rows, chosen), K, int(label.integers(2**31)))
         else:
             groups_of_chosen = groups[chosen]
         ood_y = _spread(groups_of_chosen, K, label)

@@ -1,59 +1,39 @@
-"""Groups among samples that have no classes: k-means on arrays, tables, images or text."""
+"""Samples that belong together: frames of one video, images of one patient, windows of one recording.
+
+They resemble one another whatever they show, so that one vouches for the label of the other. Groups are kept
+as numbers, one a sample.
+"""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-
-def find_groups(x: Any, count: int, seed: int) -> np.ndarray:
-    """Cut the samples into at most `count` groups of similar ones; (N,) group numbers."""
-    # scikit-learn takes a second to import and most programs never come here.
-    from sklearn.cluster import MiniBatchKMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    n = len(x)
-    if n <= count:
-        return np.arange(n)
-    with warnings.catch_warnings():
-        # Fewer distinct samples than groups: the groups found are then the distinct samples.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans = MiniBatchKMeans(n_clusters=count, n_init=3, random_state=seed)
-        return np.asarray(kmeans.fit_predict(_features(x)))
+from graylearn.data.inputs import as_plain
+from graylearn.errors import DataError, counted
 
 
-def _features(x: Any) -> Any:
-    """Each sample as a row of numbers of similar scale."""
-    if isinstance(x, pd.DataFrame):
-        numbers = x.select_dtypes("number")
-        # Dates and nested values have no distance here; categories count as 0/1 columns of their own.
-        words = x.select_dtypes(["object", "string", "category", "bool"]).astype("string")
-        x = np.hstack([numbers.to_numpy(dtype=np.float64, na_value=np.nan), _one_hot(words)])
-    elif x.dtype == object:
-        from sklearn.feature_extraction.text import HashingVectorizer
+def group_numbers(groups: Any, n: int) -> np.ndarray:
+    """(n,) int64 from what the user calls the group of each sample, of any kind.
 
-        return HashingVectorizer(n_features=2**12).transform(x)
-    with np.errstate(over="ignore"):  # what float32 cannot hold counts as missing
-        rows: np.ndarray = np.array(x, dtype=np.float32).reshape(len(x), -1)
-    rows[~np.isfinite(rows)] = np.nan
-    rows = rows - _columns(np.nanmean, rows)
-    spread = _columns(np.nanstd, rows)
-    return np.nan_to_num(rows / np.where(spread > 0, spread, 1))
-
-
-def _columns(statistic: Any, rows: np.ndarray) -> np.ndarray:
-    """A statistic of each column; 0 for a column without a finite value."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        values: np.ndarray = np.nan_to_num(statistic(rows, axis=0))
-        return values
-
-
-def _one_hot(words: pd.DataFrame) -> np.ndarray:
-    """0/1 columns for the values of each column."""
-    if not words.shape[1]:
-        return np.empty((len(words), 0))
-    return pd.get_dummies(words, dtype=np.float64).to_numpy()
+    A sample whose group is missing stands alone.
+    """
+    plain = as_plain(groups)
+    # of a list NumPy would make text of None
+    names = plain if isinstance(plain, np.ndarray | pd.Series) else pd.Series(list(plain), dtype=object)
+    if names.shape != (n,):
+        raise DataError(
+            f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}: give one name or number a "
+            "sample, the same for all that belong together"
+        )
+    try:
+        numbers, known = pd.factorize(names)
+    except TypeError as error:  # lists, which pandas cannot look up
+        raise DataError(f"groups cannot be compared ({error}): give one name or number a sample") from error
+    blank = [number for number, name in enumerate(known) if isinstance(name, str) and not name.strip()]
+    alone = np.flatnonzero((numbers < 0) | np.isin(numbers, blank))
+    numbers = numbers.astype(np.int64)
+    numbers[alone] = n + np.arange(len(alone))
+    return numbers

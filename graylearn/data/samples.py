@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -49,6 +49,8 @@ class Samples:
     """(N,) what the user calls each sample: row index, file path or line number. No two are equal."""
     kind: Kind
     """"array", "table", "image" (uint8, NHW or NHWC) or "text"."""
+    groups: np.ndarray | None = field(default=None, kw_only=True)
+    """(N,) int64: samples of one number belong together, such as frames of one video; None: each alone."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -62,6 +64,8 @@ class Samples:
             raise DataError(
                 f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}; the three must be equally long"
             )
+        if self.groups is not None:
+            object.__setattr__(self, "groups", _checked_groups(self.groups, n))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -83,7 +87,8 @@ class Samples:
     def take(self, index: Any) -> Samples:
         """The samples at `index` (indices, a mask of N bools, or a slice) in that order, with all classes."""
         index = checked_index(index, len(self))
-        return replace(self, x=take_rows(self.x, index), y=self.y[index], ids=self.ids[index])
+        groups = None if self.groups is None else self.groups[index]
+        return replace(self, x=take_rows(self.x, index), y=self.y[index], ids=self.ids[index], groups=groups)
 
 
 def take_rows(x: Any, index: Any) -> Any:
@@ -201,6 +206,16 @@ def _checked_ids(given: Any) -> np.ndarray:
         raise DataError(f"ids must be one value a sample, not an array of shape {ids.shape}")
     check_unique_ids(ids)
     return ids
+
+
+def _checked_groups(given: Any, n: int) -> np.ndarray:
+    """Groups as (N,) int64."""
+    groups: np.ndarray = np.asarray(given)
+    if groups.shape != (n,) or (groups.dtype.kind not in "iu" and n):
+        raise DataError(
+            f"groups must be ({n},) whole numbers, one a sample, not {groups.dtype} of shape {groups.shape}"
+        )
+    return groups.astype(np.int64, copy=False)
 
 
 def check_unique_ids(ids: np.ndarray) -> None:

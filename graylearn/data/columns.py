@@ -1,4 +1,4 @@
-"""Which column of a table is the label, which names the rows, which holds texts or paths of images.
+"""Which column of a table is the label, which names the rows or their groups, which holds texts or paths.
 
 A column is guessed only where its name leaves no doubt; otherwise the error lists the columns to choose from.
 """
@@ -59,30 +59,38 @@ def find_columns(table: RawTable, options: ReadOptions) -> Columns:
     label = _find(table, label, "to take the label from")
     text = _find(table, options.text, "to take the texts from")
     path = _find(table, options.path, "to take the image paths from")
+    group = _find(table, options.group, "to take the groups from")
     if path is None and text is None:
-        path = _guessed_path(table, label)
+        path = _guessed_path(table, (label, group))
     if options.id is None:
-        name = _guessed_id(table, label)
+        name = _guessed_id(table, (label, group))
     else:
         name = None if options.id is False else _find(table, options.id, "to take the ids from")
     wanted = options.labelled and label is None and options.labels is None
-    rest = [column for column in table.frame.columns if column not in (label, name, path)]
+    rest = [column for column in table.frame.columns if column not in (label, name, path, group)]
     if text is None and path is None:
         text = _guessed_text(table, rest, wanted)
     if wanted:
         label = _guessed_label(
             table, [column for column in rest if column != text], text is not None or path is not None
         )
-    for role, column in (("id", name), ("text", text), ("path", path)):
-        if column is not None and column == label:
-            both = f"column {str(label)!r} is to be both the label and the {role}"
-            raise DataError(f"{table.name}: {both}; name two columns")
-    return Columns(label, name, text, path)
+    found = Columns(label, name, text, path, group)
+    _check_apart(table, found)
+    return found
+
+
+def _check_apart(table: RawTable, found: Columns) -> None:
+    """Refuse a label or a group that is something else as well."""
+    for role in ("label", "group"):
+        for other, column in vars(found).items():
+            if other != role and column is not None and column == getattr(found, role):
+                both = f"column {str(column)!r} is to be both the {role} and the {other}"
+                raise DataError(f"{table.name}: {both}; name two columns")
 
 
 def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Columns:
-    """The columns of data that were read before, in more of their kind, which need have no ids, nor labels
-    where none are asked for."""
+    """The columns of data that were read before, in more of their kind, which need have no ids or groups, nor
+    labels where none are asked for."""
     there = set(table.frame.columns)
     return Columns(
         _find(table, before.label, "to take the label from")
@@ -91,6 +99,7 @@ def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Co
         before.id if before.id in there and options.id is not False else None,
         _find(table, before.text, "to take the texts from"),
         _find(table, before.path, "to take the image paths from"),
+        before.group if before.group in there else None,
     )
 
 
@@ -123,23 +132,23 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     raise DataError(f"{table.name} has no column {given!r} {purpose}{known}")
 
 
-def _guessed_path(table: RawTable, label: Column) -> Column:
+def _guessed_path(table: RawTable, taken: tuple[Column, ...]) -> Column:
     """The column that holds paths of images: it is called so, and most of its values end so."""
     frame = table.frame
-    named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name != label]
+    named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name not in taken]
     if len(named) != 1:
         return None
     images = sum(isinstance(cell, str) and cell.lower().endswith(_ENDINGS) for cell in frame[named[0]])
     return named[0] if 2 * images > len(frame) else None
 
 
-def _guessed_id(table: RawTable, label: Column) -> Column:
+def _guessed_id(table: RawTable, taken: tuple[Column, ...]) -> Column:
     columns = table.frame.columns
     first = columns[0] if len(columns) else None
     # what pandas calls an index that it wrote without a name
-    if first in ("", "Unnamed: 0") and first != label and table.frame[first].is_unique:
+    if first in ("", "Unnamed: 0") and first not in taken and table.frame[first].is_unique:
         return first
-    named = [name for name in columns if str(name).lower() == "id" and name != label]
+    named = [name for name in columns if str(name).lower() == "id" and name not in taken]
     return named[0] if len(named) == 1 else None
 
 

@@ -96,7 +96,7 @@ class DatasetRows:
         found = find_columns(
             without_columns(others, options.without), replace(options, text=self.image, path=None)
         )
-        return Columns(found.label, found.id)
+        return replace(found, text=None)
 
     def images(self, table: RawTable, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
         """(samples, what the columns mean, the rows that became samples)."""
@@ -108,8 +108,7 @@ class DatasetRows:
         samples = samples_from_table(table, replace(columns, text=self.image), options)
         images, kept = _decoded(records, name, options)
         pixels = images if len(kept) == len(records) else images[kept]
-        found = Samples(pixels, samples.y[kept], samples.classes, samples.ids[kept], "image")
-        return found, columns, rows[kept]
+        return replace(samples.take(kept), x=pixels, kind="image"), columns, rows[kept]
 
 
 def _decoded(records: list[Any], name: str, options: ReadOptions) -> tuple[np.ndarray, np.ndarray]:

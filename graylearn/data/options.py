@@ -25,6 +25,8 @@ class Columns:
     """The texts, where samples are texts."""
     path: Column = None
     """The paths of images, where samples are images."""
+    group: Column = None
+    """Which samples belong together, where that is told."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class ReadOptions:
     id: Any = None
     text: Any = None
     path: Any = None
+    group: Any = None
     without: Sequence[Any] = ()
     labelled: bool = True
     classes: Sequence[Label] | None = None

@@ -34,6 +34,7 @@ def read(
     id: Any = None,
     text: Any = None,
     path: Any = None,
+    group: Any = None,
     without: Sequence[Any] = (),
     labelled: bool = True,
     classes: Sequence[Label] | None = None,
@@ -66,6 +67,8 @@ def read(
             document where only labels and ids stand beside it.
         path: the column of image paths, relative to the table's folder, which makes the samples images. None
             takes one called path, file, filename or image (and a few more) whose first value ends like one.
+        group: the column that says which samples belong together, such as the video of a frame or the patient
+            of an image; it is not learned from. Of an .npz file the array.
         without: columns to leave out.
         labelled: False for data without labels; a column named with `label` is left out where present.
         classes: the classes of a saved model, whose order is kept; a label outside them is an error.
@@ -98,6 +101,7 @@ def read(
         id=id,
         text=text,
         path=path,
+        group=group,
         without=without,
         labelled=labelled,
         classes=classes,
@@ -149,7 +153,8 @@ def read_with_others(
         return read, replace(origin, kind=read.kind, columns=known, left_out=left_out), None
     found = form.read(path, options)
     if isinstance(found, Samples):
-        told = Columns(label=options.label) if isinstance(options.label, str) else Columns()
+        label = options.label if isinstance(options.label, str) else None
+        told = Columns(label=label, group=options.group)
         return found, replace(origin, kind=found.kind, columns=told), None
     samples, columns, rows = of_table(found, path.parent, options)
     is_sample = np.zeros(len(found.frame), dtype=bool)
@@ -165,12 +170,16 @@ def read_with_others(
     )
     used = {columns.label, columns.id, columns.text, columns.path}
     if columns.text is None and columns.path is None:
-        used |= set(without_columns(found, options.without).frame.columns)
+        used |= set(without_columns(found, options.without).frame.columns) - {columns.group}
     others = [name for name in found.frame.columns if name not in used]
     return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)
 
 
 def _of_array(source: Any, options: ReadOptions) -> Samples:
+    if options.group is not None:
+        raise DataError(
+            "an array has no column to take the groups from: give groups= to gl.audit or GrayClassifier.fit"
+        )
     values = as_plain(source)
     if values is source and not isinstance(source, np.ndarray | list) and not hasattr(source, "__array__"):
         raise DataError(

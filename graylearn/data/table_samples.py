@@ -1,4 +1,4 @@
-"""From a table whose columns are known to `Samples`: labels, ids, and features, texts or vectors."""
+"""From a table whose columns are known to `Samples`: labels, ids, groups, and features, texts or vectors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graylearn.data.groups import group_numbers
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
@@ -31,9 +32,11 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
             Hint("id", False, "to count the rows instead"),
         )
     y, known = _labels(table, columns.label, options)
+    groups = _groups(table, columns.group)
     if columns.text is not None:
-        return Samples(_texts(table, columns.text), y, known, table.ids, "text")
-    features = [name for name in table.frame.columns if name not in (columns.label, columns.id)]
+        return Samples(_texts(table, columns.text), y, known, table.ids, "text", groups=groups)
+    others = (columns.label, columns.id, columns.group)
+    features = [name for name in table.frame.columns if name not in others]
     if not features:
         raise DataError(
             f"{table.name} has no column besides {table.columns_text()}; nothing is left to learn from"
@@ -41,12 +44,12 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     if len(features) == 1:
         stacked = _stacked(table, features[0])
         if stacked is not None:
-            return Samples(stacked, y, known, table.ids, "array")
+            return Samples(stacked, y, known, table.ids, "array", groups=groups)
     x = table.frame[features] if len(features) < table.frame.shape[1] else table.frame
     _check_plain(table, x)
     x = _with_missing(x, table.missing_words)
     # The row names live in `ids`; a plain index keeps later joins from aligning on them by accident.
-    return Samples(x.reset_index(drop=True), y, known, table.ids, "table")
+    return Samples(x.reset_index(drop=True), y, known, table.ids, "table", groups=groups)
 
 
 def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
@@ -158,6 +161,21 @@ def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
             Hint("id", False, "to count the rows instead"),
         )
     return plain_ids(values.to_numpy())
+
+
+def group_names(table: RawTable, column: Hashable) -> pd.Series:
+    """What the group of each row is called; None or NaN where it is missing."""
+    names = _names(table, column, _ID_FRACTION)
+    if (nested := _first_nested(names)) is not None:
+        raise DataError(
+            f"{table.name}, column {str(column)!r}: holds {nested} values; a group is one name or number"
+        )
+    return names.mask(names.isin(list(table.missing_words)), None) if is_text_type(names.dtype) else names
+
+
+def _groups(table: RawTable, column: Hashable | None) -> np.ndarray | None:
+    """(N,) the number of each row's group; None where no column tells it."""
+    return None if column is None else group_numbers(group_names(table, column), len(table.frame))
 
 
 def _labels(

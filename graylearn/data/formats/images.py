@@ -100,6 +100,11 @@ class Images(Format):
 
 def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tuple[Label, ...]]:
     """(paths within the folder, the index of each one's class, the classes) of the images to read."""
+    if options.group is not None:
+        raise DataError(
+            f"{path} is a folder of images, which tells no groups: list the images in a table with their "
+            f"path, their label and {str(options.group)!r}"
+        )
     passed: Counter[str] = Counter()
     beside, classes = 0, options.classes
     if not path.is_dir():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.atomic import replacing
 from graylearn.data.formats._base import Change, Format, Origin
+from graylearn.data.groups import group_numbers
 from graylearn.data.npz import read_arrays
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
@@ -29,43 +32,13 @@ class Npz(Format):
     has_splits = True
 
     def read(self, path: Path, options: ReadOptions) -> Samples:
-        """The samples of one split; `label` may name the array of labels."""
+        """The samples of one split; `label` and `group` may name the arrays of labels and of groups."""
         arrays = _arrays(path)
-        prefix = _prefix(arrays, options.split)
-        if prefix is None:
-            splits = sorted(name.removesuffix("_x") for name in arrays if name.endswith("_x"))
-            raise DataError(
-                f"{path} holds the splits {', '.join(splits)};", Hint("split", None, "to choose one")
-            )
-        x = _one_of(arrays, [prefix + name for name in _X_NAMES])
-        if x is None:
-            raise DataError(
-                f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called "
-                f"{' or '.join(prefix + name for name in _X_NAMES)}"
-            )
-        y = options.label
-        if isinstance(y, str):
-            if y not in arrays:
-                raise DataError(
-                    f"{path} has no array {y!r} to take the labels from; it holds {', '.join(arrays)}"
-                )
-            y = arrays[y]
-        elif y is None:
-            y = _one_of(arrays, [prefix + name for name in _Y_NAMES])
-            if y is None and options.labelled:
-                raise DataError(
-                    f"{path} holds {', '.join(arrays)} and no labels: save them as y in an .npz file;",
-                    Hint("label", None, "if another array of it has them"),
-                )
-        names = _one_of(arrays, _CLASS_NAMES)
-        name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
-        if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":
-            return samples_from_arrays(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
-        if classes is not None:  # a saved model's order of the same classes
-            y = _named(np.asarray(y), names, path)
-            return samples_from_arrays(x, y, name=name, ids=ids, classes=classes)
-        numbered = samples_from_arrays(x, y, name=name, ids=ids, classes=range(len(names)))
-        return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
+        samples = _samples(arrays, path, options)
+        if options.group is None:
+            return samples
+        groups = _array_called(options.group, arrays, path, "groups")
+        return replace(samples, groups=group_numbers(groups, len(samples)))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Arrays of the same names; those that hold one entry a sample are cut, other splits stay whole."""
@@ -89,6 +62,45 @@ class Npz(Format):
                 arrays[name] = values[change.kept]
         with replacing(out) as partial, partial.open("wb") as opened:
             np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]
+
+
+def _samples(arrays: dict[str, np.ndarray], path: Path, options: ReadOptions) -> Samples:
+    """The samples of the split that the options name."""
+    prefix = _prefix(arrays, options.split)
+    if prefix is None:
+        splits = sorted(name.removesuffix("_x") for name in arrays if name.endswith("_x"))
+        raise DataError(f"{path} holds the splits {', '.join(splits)};", Hint("split", None, "to choose one"))
+    x = _one_of(arrays, [prefix + name for name in _X_NAMES])
+    if x is None:
+        raise DataError(
+            f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called "
+            f"{' or '.join(prefix + name for name in _X_NAMES)}"
+        )
+    y = options.label
+    if isinstance(y, str):
+        y = _array_called(y, arrays, path, "labels")
+    elif y is None:
+        y = _one_of(arrays, [prefix + name for name in _Y_NAMES])
+        if y is None and options.labelled:
+            raise DataError(
+                f"{path} holds {', '.join(arrays)} and no labels: save them as y in an .npz file;",
+                Hint("label", None, "if another array of it has them"),
+            )
+    names = _one_of(arrays, _CLASS_NAMES)
+    name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
+    if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":
+        return samples_from_arrays(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
+    if classes is not None:  # a saved model's order of the same classes
+        y = _named(np.asarray(y), names, path)
+        return samples_from_arrays(x, y, name=name, ids=ids, classes=classes)
+    numbered = samples_from_arrays(x, y, name=name, ids=ids, classes=range(len(names)))
+    return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
+
+
+def _array_called(name: Any, arrays: dict[str, np.ndarray], path: Path, what: str) -> np.ndarray:
+    if name not in arrays:
+        raise DataError(f"{path} has no array {name!r} to take the {what} from; it holds {', '.join(arrays)}")
+    return arrays[name]
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

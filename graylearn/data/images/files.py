@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ def samples_from_manifest(
 ) -> tuple[Samples, np.ndarray]:
     """(samples, their rows) of images that a table lists by their paths, from `root` where they are relative.
 
-    Ids are the paths as written, unless there is a column of ids. Columns besides path, label and id are
-    passed over.
+    Ids are the paths as written, unless there is a column of ids. Columns besides path, label, id and
+    group are passed over.
     """
     paths = table.frame[columns.path]
     is_missing = (paths.isna() | (paths == "")).to_numpy(dtype=bool)
@@ -53,7 +54,7 @@ def samples_from_manifest(
                 )
             seen[name] = row
     # Labels and ids are those of any table, whose text is the path.
-    rows = samples_from_table(table, Columns(columns.label, columns.id, columns.path), options)
+    rows = samples_from_table(table, replace(columns, text=columns.path, path=None), options)
     files = [root / name for name in names]
     if not any(file.exists() for file in files):
         windows = "; here folders are parted by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
@@ -63,8 +64,8 @@ def samples_from_manifest(
         )
     decoded = decode(files, options)
     ids = np.array(names, dtype=object) if columns.id is None else rows.ids
-    samples = Samples(decoded.images, rows.y[decoded.kept], rows.classes, ids[decoded.kept], "image")
-    return samples, decoded.kept
+    known = replace(rows, ids=ids).take(decoded.kept)
+    return replace(known, x=decoded.images, kind="image"), decoded.kept
 
 
 def decode(paths: list[Path], options: ReadOptions) -> CachedImages:

@@ -14,13 +14,12 @@ from graylearn.errors import DataError, SettingsError, first_few
 def train_test_split(samples: Samples, test: float = 0.2, seed: int = 0) -> tuple[Samples, Samples]:
     """Cut into (train, test), the same share of every class to the nearest sample.
 
-    A class keeps at least one sample in train, so a class of one sample is never tested. Both parts keep
-    the order of the data.
+    A class keeps at least one sample in train, so a class of one sample is never tested. Samples of one group
+    stay together, and the shares are about right then. Both parts keep the order of the data.
     """
     if not 0 < test < 1:
         raise SettingsError(f"test is {test}; it is the share kept for testing and lies between 0 and 1")
-    in_test = np.zeros(len(samples), dtype=bool)
-    in_test[stratified_choice(samples.y, round(test * len(samples)), seed, leave_one=True)] = True
+    in_test = chosen_for_test(samples, test, seed)
     return samples.take(~in_test), samples.take(in_test)
 
 
@@ -80,6 +79,44 @@ def keep_classes(samples: Samples, labels: Sequence[Label]) -> Samples:
     new_index[indices] = np.arange(len(indices))
     kept = samples.take(np.isin(samples.y, indices))
     return replace(kept, y=new_index[kept.y], classes=tuple(samples.classes[index] for index in indices))
+
+
+def chosen_for_test(samples: Samples, share: float, seed: int) -> np.ndarray:
+    """(N,) which samples `train_test_split` keeps for testing."""
+    if samples.groups is not None:
+        return _whole_groups(samples.y, samples.groups, share, seed)
+    chosen = np.zeros(len(samples), dtype=bool)
+    chosen[stratified_choice(samples.y, round(share * len(samples)), seed, leave_one=True)] = True
+    return chosen
+
+
+def _whole_groups(y: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """(N,) the samples of groups that make about this share, of every class by the groups that mostly are it.
+
+    Every class keeps a sample that is not chosen.
+    """
+    rng = np.random.default_rng(seed)
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    labels, label = np.unique(y, return_inverse=True)
+    pairs, count = np.unique(np.stack([group, label]), axis=1, return_counts=True)
+    mostly = np.empty(len(size), dtype=np.int64)
+    by_count = np.argsort(count, kind="stable")
+    mostly[pairs[0, by_count]] = pairs[1, by_count]  # the last to be written is the largest
+    chosen = np.zeros(len(size), dtype=bool)
+    owed = 0.0  # samples that the classes before this one were given too few
+    for each in rng.permutation(len(labels)):
+        own = rng.permutation(np.flatnonzero(mostly == each))
+        owed += share * size[own].sum()
+        for number in own:
+            if size[number] <= 2 * owed:  # nearer to the share with it than without
+                chosen[number] = True
+                owed -= size[number]
+    left = np.bincount(pairs[1, ~chosen[pairs[0]]], minlength=len(labels))
+    for each in np.flatnonzero(left == 0):
+        having = pairs[0, pairs[1] == each]
+        if chosen[having].all():  # and none was given back for another class
+            chosen[having[np.argmin(size[having])]] = False
+    return chosen[group]
 
 
 def stratified_choice(y: np.ndarray, count: int, seed: int, *, leave_one: bool = False) -> np.ndarray:

@@ -43,7 +43,9 @@ def _options_for_new(origin: Origin, encoding: Encoding, settings: RunSettings) 
     was_folder = origin.kind == "image" and known.path is None  # and is perhaps a table now
     return replace(
         options_of(
-            replace(settings, label=None, text=None, path=None, without=()), encoding.size, settings.split
+            replace(settings, label=None, text=None, path=None, group=None, without=()),
+            encoding.size,
+            settings.split,
         ),
         labelled=False,
         id=False if was_folder or settings.no_id else None,
@@ -69,7 +71,7 @@ def _features_of_new(
 
 def without_label(path: Path, origin: Origin, settings: RunSettings, left_out: tuple[int, ...]) -> np.ndarray:
     """Which samples of a table lack a label; `origin` tells its column, `left_out` rows that are none."""
-    found = format_of(path).read(path, options_of(settings, 1, settings.split))
+    found = format_of(path).read(path, options_of(replace(settings, group=None), 1, settings.split))
     label = origin.columns.label
     if isinstance(found, Samples) or label not in found.frame.columns:
         raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")

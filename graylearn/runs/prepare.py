@@ -20,7 +20,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
-from graylearn.data.splits import stratified_choice
+from graylearn.data.splits import chosen_for_test
 from graylearn.data.tables import MISSING_WORDS, check_columns
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.runs.pool import pooled
@@ -77,6 +77,8 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
         told += f", labels from column {origin.columns.label!r}"
     if origin.columns.id:
         told += f", named by column {origin.columns.id!r}"
+    if samples.groups is not None:
+        told += f", {counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}"
     progress.say(told)
     tell_left_out(origin, progress)
     _check_classes(samples, path)
@@ -170,22 +172,22 @@ def tell_left_out(origin: Origin, progress: RunProgress) -> None:
 
 def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
     """(N,) which samples are held out to measure on."""
-    held_out = np.zeros(len(samples), dtype=bool)
-    if settings.test_share is not None:
-        count = round(settings.test_share * len(samples))
-        held_out[stratified_choice(samples.y, count, settings.seed, leave_one=True)] = True
-        if not held_out.any():
-            raise DataError(
-                f"{settings.test_share:.0%} of {len(samples)} samples leave none to test on: give more"
-            )
+    if settings.test_share is None:
+        return np.zeros(len(samples), dtype=bool)
+    held_out = chosen_for_test(samples, settings.test_share, settings.seed)
+    if not held_out.any():
+        grouped = "" if samples.groups is None else f" in {counted(len(np.unique(samples.groups)), 'group')}"
+        raise DataError(
+            f"{settings.test_share:.0%} of {len(samples)} samples{grouped} leave none to test on: give more"
+        )
     return held_out
 
 
 def read_test(
     settings: RunSettings, size: int, origin: Origin, classes: Sequence[Label] | None = None
 ) -> Samples:
-    """The test set that the settings name, read as the samples to learn from were."""
-    options = options_of(settings, size, settings.test_split)
+    """The test set that the settings name, read as the samples to learn from were, without their groups."""
+    options = options_of(replace(settings, group=None), size, settings.test_split)
     known = origin.columns if origin.columns != Columns() else None
     options = replace(options, classes=classes, decimal=origin.decimal, columns=known)
     return read_file(settings.test or settings.data, options)[0]
@@ -241,6 +243,7 @@ def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptio
         id=False if settings.no_id else settings.id,
         text=settings.text,
         path=settings.path,
+        group=settings.group,
         without=settings.without,
         missing_labels=settings.missing_labels,
         split=split,

@@ -42,6 +42,9 @@ class Reading:
     """The column of texts, which makes the samples texts."""
     path: str | None = None
     """The column of image paths, which makes the samples images."""
+    group: str | None = None
+    """The column that says which samples belong together, such as the video of a frame or the patient of an
+    image; it is not learned from."""
     split: str | None = None
     """The split of an .npz file, the table of a database or the sheet of a workbook to read."""
     separator: str | None = None
@@ -68,7 +71,7 @@ class Measuring:
     test_split: str | None = None
     """The split, table or sheet to measure on."""
     test_share: float | None = None
-    """The share of the data to hold out and measure on, where there is no clean set."""
+    """The share of the data to hold out and measure on, where there is no clean set; groups as a whole."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,161 @@
+"""Runs of data that tell which samples belong together."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from run_helpers import blobs
+from typer.testing import CliRunner
+
+from graylearn.cli.main import app
+from graylearn.errors import DataError
+from graylearn.runs import RunProgress, RunSettings
+from graylearn.runs.apply import apply_decisions
+from graylearn.runs.crowd import prepare_crowd
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.predict import predict
+from graylearn.runs.prepare import prepare
+from graylearn.runs.settings import read_settings, settings_from, to_toml
+
+LABELS = np.array(["ant", "bee", "cow"])
+QUIET = RunProgress(quiet=True)
+
+
+def rows(n=120):
+    """Four neighbouring rows of a class are one video."""
+    x, _ = blobs(n)
+    y = np.arange(n) // 4 % 3
+    x = x[np.argsort(np.arange(n) % 3, kind="stable")][np.argsort(np.argsort(y, kind="stable"))]
+    frame = pd.DataFrame(x.round(4), columns=["one", "two", "three"])
+    return frame.assign(label=LABELS[y], video=[f"v{row // 4}" for row in range(n)])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a table and its run."""
+    folder = tmp_path_factory.mktemp("groups")
+    frame = rows()
+    frame.to_csv(folder / "data.csv", index=False)
+    words = ["fit", str(folder / "data.csv"), "--group", "video", "--test-share", "0.2", "--epochs", "4"]
+    others = ["--mode", "history", "--no-refine", "--out", str(folder / "run"), "--json"]
+    done = CliRunner().invoke(app, [*words, *others])
+    assert done.exit_code == 0, done.output
+    return folder, frame, done
+
+
+def test_a_run_tells_its_groups_and_keeps_their_column(made):
+    folder, frame, done = made
+    assert "30 groups by 'video'" in done.stderr
+    assert json.loads(done.stdout)["samples"] == 96
+    saved = json.loads((folder / "run" / "data.json").read_text())
+    assert saved["source"]["columns"]["group"] == "video"
+    assert read_settings(folder / "run" / "settings.toml")["group"] == "video"
+    samples = pd.read_parquet(folder / "run" / "samples.parquet")
+    held = samples["held_out"].to_numpy()
+    assert held.sum() == 24
+    assert not set(frame["video"][held]) & set(frame["video"][~held]), "a video is tested on as a whole"
+    assert frame["label"][held].value_counts().tolist() == [8, 8, 8]
+
+
+def test_predict_asks_for_no_group(made, tmp_path):
+    folder, frame, _ = made
+    answers = []
+    for name in ("label", "video"):
+        frame = frame.drop(columns=name)
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        progress = RunProgress(quiet=True)
+        answers.append(predict(folder / "run", tmp_path / f"{name}.csv", progress=progress))
+        assert not progress.notes
+    pd.testing.assert_frame_equal(*answers)
+
+
+def test_apply_keeps_the_column(made, tmp_path):
+    folder, frame, _ = made
+    done = apply_decisions(folder / "run", None, tmp_path / "clean.csv", suspects="drop")
+    clean = pd.read_csv(tmp_path / "clean.csv")
+    assert list(clean.columns) == list(frame.columns)
+    assert len(clean) == done["kept"]
+
+
+def test_other_commands_take_the_flag(made, tmp_path):
+    folder, frame, _ = made
+    data = str(folder / "data.csv")
+    test = tmp_path / "test.csv"
+    frame.drop(columns="video").to_csv(test, index=False)
+    copies = tmp_path / "copies.csv"
+    for words in (
+        ["duplicates", data, "--group", "video", "--test", str(test), "--out", str(copies)],
+        ["check", data, "--group", "video", "--mode", "history", "--epochs", "2", "--max-suspects", "100%"],
+        ["tasks", str(folder / "run"), "--out", str(tmp_path / "tasks.json")],
+    ):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+    assert set(pd.read_csv(copies)["kind"]) == {"exact"}, "the video is no part of what is compared"
+    shown = json.loads((tmp_path / "tasks.json").read_text())
+    assert all("video" not in json.dumps(task) for task in shown)
+
+
+def test_a_test_set_need_not_have_the_column(made, tmp_path):
+    folder, frame, _ = made
+    for name, test in (("with", frame), ("without", frame.drop(columns="video"))):
+        test.to_csv(tmp_path / f"{name}.csv", index=False)
+        given = {"data": str(folder / "data.csv"), "group": "video", "test": str(tmp_path / f"{name}.csv")}
+        progress = RunProgress(quiet=True)
+        prepared = prepare(RunSettings(**given), tmp_path, progress)
+        assert list(prepared.test.x.columns) == list(prepared.train.x.columns) == ["one", "two", "three"]
+        assert len(np.unique(prepared.train.groups)) == 30
+        assert not progress.notes
+
+
+def test_features_of_all_kinds_keep_the_groups(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.ones((8, 2, 2)), y=[0, 1] * 4, video=np.arange(8) // 2)
+    prepared = prepare(RunSettings(data=str(tmp_path / "a.npz"), group="video"), tmp_path, QUIET)
+    assert prepared.train.x.shape == (8, 4)
+    assert prepared.train.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    for row in range(8):
+        Image.new("RGB", (9, 9), (30 * row,) * 3).save(tmp_path / f"{row}.png")
+    frame = pd.DataFrame({"path": [f"{row}.png" for row in range(8)], "label": ["a", "b"] * 4})
+    frame.assign(patient=list("ppqqrrss")).to_csv(tmp_path / "images.csv", index=False)
+    given = {"data": str(tmp_path / "images.csv"), "group": "patient", "size": 16, "features": "pixels"}
+    prepared = prepare(RunSettings(**given), tmp_path, QUIET)
+    assert prepared.train.groups.tolist() == prepared.shown.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert list(prepared.others.columns) == ["patient"]
+
+
+def test_too_few_groups_to_hold_one_out(tmp_path):
+    frame = rows(24).assign(video=lambda table: table["label"])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    given = {"data": str(tmp_path / "a.csv"), "group": "video", "test_share": 0.2}
+    with pytest.raises(DataError, match="20% of 24 samples in 3 groups leave none to test on"):
+        prepare(RunSettings(**given), tmp_path, QUIET)
+
+
+def test_a_folder_of_images_says_what_to_do(tmp_path):
+    images = tmp_path / "images"
+    images.mkdir()
+    words = ["audit", str(images), "--group", "patient", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert "list the images in a table" in done.stderr
+
+
+def test_the_consensus_of_annotators_has_the_groups_of_the_data(tmp_path):
+    frame = rows(60).rename(columns={"label": "anna"})
+    frame.assign(ben=frame["anna"], cleo=frame["anna"]).to_csv(tmp_path / "a.csv", index=False)
+    settings = RunSettings(
+        data=str(tmp_path / "a.csv"), annotators=("anna", "ben", "cleo"), group="video", command="audit"
+    )
+    folder = RunFolder(tmp_path / "run")
+    folder.stages.mkdir(parents=True)
+    prepared, _ = prepare_crowd(settings, folder, QUIET)
+    assert prepared.train.groups.tolist() == (np.arange(60) // 4).tolist()
+    assert list(prepared.train.x.columns) == ["one", "two", "three"]
+
+
+def test_the_setting_in_a_file(tmp_path):
+    settings = RunSettings(data="a.csv", group="video")
+    assert 'group = "video"' in to_toml(settings)
+    (tmp_path / "s.yaml").write_text("group: 3")
+    assert settings_from(read_settings(tmp_path / "s.yaml"), "here").group == "3"

@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.evidence import gather
+from graylearn.audit.evidence import Evidence, gather
+from graylearn.audit.groups import Rows, groups_of, verdicts
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
@@ -34,6 +35,8 @@ from graylearn.training.history import History
 audit_predictions = Audit.from_predictions
 audit_history = Audit.from_history
 
+_SAW_ALL = "the network of a history saw all samples of a group: audit with groups by held-out networks"
+
 
 def audit(
     X: Any,
@@ -45,6 +48,7 @@ def audit(
     classes: Any = None,
     overlap: OverlapSetting = "auto",
     id_like: IdLike = "drop",
+    groups: Any = None,
     folds: int | None = None,
     repeats: int | None = None,
     epochs: int | None = None,
@@ -73,6 +77,9 @@ def audit(
             texts and arrays of 32 columns or more, possible for tables.
         id_like: columns of a frame that seem to name the rows are left out, with a warning; "keep" learns
             from them.
+        groups: one name a sample of what it belongs to, such as its video, patient or recording: samples of
+            one group resemble one another, so that they are judged by those of others. None takes those of
+            Samples, if any.
         folds: of each repeat. None takes 2, of a `model` 5.
         repeats: trainings of all folds. None takes 3, of a `model` or beyond 67 million class probabilities
             (30,000 samples of 2,200 classes) 1. Large sets that two networks learn from a part are left to
@@ -97,6 +104,8 @@ def audit(
     ```
     """
     if isinstance(X, History):
+        if groups is not None:
+            raise SettingsError(_SAW_ALL)
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if folds is None:
         folds = NETWORK_FOLDS if model is None else MODEL_FOLDS
@@ -107,33 +116,42 @@ def audit(
     note_labels(names, np.bincount(label, minlength=len(names)))
     values = X.x if isinstance(X, Samples) else X
     where = devices.choose(device)
+    group = groups_of(groups, X, len(label))
+    if group is not None and mode == "history":
+        raise SettingsError(_SAW_ALL, Hint("mode", "held-out"))
     with shown("audit", log):
         row_ids = as_ids(ids, X, len(label))
         read = ordered_features if model is None else features_if_any
         features, order = read(values, label, id_like)
         label, learned = label[order], False
+        group = None if group is None else group[order]
         answers = np.argsort(order)  # which of the samples in order answers for each of the user's
         if features is not None:
             asked, answering = asked_once(features, label)
             if len(asked) < len(label):  # no copy of the features without need: they are large
                 features, label, order = features[asked], label[asked], order[asked]
                 answers = answering[answers]
+                group = None if group is None else group[asked]
         if len(label) < 2 * folds or len(np.unique(label)) < 2:
             network = np.full((len(label), len(names)), 1.0 / max(len(names), 1))
         elif model is not None:
             network = model_probabilities(
-                model, values, order, label, names, folds=folds, repeats=repeats or 1, seed=seed
+                model, values, order, label, names, folds=folds, repeats=repeats or 1, seed=seed, group=group
             )
         else:
             assert features is not None  # numbers or a refusal
             given = features, label, len(names)
-            network, learned = _networks_say(mode, given, folds, repeats, epochs, seed=seed, device=where)
+            network, learned = _networks_say(
+                mode, given, group, folds, repeats, epochs, seed=seed, device=where
+            )
         word = overlap_of(overlap, X)
-        found = Audit.from_evidence(
-            gather(network, label, names, features, mode, word, where, learned=learned),
-            row_ids[order],
-            answers if len(answers) > len(order) else None,
-        )
+
+        def evidence_of(rows: Rows) -> Evidence:
+            some = None if features is None else features[rows]
+            return gather(network[rows], label[rows], names, some, mode, word, where, learned=learned)
+
+        more = answers if len(answers) > len(order) else None
+        found = Audit(**verdicts(evidence_of, label, features, row_ids[order], group, more))
         return replace(found.take(answers), ids=row_ids)
 
 
@@ -165,6 +183,7 @@ def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]
 def _networks_say(
     mode: Literal["held-out", "history"],
     given: tuple[NDArray[np.float32], Ints, int],
+    group: Ints | None,
     folds: int,
     repeats: int | None,
     epochs: int | None,
@@ -172,11 +191,12 @@ def _networks_say(
 ) -> tuple[Floats, bool]:
     """(N, K) class probabilities by our own networks, and whether they learned the set from a part of it.
 
-    given: features (N, D), labels (N,) and the number of classes. drawn: seed and device.
+    given: features (N, D), labels (N,) and the number of classes. group: (N,), or None where samples stand
+    alone. drawn: seed and device.
     """
     _, label, num_classes = given
     shape = len(label), num_classes
-    if mode == "held-out" and folds == NETWORK_FOLDS and repeats is epochs is None:
+    if mode == "held-out" and folds == NETWORK_FOLDS and repeats is epochs is None and group is None:
         part = kept("networks of a part", shape, lambda: learned_from_a_part(*given, **drawn))
         if part is not None:
             return part, True
@@ -186,6 +206,8 @@ def _networks_say(
             chosen = HISTORY_EPOCHS if epochs is None else epochs
             return history_probabilities(train_for_history(*given, epochs=chosen, **drawn))
         rounds = repeats or rounds_for(len(label) * num_classes)
-        return held_out_probabilities(*given, folds=folds, repeats=rounds, epochs=epochs, **drawn)
+        return held_out_probabilities(
+            *given, folds=folds, repeats=rounds, epochs=epochs, group=group, **drawn
+        )
 
     return kept("networks", shape, all_say), False

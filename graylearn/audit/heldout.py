@@ -21,6 +21,7 @@ from graylearn.audit.blocks import BLOCK, precision_for
 from graylearn.audit.keeping import OnTheWay
 from graylearn.audit.progress import tell
 from graylearn.audit.rounds import MANY
+from graylearn.data.groups import in_order, label_of_groups
 from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
@@ -40,8 +41,14 @@ take more steps than the third."""
 _CHUNK = 4096
 
 
-def stratified_folds(label: Ints, folds: int, repeats: int, seed: int) -> Ints:
-    """(repeats, N) which fold each sample is held out in; every class is dealt round the folds."""
+def stratified_folds(label: Ints, folds: int, repeats: int, seed: int, group: Ints | None = None) -> Ints:
+    """(repeats, N) which fold each sample is held out in; every class is dealt round the folds.
+
+    group: (N,) where samples belong together; those of one are held out together, by their usual label.
+    """
+    if group is not None:
+        group = in_order(group)
+        return stratified_folds(label_of_groups(group, label), folds, repeats, seed)[:, group]
     random = np.random.default_rng(seed)
     fold = np.empty((repeats, len(label)), dtype=np.int64)
     for row in fold:
@@ -105,17 +112,18 @@ def held_out_probabilities(
     epochs: int | None = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    group: Ints | None = None,
 ) -> Floats:
     """(N, K) class probabilities from `repeats` x `folds` networks, each asked about what it did not see.
 
-    features: (N, D), standardised. Two folds are enough: three repeats of two cost less than one round of
-    five, and their average is better. Small sets get more epochs, so that every network takes at least 160
-    steps; `epochs` is by size unless told.
+    features: (N, D), standardised. group: as in `stratified_folds`. Two folds are enough: three repeats of
+    two cost less than one round of five, and their average is better. Small sets get more epochs, so that
+    every network takes at least 160 steps; `epochs` is by size unless told.
     """
     where = devices.choose(device)
     x = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32), device=where)
     y = torch.as_tensor(label, device=where)
-    fold = stratified_folds(label, folds, repeats, seed)
+    fold = stratified_folds(label, folds, repeats, seed, group)
     held = held_out_rows(fold, folds)
     seen = [np.flatnonzero(row != f) for row in fold for f in range(folds)]
     train_rows, held_rows = _padded(seen, where), _padded(held, where)

@@ -52,19 +52,25 @@ def model_probabilities(
     folds: int,
     repeats: int,
     seed: int,
+    group: Ints | None = None,
 ) -> Floats:
     """(N, K) what copies of `model` say of samples that they were not fitted on, the mean over repeats.
 
     The samples are those of x at `order`, and have the labels `label`.
     Samples of classes that are too small to be checked are in all fits, so that every copy knows all classes.
+    group: (N,) where samples belong together; those of one are not fitted on together with it.
     """
     given = as_plain(x)
     names = (
         np.array(classes) if len({type(name) for name in classes}) == 1 else np.array(classes, dtype=object)
     )
     y = names[label]
-    rare = np.bincount(label, minlength=len(classes))[label] < max(MIN_CLASS, folds)
-    held = held_out_rows(stratified_folds(label, folds, repeats, seed), folds)
+    count = np.bincount(label, minlength=len(classes))
+    if group is not None:
+        pairs = np.unique(np.stack([group, label]), axis=1)
+        count = np.bincount(pairs[1], minlength=len(classes))
+    rare = count[label] < max(MIN_CLASS, folds)
+    held = held_out_rows(stratified_folds(label, folds, repeats, seed, group), folds)
     said = []
     for number, rows in enumerate(held):
         kept = np.ones(len(label), dtype=bool)

@@ -8,10 +8,9 @@ Classes of few samples are dealt to few parts, so that each part that has one ha
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
+from graylearn.audit.joint import fields_of, joined, mean_ranges
 from graylearn.audit.keeping import kept_in
 from graylearn.audit.result import Audit
 from graylearn.data.atomic import replacing, write_array, write_text
@@ -239,15 +239,8 @@ def whole_of(files: PartFiles) -> Whole:
         name: None if not any(values) and None in values else mean([value or 0.0 for value in values])
         for name, values in shares.items()
     }
-    ranges = {
-        name: (
-            mean([fact["ranges"][name][0] for fact in facts]),
-            mean([fact["ranges"][name][1] for fact in facts]),
-        )
-        for name in shares
-        if all(name in fact["ranges"] for fact in facts)  # else of a part it cannot be told
-    }
-    joint = _joined(audits)
+    ranges = mean_ranges([fact["ranges"] for fact in facts], [fact["samples"] for fact in facts])
+    joint = Audit(**joined([fields_of(audit) for audit in audits]))
     room = min(1.0, VALUES_SHOWN / ((SHOWN + OTHERS) * features[0].shape[1]))
     chosen = _worth_showing(joint, int(room * SHOWN), int(room * OTHERS))  # in the order of the parts
     starts = np.cumsum([0, *(len(part) for part in features)])
@@ -260,35 +253,3 @@ def whole_of(files: PartFiles) -> Whole:
     )
     by_row = np.argsort(joint.ids[chosen])
     return Whole(joint.take(chosen[by_row]), shown[by_row], contamination, ranges)
-
-
-def _joined(audits: Sequence[Audit]) -> Audit:
-    """Verdicts on several parts of a set as one; what is said of a set as a whole is that of any part."""
-    values: dict[str, Any] = {each.name: getattr(audits[0], each.name) for each in fields(Audit)}
-    for name, first in values.items():
-        if isinstance(first, np.ndarray):
-            values[name] = np.concatenate([getattr(each, name) for each in audits])
-    values["found_by"] = tuple(dict.fromkeys(item for each in audits for item in each.found_by))
-    values["notes"] = _joint_notes([each.notes for each in audits])
-    values["form"] = next((each.form for each in audits if each.form != "none"), "none")
-    if values["detector"] is not None:  # an index in found_by, which is another one now
-        number = {name: index for index, name in enumerate(values["found_by"])}
-        own = [np.array([*(number[name] for name in each.found_by), -1]) for each in audits]
-        values["detector"] = np.concatenate(
-            [new[each.detector] for new, each in zip(own, audits, strict=True)]
-        )
-    return Audit(**values)
-
-
-def _joint_notes(told: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """What was said of several parts, once each: notes that differ in their numbers and examples are one."""
-    alike: dict[str, list[str]] = {}
-    for notes in told:
-        for note in notes:
-            alike.setdefault(re.sub(r"\([^)]*\)|\d[\d.,]*", "", note), []).append(note)
-    joint = []
-    for notes in alike.values():
-        of_one = "; the numbers are of one of them" if len(set(notes)) > 1 else ""
-        everywhere = len(notes) == len(told) and not of_one
-        joint.append(notes[0] if everywhere else f"{notes[0]} (in {len(notes)} of {len(told)} parts{of_one})")
-    return tuple(joint)

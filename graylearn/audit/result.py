@@ -16,8 +16,10 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
+from graylearn.audit.groups import Rows, groups_of, verdicts
 from graylearn.audit.history import aligned, epochs_before_heart, epochs_differ, history_probabilities
 from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
+from graylearn.audit.joint import fields_of, taken
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
 from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of, told
@@ -180,14 +182,9 @@ class Audit:
         """Whether something was found by where samples lie, and not only by how little labels say of them."""
         return not {"foreign_clusters", "class_confusion"}.isdisjoint(self.found_by)
 
-    def _fields(self) -> dict[str, Any]:
-        """All fields by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
     def take(self, index: Any) -> Audit:
         """The verdicts on the samples at `index`, in that order."""
-        arrays = {name: each for name, each in self._fields().items() if isinstance(each, np.ndarray)}
-        return replace(self, **{name: each[index] for name, each in arrays.items()})
+        return replace(self, **taken(fields_of(self), index))
 
     @property
     def keep(self) -> NDArray[np.bool_]:
@@ -272,7 +269,7 @@ class Audit:
 
         Names that are not Unicode are spelt out in the table (\\udcff) and kept as they are for `load`.
         """
-        write_audit(Path(path), self._fields(), self.table, self.contamination, format)
+        write_audit(Path(path), fields_of(self), self.table, self.contamination, format)
 
     @classmethod
     def load(cls, path: str | Path) -> Audit:
@@ -282,16 +279,7 @@ class Audit:
     @classmethod
     def from_evidence(cls, evidence: Evidence, ids: NDArray[Any], answers: Ints | None = None) -> Audit:
         """Ask the detectors, and say of each sample what they hold of it together; answers: as of `judge`."""
-        return cls(
-            ids=ids,
-            label=evidence.label,
-            classes=evidence.classes,
-            confidence=evidence.confidence,
-            probabilities=evidence.probabilities,
-            mode=evidence.mode,
-            overlap=evidence.overlap,
-            **judge(evidence, answers),
-        )
+        return cls(**judge(evidence, ids, answers))
 
     @classmethod
     def from_predictions(
@@ -304,6 +292,7 @@ class Audit:
         classes: Any = None,
         overlap: OverlapSetting = "auto",
         id_like: IdLike = "drop",
+        groups: Any = None,
     ) -> Audit:
         """Audit with class probabilities (N, K) from a model of your own, at best out of sample.
 
@@ -317,6 +306,7 @@ class Audit:
             overlap: as in `audit`; without features "auto" is "possible", and labels that are mistaken for
                 one another are only told of.
             id_like: as in `audit`.
+            groups: as in `audit`; the probabilities should be of a model that saw none of a sample's group.
         """
         shape = np.shape(pred_probs)
         classes = classes_of_columns(pred_probs, labels) if classes is None else classes
@@ -338,9 +328,15 @@ class Audit:
         row_ids = as_ids(ids, features, len(label))
         used, order = ordered_features(features, label, id_like, network)
         word = overlap_of(overlap, features)
-        found = cls.from_evidence(
-            gather(network[order], label[order], known, used, "predictions", word), row_ids[order]
-        )
+        group = groups_of(groups, features, len(label))
+        network, label = network[order], label[order]
+
+        def evidence_of(rows: Rows) -> Evidence:
+            some = None if used is None else used[rows]
+            return gather(network[rows], label[rows], known, some, "predictions", word)
+
+        group = None if group is None else group[order]
+        found = cls(**verdicts(evidence_of, label, used, row_ids[order], group))
         return found.take(np.argsort(order))
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,28 @@ BY_HEART = 0.01
 """Share of labels that another class is likelier for, below which a model may have learned them by heart."""
 
 
-def judge(evidence: Evidence, answers: Ints | None = None) -> dict[str, Any]:
-    """Ask every detector in turn, each with what those before it found; gives the fields of `Audit` that
-    follow from what they say.
+def judge(
+    evidence: Evidence,
+    ids: NDArray[Any],
+    answers: Ints | None = None,
+    *,
+    called: str = "",
+    unasked: Collection[str] = (),
+) -> dict[str, Any]:
+    """Ask every detector in turn, each with what those before it found; gives the fields of an `Audit`.
 
-    answers: (N,) which of the samples answers for each of the user's, where copies were asked about once; how
-    many are wrong is told of the user's.
+    ids: (N,) what the samples are called. answers: (N,) which of the samples answers for each of the user's,
+    where copies were asked about once; how many are wrong is told of the user's. called: what the samples are
+    where they are no others' copies. unasked: detectors that are left out.
     """
     every: Ints | slice = slice(None) if answers is None else answers
-    notes = _notes(evidence, "samples" if answers is None else "different samples")
+    notes = _notes(evidence, called or ("samples" if answers is None else "different samples"))
     details = {f"weight_{name}": weight for name, weight in evidence.weights.items()}
     if evidence.can_be_judged:
         for number, (name, find) in enumerate(DETECTORS.items()):
             tell("judging", number, len(DETECTORS))
-            evidence = evidence.after(name, find(evidence))
+            if name not in unasked:
+                evidence = evidence.after(name, find(evidence))
     findings = list(evidence.findings.values())
     for each in findings:
         notes += each.notes
@@ -80,6 +89,13 @@ def judge(evidence: Evidence, answers: Ints | None = None) -> dict[str, Any]:
     is_ood |= suspected & (suggested == evidence.label)
     kind = np.where(is_ood, OOD, np.where(suspected, MISLABELLED, OK)).astype(np.int64)
     return {
+        "ids": ids,
+        "label": evidence.label,
+        "classes": evidence.classes,
+        "confidence": evidence.confidence,
+        "probabilities": evidence.probabilities,
+        "mode": evidence.mode,
+        "overlap": evidence.overlap,
         "score": np.clip(_score(evidence, findings, chances), 0.0, 1.0),
         "suspected": suspected,
         "level": np.where(suspected, np.where(sure, SURE, REVIEW), 0),
@@ -266,7 +282,7 @@ def _notes(evidence: Evidence, samples: str) -> list[str]:
         )
     tiny = [shortened(classes[k]) for k in np.flatnonzero((count > 0) & (count < MIN_CLASS))]
     if tiny and n >= MIN_SAMPLES:
-        notes.append(f"not judged: classes with fewer than {MIN_CLASS} samples ({first_few(tiny, 5)})")
+        notes.append(f"not judged: classes with fewer than {MIN_CLASS} {samples} ({first_few(tiny, 5)})")
     if len(classes) == 2:
         notes.append(
             "two classes: a random label is right half of the time, so much of the noise stays hidden"

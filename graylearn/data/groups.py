@@ -20,6 +20,8 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
 
     A sample whose group is missing stands alone.
     """
+    if isinstance(groups, str):
+        raise DataError(f"groups is the text {groups!r}: where it names a column, give the column itself")
     plain = as_plain(groups)
     # of a list NumPy would make text of None
     names = plain if isinstance(plain, np.ndarray | pd.Series) else pd.Series(list(plain), dtype=object)
@@ -37,3 +39,17 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
     numbers = numbers.astype(np.int64)
     numbers[alone] = n + np.arange(len(alone))
     return numbers
+
+
+def in_order(groups: np.ndarray) -> np.ndarray:
+    """(n,) the same groups, numbered as they come: whatever they were called, the same numbers."""
+    return np.asarray(pd.factorize(groups)[0], dtype=np.int64)
+
+
+def label_of_groups(groups: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """(G,) the most frequent label of each group 0..G-1, the first of several."""
+    width = int(label.max()) + 1
+    pairs, count = np.unique(groups * width + label, return_counts=True)
+    by_count = np.lexsort((pairs, -count))
+    first = np.unique(pairs[by_count] // width, return_index=True)[1]
+    return np.asarray(pairs[by_count][first] % width)

@@ -7,27 +7,28 @@ from dataclasses import replace
 import numpy as np
 
 from graylearn.audit import Audit
-from graylearn.audit.parts import PartFiles, _joined, _joint_notes, audit_part
+from graylearn.audit.joint import fields_of, joined, joint_notes
+from graylearn.audit.parts import PartFiles, audit_part
 
 
 def test_verdicts_of_several_parts_name_the_detectors_that_each_had():
     part = Audit.from_predictions(np.full((3, 2), 0.5), [0, 1, 1])
     one = replace(part, found_by=("random_labels", "flipped_labels"), detector=np.array([1, -1, 0]))
     other = replace(part, found_by=("class_confusion", "random_labels"), detector=np.array([0, 1, -1]))
-    joint = _joined([one, other])
+    joint = Audit(**joined([fields_of(one), fields_of(other)]))
     assert joint.found_by == ("random_labels", "flipped_labels", "class_confusion")
     expected = ["flipped_labels", None, "random_labels", "class_confusion", "random_labels", None]
     assert joint.table["detector"].tolist() == expected
 
 
 def test_what_is_said_of_several_parts_is_said_once():
-    found = _joint_notes([("few (a: 3, b: 1)", "weak"), ("few (c: 2)", "weak", "9% of 1,200 odd"), ("weak",)])
+    found = joint_notes([("few (a: 3, b: 1)", "weak"), ("few (c: 2)", "weak", "9% of 1,200 odd"), ("weak",)])
     assert found == (
         "few (a: 3, b: 1) (in 2 of 3 parts; the numbers are of one of them)",
         "weak",
         "9% of 1,200 odd (in 1 of 3 parts)",
     )
-    assert _joint_notes([("few (a: 3)",)]) == ("few (a: 3)",)
+    assert joint_notes([("few (a: 3)",)]) == ("few (a: 3)",)
 
 
 def test_a_part_that_is_audited_holds_nothing_for_going_on(tmp_path):

@@ -1,0 +1,167 @@
+"""Samples in groups, such as frames of one video, are judged by samples of other groups.
+
+Samples of one group resemble one another whatever they show, so that they vouch for one another's labels: of
+recordings that bear a wrong label as a whole nothing is found by an audit that knows of no groups
+(docs/lab/audit.md). Two things are done about it. Networks are asked that saw no sample of the group. And all
+that is compared over the samples, neighbours and how often labels are contradicted, is compared in parts, in
+each of which a group has one sample of a label at most; each sample is judged in a part that it is in. But
+for what few samples of a group bear, and more of it another label, the others do not vouch: such a label is
+wrong also where samples that are judged all at once say so, if other groups do not speak for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.array_types import Bools, Floats, Ints
+from graylearn.audit.evidence import Evidence
+from graylearn.audit.joint import Fields, joined, mean_ranges, taken
+from graylearn.audit.verdict import judge
+from graylearn.data.groups import group_numbers, in_order
+from graylearn.data.samples import Samples
+from graylearn.errors import counted
+
+TWICE, ENOUGH = 2, 20_000
+"""Samples of all parts together, at most: so many times those of the set, or so many."""
+MOST_PARTS = 100
+"""Parts at most."""
+
+Rows = Ints | slice
+
+
+def groups_of(groups: Any, x: Any, n: int) -> Ints | None:
+    """(N,) the group of each sample: as given, else of Samples; None where each stands alone."""
+    if groups is None and isinstance(x, Samples):
+        groups = x.groups
+    if groups is None:
+        return None
+    found = group_numbers(groups, n)
+    return found if len(np.unique(found)) < n else None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which samples are judged together, and which of them answers for each sample."""
+
+    rows: list[Ints]
+    """The samples of each part."""
+    own: Ints
+    """(N,) the part that each is judged in; -1 where a sample like it is."""
+    pair: Ints
+    """(N,) numbers of group and label together."""
+    outnumbered: Bools
+    """(N,) whether the group has twice as many samples of another label."""
+
+
+def deal(group: Ints, label: Ints, seed: int = 0) -> Parts:
+    """Parts in which each group has one sample of a label at most.
+
+    A group is cut in as many slices as it has samples of its most frequent label. Samples of a label lie in
+    as many of the slices, so that a slice has as many wrong ones as the group has by share. Each part has a
+    slice of each group; of groups that have fewer than there are parts, again from the first.
+    """
+    random, n = np.random.default_rng(seed), len(label)
+    group = in_order(group)
+    pair = np.unique(group * (int(label.max()) + 1) + label, return_inverse=True)[1]
+    size = np.bincount(pair)
+    of_group = np.zeros(int(group.max()) + 1, dtype=np.int64)
+    np.maximum.at(of_group, group, size[pair])
+    slices = of_group[group]
+    in_part = float((1.0 / slices).sum())
+    parts = min(max(2, int(max(TWICE * n, ENOUGH) / in_part)), MOST_PARTS, int(slices.max()))
+    order = random.permutation(n)
+    order = order[np.argsort(pair[order], kind="stable")]
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n) - np.repeat(np.cumsum(size) - size, size)
+    first = random.integers(1 << 62, size=len(size))
+    lies = (first[pair] + place) % slices
+    unseen = np.bincount(pair[lies < parts], minlength=len(size)) == 0
+    first[unseen] = random.integers(parts, size=int(unseen.sum()))  # where some of a pair is judged at least
+    lies = np.where(unseen[pair], (first[pair] + place) % slices, lies)
+    return Parts(
+        [np.flatnonzero(lies == part % slices) for part in range(parts)],
+        np.where(lies < parts, lies, -1),
+        pair,
+        TWICE * size[pair] <= slices,
+    )
+
+
+def verdicts(
+    evidence_of: Callable[[Rows], Evidence],
+    label: Ints,
+    features: NDArray[np.float32] | None,
+    ids: NDArray[Any],
+    group: Ints | None = None,
+    answers: Ints | None = None,
+) -> Fields:
+    """The fields of an `Audit`: as `judge` has them, or in parts where samples belong together.
+
+    evidence_of: gathers what is known of the samples at some rows. label (N,), features (N, D) where there
+    are any, ids (N,), group (N,) or None; answers: as of `judge`.
+    """
+    if group is None:
+        return judge(evidence_of(slice(None)), ids, answers)
+    parts = deal(group, label)
+    unasked: set[str] = set()
+    found = [judge(evidence_of(rows), ids[rows], called="groups") for rows in parts.rows]
+    # What few parts find is chance: they are of one kind, and on clean sets now and then one finds something.
+    while 0 < 2 * sum(bool(each["found_by"]) for each in found) < len(found):
+        unasked |= {name for each in found for name in each["found_by"]}
+        found = [
+            judge(evidence_of(rows), ids[rows], called="groups", unasked=unasked)
+            if each["found_by"]
+            else each
+            for rows, each in zip(parts.rows, found, strict=True)
+        ]
+    own = [np.flatnonzero(parts.own[rows] == number) for number, rows in enumerate(parts.rows)]
+    joint = joined([taken(each, index) for each, index in zip(found, own, strict=True)])
+    judged = np.concatenate([rows[index] for rows, index in zip(parts.rows, own, strict=True)])
+    whole = taken(joint, _answering(judged, parts, features))
+    sizes = [len(rows) for rows in parts.rows]
+    word = (
+        f"{counted(len(np.unique(group)), 'group')}: samples of one are not asked about one another, "
+        f"but judged in {counted(len(sizes), 'part')} of about {counted(int(np.mean(sizes)), 'sample')}"
+    )
+    whole["ranges"] = mean_ranges([each["ranges"] for each in found], sizes)
+    whole["notes"] = (word, *joint["notes"])
+    return _with_outnumbered(whole, evidence_of, parts.outnumbered) | {"ids": ids}
+
+
+def _with_outnumbered(whole: Fields, evidence_of: Callable[[Rows], Evidence], outnumbered: Bools) -> Fields:
+    """The same, but for labels that few of a group bear as they look among all samples, where other groups
+    do not speak for them and they were not flagged."""
+    asked = outnumbered & ~whole["suspected"] & (whole["probabilities"].argmax(axis=1) != whole["label"])
+    if not asked.any():
+        return whole
+    at_once = judge(evidence_of(slice(None)), whole["ids"])
+    chosen = np.flatnonzero(asked & at_once["suspected"])
+    if not len(chosen):
+        return whole
+    both = joined([whole, taken(at_once, chosen)])
+    index = np.arange(len(outnumbered))
+    index[chosen] = len(index) + np.arange(len(chosen))
+    return {**taken(both, index), "notes": whole["notes"], "ranges": whole["ranges"]}
+
+
+def _answering(judged: Ints, parts: Parts, features: Floats | NDArray[np.float32] | None) -> Ints:
+    """(N,) which of the judged samples answers for each: itself, or the nearest of its group and label."""
+    answering = np.full(len(parts.own), -1)
+    answering[judged] = np.arange(len(judged))
+    others = np.flatnonzero(answering < 0)
+    if not len(others):
+        return answering
+    alike = judged[np.argsort(parts.pair[judged], kind="stable")]
+    begins, ends = (
+        np.searchsorted(parts.pair[alike], parts.pair[others], side) for side in ("left", "right")
+    )
+    for row, begin, end in zip(others.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        near = 0
+        if features is not None:
+            near = int(((features[alike[begin:end]] - features[row]) ** 2).sum(axis=1).argmin())
+        answering[row] = answering[alike[begin + near]]
+    return answering

@@ -75,23 +75,26 @@ class Dealing:
             spread[np.argsort(-counts, kind="stable")[:2]] = self.parts
         return np.asarray(spread)
 
-    def __call__(self, rows: Ints, label: Ints) -> Ints:
-        """(n,) the part of each sample; the same for the same rows in any order."""
+    def __call__(self, numbers: Ints, label: Ints) -> Ints:
+        """(n,) the part of each sample; the same for the same numbers in any order.
+
+        numbers: the rows of the samples, or their groups, so that one group of a label lies in one part.
+        """
         spread = self.spread
         first = np.cumsum(spread) % self.parts
-        return np.asarray((first[label] + _drawn(rows, self.seed) % spread[label]) % self.parts)
+        return np.asarray((first[label] + _drawn(numbers, self.seed) % spread[label]) % self.parts)
 
 
-def _drawn(rows: Ints, seed: int) -> Ints:
-    """A number for each row, as good as drawn: the finishing steps of SplitMix64."""
-    z = rows.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)
+def _drawn(numbers: Ints, seed: int) -> Ints:
+    """Another number for each, as good as drawn: the finishing steps of SplitMix64."""
+    z = numbers.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(1)).astype(np.int64)
 
 
 class PartFiles:
-    """The parts in a folder: features, labels and rows as they are dealt, then scores."""
+    """The parts in a folder: features, labels, rows and, if any, groups as they are dealt, then scores."""
 
     def __init__(self, folder: Path, parts: int) -> None:
         self.folder, self.parts = folder, parts
@@ -112,7 +115,8 @@ class PartFiles:
             return {"end": 0, "sizes": [0] * self.parts, "columns": None, "whole": False}
         state: dict[str, Any] = json.loads(self.state.read_text(encoding="utf-8"))
         for number, size in enumerate(state["sizes"]):
-            for name, width in (("rows", 8), ("label", 4), ("features", 4 * (state["columns"] or 0))):
+            widths = {"rows": 8, "label": 4, "groups": 8, "features": 4 * (state["columns"] or 0)}
+            for name, width in widths.items():
                 path = self.part(number) / name
                 if path.exists():
                     with path.open("rb+") as file:
@@ -120,7 +124,14 @@ class PartFiles:
         return state
 
     def deal(
-        self, state: dict[str, Any], end: int, rows: Ints, label: Ints, features: NDArray[Any], part: Ints
+        self,
+        state: dict[str, Any],
+        end: int,
+        rows: Ints,
+        label: Ints,
+        features: NDArray[Any],
+        part: Ints,
+        groups: Ints | None = None,
     ) -> None:
         """Append samples to their parts, and remember that all rows before `end` are dealt."""
         state["columns"] = features.shape[1]
@@ -128,12 +139,14 @@ class PartFiles:
             own = np.flatnonzero(part == number)
             folder = self.part(int(number))
             folder.mkdir(exist_ok=True)
-            written = (
-                ("rows", rows[own].astype(np.int64)),
-                ("label", label[own].astype(np.int32)),
-                ("features", np.asarray(features[own], dtype=np.float32)),
-            )
-            for name, values in written:
+            written = {
+                "rows": rows[own].astype(np.int64),
+                "label": label[own].astype(np.int32),
+                "features": np.asarray(features[own], dtype=np.float32),
+            }
+            if groups is not None:
+                written["groups"] = groups[own].astype(np.int64)
+            for name, values in written.items():
                 with (folder / name).open("ab") as file:
                     file.write(np.ascontiguousarray(values).data)
             state["sizes"][number] += len(own)
@@ -164,6 +177,11 @@ def labels_of(folder: Path) -> NDArray[np.int32]:
     return np.fromfile(folder / "label", np.int32)
 
 
+def groups_of(folder: Path) -> Ints | None:
+    """(n,) the groups of a part's samples; None where each stands alone."""
+    return np.fromfile(folder / "groups", np.int64) if (folder / "groups").exists() else None
+
+
 def features_of(folder: Path) -> NDArray[np.float32]:
     """(n, D) the features of a part's samples, which stay in their file."""
     count = (folder / "rows").stat().st_size // 8
@@ -176,8 +194,9 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     `options` are those of `audit`.
     """
     rows, label, features = rows_of(folder), labels_of(folder).astype(np.int64), features_of(folder)
+    samples = Samples(features, label, tuple(classes), rows, "array", groups=groups_of(folder))
     with kept_in(folder):
-        found = audit(Samples(features, label, tuple(classes), rows, "array"), log="none", **options)
+        found = audit(samples, log="none", **options)
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
     with replacing(folder / "scores.parquet") as partial:
         pq.write_table(pa.table(scores), partial)

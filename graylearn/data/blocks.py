@@ -29,6 +29,7 @@ from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files, loaded
 from graylearn.data.formats.images import listed
 from graylearn.data.formats.parquet import BYTES, ROWS, blocks_of, note_unread, parts_of
+from graylearn.data.groups import lasting_numbers
 from graylearn.data.hugging_face import DatasetRows, is_hugging_face
 from graylearn.data.images.cache import NoImagesError
 from graylearn.data.images.files import decode
@@ -36,7 +37,7 @@ from graylearn.data.of_table import of_table
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels
-from graylearn.data.table_samples import none_labelled, rows_to_read
+from graylearn.data.table_samples import group_names, none_labelled, rows_to_read
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
 from graylearn.errors import DataError, DataWarning, Hint, counted, first_few
@@ -57,6 +58,7 @@ class Block:
     rows: Ints
     """(n,) where each of its samples stands in the data; rows that are no samples are left out."""
     samples: Samples
+    """With numbers of groups that mean the same in every block."""
 
 
 Piece = tuple[int, Callable[[], Block | None]]
@@ -78,6 +80,10 @@ class Blocks(ABC):
     @abstractmethod
     def pieces(self, classes: Sequence[Label], start: int) -> Iterator[Piece]:
         """What `read` reads from row `start` on."""
+
+    def groups(self, classes: Sequence[Label]) -> Iterator[tuple[Ints, Ints]]:
+        """(groups, labels) of the samples of each block, where a column tells groups."""
+        return iter(())
 
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         """The blocks from row `start` on, where an earlier one ended."""
@@ -122,8 +128,9 @@ def joined(parts: Sequence[Samples]) -> Samples:
         return parts[0]
     each = [part.x for part in parts]
     x = pd.concat(each, ignore_index=True) if isinstance(each[0], pd.DataFrame) else np.concatenate(each)
-    y, ids = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "ids"))
-    return replace(parts[0], x=x, y=y, ids=ids)
+    names = ["y", "ids"] if parts[0].groups is None else ["y", "ids", "groups"]
+    others: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], x=x, **others)
 
 
 def open_blocks(source: Any, options: ReadOptions) -> Blocks:
@@ -198,6 +205,7 @@ class _TableBlocks(Blocks):
         self.label = str(columns.label)
         self._labelled_by = Columns(label=self.label)
         self.id = None if columns.id is None else str(columns.id)
+        self.group = None if columns.group is None else str(columns.group)
         kind = self._first_samples(table).kind
         where = name if name == NAMELESS else str(path.absolute())
         names = tuple(table.frame.columns)
@@ -230,11 +238,12 @@ class _TableBlocks(Blocks):
     def label_counts(self) -> dict[Label, int]:
         counts: Counter[Label] = Counter()
         digests = []
-        for start, frame in self._labels_and_ids():
+        for rows, table in self._labels_and([self.id]):
+            frame = table.frame
             try:
                 y, classes = encode_labels(frame[self.label])
             except DataError as error:
-                raise DataError(f"{self.name}, rows from {start:,} on: {error}") from error
+                raise DataError(f"{self.name}, rows from {rows[0]:,} on: {error}") from error
             counts.update(dict(zip(classes, np.bincount(y).tolist(), strict=True)))
             if self.id is not None:
                 digests.append(_digests(frame[self.id]))
@@ -243,11 +252,19 @@ class _TableBlocks(Blocks):
         known = self.options.classes or encode_labels(np.array(list(counts), dtype=object))[1]
         return {label: counts[label] for label in known}
 
-    def _labels_and_ids(self) -> Iterator[tuple[int, pd.DataFrame]]:
-        """(the first row, labels and ids) of each block, without the rows that are left out."""
+    def groups(self, classes: Sequence[Label]) -> Iterator[tuple[Ints, Ints]]:
+        for rows, table in self._labels_and([self.group]) if self.group is not None else ():
+            names = group_names(table, self.group)
+            yield lasting_numbers(names, rows), encode_labels(table.frame[self.label], classes)[0]
+
+    def _labels_and(self, others: Sequence[str | None]) -> Iterator[tuple[Ints, RawTable]]:
+        """(where each stands in the data, labels and other columns) of the rows of each block that are
+        samples."""
         start = 0
-        for table in self.tables([self.label] if self.id is None else [self.label, self.id]):
-            yield start, table.frame.iloc[rows_to_read(table, self._labelled_by, self.options)]
+        for table in self.tables([self.label, *(name for name in others if name is not None)]):
+            rows = rows_to_read(table, self._labelled_by, self.options)
+            if len(rows):
+                yield rows + start, table.take(rows)
             start += len(table.frame)
 
     def _check_ids(self, digests: NDArray[np.uint64]) -> None:
@@ -256,8 +273,8 @@ class _TableBlocks(Blocks):
         if not len(repeated):
             return
         seen: Counter[str] = Counter()
-        for _, frame in self._labels_and_ids():
-            ids = frame[str(self.id)]
+        for _, table in self._labels_and([self.id]):
+            ids = table.frame[str(self.id)]
             seen.update(map(str, ids[np.isin(_digests(ids), repeated[:100])]))
         twice = [name for name, count in seen.items() if count > 1]  # and not of one digest by chance
         if twice:
@@ -281,6 +298,9 @@ class _TableBlocks(Blocks):
         if not len(rows_to_read(table, self._labelled_by, options)):
             return None
         samples, _, rows = self.samples_of(table, options)
+        if self.group is not None:
+            names = group_names(table, self.group).iloc[rows]
+            samples = replace(samples, groups=lasting_numbers(names, rows + begin))
         return Block(begin + len(table.frame), rows + begin, samples)
 
 

@@ -86,7 +86,7 @@ def _last_row_end(text: bytes, quotes: bool) -> int:
 class DelimitedTables:
     """The rows of delimited text.
 
-    Labels and ids are numbers where all of them are whole and plainly written, else text.
+    Labels, ids and groups are numbers where all of them are whole and plainly written, else text.
     """
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
@@ -117,7 +117,7 @@ class DelimitedTables:
                 yield lines, text, number == 0 and self.head.has_header
 
     def _look(self) -> None:
-        """Find the types of the columns, and whether labels and ids are numbers."""
+        """Find the types of the columns, and whether labels, ids and groups are numbers."""
         names: list[str] = []
         for number, (lines, text, header) in enumerate(self._texts()):
             arrow = self._parsed(lines, text, header)
@@ -127,7 +127,8 @@ class DelimitedTables:
                     arrow = self._parsed(lines, text, header)
                 table = without_columns(table_from_arrow(arrow, self.name), self.options.without)
                 columns = find_columns(table, self.options)
-                names = [str(each) for each in (columns.label, columns.id) if each is not None]
+                known = (columns.label, columns.id, columns.group)
+                names = [str(each) for each in known if each is not None]
             for field in arrow.schema:
                 self.types[field.name] = _joint(self.types.get(field.name, pa.null()), field.type)
             for column in names:

@@ -23,7 +23,7 @@ from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import FORMATS, NAMELESS, Origin
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs import report
 from graylearn.runs.changed import LABELS
@@ -115,6 +115,7 @@ def audited_in_parts(
     write_source(folder, origin, fingerprint, opened.encoding, opened.classes)
     size = settings.part_size or part_size(len(opened.counts), opened.columns)
     dealing = Dealing.of(list(opened.counts.values()), size, settings.seed)
+    check_groups(opened, dealing, size)
     progress.say(f"{opened.samples:,} samples in {dealing.parts} parts of about {size:,}")
     files = PartFiles(folder.stages / "parts", dealing.parts)
     deal(opened, dealing, files, progress)
@@ -237,6 +238,19 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
     return Opened(blocks, counts, encoding, encode, columns, table, some.take(slice(0, 8)), settings, overlap)
 
 
+def check_groups(opened: Opened, dealing: Dealing, size: int) -> None:
+    """Refuse groups so large that a part would hold one class alone, of which nothing can be said."""
+    held = np.zeros((dealing.parts, len(opened.classes)), dtype=bool)
+    for groups, y in opened.blocks.groups(opened.classes):
+        held[dealing(groups, y), y] = True
+    if (alone := int((held.sum(axis=1) == 1).sum())) and dealing.parts > 1:
+        raise DataError(
+            f"groups stay together in parts of about {size:,} samples, so that {alone} of {dealing.parts} "
+            "parts would hold one class alone, of which nothing can be said;",
+            Hint("part_size", 4 * size, "or more"),
+        )
+
+
 def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgress) -> None:
     """Encode all samples into the files of their parts, from where an earlier run stopped."""
     state = files.dealt()
@@ -245,8 +259,9 @@ def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgre
     with progress.steps("encoding samples", opened.samples) as advance:
         advance(sum(state["sizes"]))
         for block in opened.blocks.read(opened.classes, state["end"]):
-            features, y = opened.encode(block.samples), block.samples.y
-            files.deal(state, block.end, block.rows, y, features, dealing(block.rows, y))
+            features, y, groups = opened.encode(block.samples), block.samples.y, block.samples.groups
+            part = dealing(block.rows if groups is None else groups, y)
+            files.deal(state, block.end, block.rows, y, features, part, groups)
             advance(len(y))
     files.remember(state | {"whole": True})
 

@@ -1,0 +1,120 @@
+"""Groups of data that are read in blocks: one number a group, in whatever block it is met."""
+
+import json
+
+import datasets
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from graylearn.data import blocks as blocks_module
+from graylearn.data import text_blocks
+from graylearn.data.blocks import joined, open_blocks
+from graylearn.data.groups import lasting_numbers
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read_file
+from graylearn.errors import DataWarning
+
+
+@pytest.fixture(autouse=True)
+def few_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(blocks_module, "ROWS", 4)
+    monkeypatch.setattr(blocks_module, "IMAGES", 4)
+    monkeypatch.setattr(blocks_module, "BYTES", 1)
+    monkeypatch.setattr(text_blocks, "CHUNK", 64)
+
+
+def check(path, group="video", **options):
+    """The groups that a reading of the whole finds, by the same numbers in each of several blocks."""
+    options = ReadOptions(group=group, **options)
+    whole = read_file(path, options)[0]
+    blocks = open_blocks(path, options)
+    found = list(blocks.read(whole.classes))
+    assert len(found) > 2
+    joint = joined([block.samples for block in found])
+    assert joint.ids.tolist() == whole.ids.tolist()
+    assert pd.factorize(joint.groups)[0].tolist() == pd.factorize(whole.groups)[0].tolist()
+    later = joined([block.samples for block in blocks.read(whole.classes, found[0].end)])
+    assert later.groups.tolist() == joint.groups[len(found[0].rows) :].tolist()
+    assert group not in getattr(joint.x, "columns", ())
+    return joint
+
+
+def frame_of(names):
+    n = len(names)
+    return pd.DataFrame({"size": np.arange(n) / 7, "label": ["cat", "dog"] * (n // 2), "video": names})
+
+
+NAMES = [
+    ["a", "b", "c", None] * 6,
+    [*range(12), *range(12)],
+    [*range(20), None, None, 0, 1],  # whole numbers, and beside missing ones not
+    [*map(str, range(20)), "x", "y", "0", "1"],
+    [0.5, 1.5, None, 2.5] * 6,
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_text_files(tmp_path, names):
+    frame = frame_of(pd.Series(names, dtype=object))
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    check(tmp_path / "a.csv")
+    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    check(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"), [("abcde", "str"), (range(60), "Int64"), ([0.5, 1, 2.5], "float"), ("ab", "category")]
+)
+def test_parquet_and_datasets(tmp_path, names, kind):
+    video = pd.Series([*names] * (600 // len(names)), dtype=kind)
+    frame = frame_of(video.mask(video.index % 7 + 100 * (video.index < 300) == 3))  # later blocks miss some
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=100)
+    check(tmp_path / "a.parquet")
+    datasets.Dataset.from_pandas(frame).save_to_disk(str(tmp_path / "kept"))
+    check(tmp_path / "kept")
+
+
+def test_names_as_they_are_written(tmp_path):
+    rows = [f"{row},{'ab'[row % 2]},{('007', '7', '1.10', '1.1', 'NA', '')[row % 6]}" for row in range(24)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,label,video", *rows]))
+    assert len(np.unique(check(tmp_path / "a.csv").groups)) == 4 + 8
+
+
+def test_rows_and_images_that_are_left_out(tmp_path):
+    names = [f"{row}.png" for row in range(12)]
+    for row, name in enumerate(names):
+        Image.new("RGB", (9, 9), (20 * row,) * 3).save(tmp_path / name)
+    (tmp_path / "5.png").write_bytes(b"torn")
+    frame = frame_of(list("abcabcabcabc")).drop(columns="size").assign(path=names)
+    frame.loc[2, "label"] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    left = {"missing_labels": "skip", "unreadable": "skip", "size": 8}
+    with pytest.warns(DataWarning, match="left out"):
+        joint = check(tmp_path / "a.csv", **left)
+    assert pd.factorize(joint.groups)[0].tolist() == [0, 1, 0, 1, 0, 1, 2, 0, 1, 2]
+
+
+def test_new_data_need_not_have_the_column(tmp_path):
+    frame = frame_of(["a", "b"] * 10)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    columns = open_blocks(tmp_path / "a.csv", ReadOptions(group="video")).origin.columns
+    frame.drop(columns=["video", "label"]).to_csv(tmp_path / "new.csv", index=False)
+    again = ReadOptions(columns=columns, labelled=False)
+    for block in open_blocks(tmp_path / "new.csv", again).read(()):
+        assert block.samples.groups is None
+        assert list(block.samples.x.columns) == ["size"]
+
+
+def test_numbers_that_last():
+    """A run that goes on with another version must find the groups of the one that was stopped."""
+    names = pd.Series(["a", "b", None, "a", " ", 7.0, 7, "7"], dtype=object)
+    numbers = lasting_numbers(names, np.arange(8))
+    assert numbers.tolist()[:3] == [6643945584133045691, 1327244110431599230, 2865101613596006005]
+    assert numbers[0] == numbers[3]
+    assert numbers[5] == numbers[6] == numbers[7]
+    assert len(np.unique(numbers)) == 5
+    assert (numbers >= 0).all()

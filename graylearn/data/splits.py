@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from graylearn.data.groups import label_of_groups
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, SettingsError, first_few
 
@@ -83,7 +84,7 @@ def keep_classes(samples: Samples, labels: Sequence[Label]) -> Samples:
 
 def chosen_for_test(samples: Samples, share: float, seed: int) -> np.ndarray:
     """(N,) which samples `train_test_split` keeps for testing."""
-    if samples.groups is not None:
+    if samples.groups is not None and len(samples):
         return _whole_groups(samples.y, samples.groups, share, seed)
     chosen = np.zeros(len(samples), dtype=bool)
     chosen[stratified_choice(samples.y, round(share * len(samples)), seed, leave_one=True)] = True
@@ -98,10 +99,8 @@ def _whole_groups(y: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
     rng = np.random.default_rng(seed)
     _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
     labels, label = np.unique(y, return_inverse=True)
-    pairs, count = np.unique(np.stack([group, label]), axis=1, return_counts=True)
-    mostly = np.empty(len(size), dtype=np.int64)
-    by_count = np.argsort(count, kind="stable")
-    mostly[pairs[0, by_count]] = pairs[1, by_count]  # the last to be written is the largest
+    pairs = np.unique(np.stack([group, label]), axis=1)
+    mostly = label_of_groups(group, label)
     chosen = np.zeros(len(size), dtype=bool)
     owed = 0.0  # samples that the classes before this one were given too few
     for each in rng.permutation(len(labels)):

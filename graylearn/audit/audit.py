@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.evidence import Evidence, gather
-from graylearn.audit.groups import Rows, groups_of, verdicts
+from graylearn.audit.groups import SAW_ALL, Rows, groups_of, verdicts
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
@@ -34,8 +34,6 @@ from graylearn.training.history import History
 
 audit_predictions = Audit.from_predictions
 audit_history = Audit.from_history
-
-_SAW_ALL = "the network of a history saw all samples of a group: audit with groups by held-out networks"
 
 
 def audit(
@@ -105,7 +103,7 @@ def audit(
     """
     if isinstance(X, History):
         if groups is not None:
-            raise SettingsError(_SAW_ALL)
+            raise SettingsError(SAW_ALL)
         return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
     if folds is None:
         folds = NETWORK_FOLDS if model is None else MODEL_FOLDS
@@ -118,7 +116,7 @@ def audit(
     where = devices.choose(device)
     group = groups_of(groups, X, len(label))
     if group is not None and mode == "history":
-        raise SettingsError(_SAW_ALL, Hint("mode", "held-out"))
+        raise SettingsError(SAW_ALL, Hint("mode", "held-out"))
     with shown("audit", log):
         row_ids = as_ids(ids, X, len(label))
         read = ordered_features if model is None else features_if_any

@@ -30,6 +30,8 @@ TWICE, ENOUGH = 2, 20_000
 """Samples of all parts together, at most: so many times those of the set, or so many."""
 MOST_PARTS = 100
 """Parts at most."""
+SAW_ALL = "the network of a history saw the whole group of each sample: groups are audited held out;"
+"""What is said of an audit that cannot heed groups."""
 
 Rows = Ints | slice
 

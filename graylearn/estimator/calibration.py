@@ -122,12 +122,14 @@ def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
 
 
 def _folds(samples: TrainingSet, folds: int, seed: int) -> Ints:
-    """(M,) the fold of each row; copies of a sample are in one.
+    """(M,) the fold of each row; copies of a sample are in one, and so are samples of a group.
 
     Rows are in canonical order, so that the user's order does not matter.
     """
     of_sample, first, copies = np.unique(samples.rows, return_index=True, return_inverse=True)
     fold = np.empty(len(of_sample), dtype=np.int64)
-    dealt = stratified_folds(samples.y[np.sort(first)], folds, 1, seeding.derive(seed, "calibration"))[0]
+    rows = np.sort(first)
+    group = None if samples.groups is None else samples.groups[samples.rows[rows]]
+    dealt = stratified_folds(samples.y[rows], folds, 1, seeding.derive(seed, "calibration"), group)[0]
     fold[np.argsort(first)] = dealt
     return np.asarray(fold[copies])

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call
@@ -18,13 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from graylearn.audit import Audit
+from graylearn.audit.groups import SAW_ALL, groups_of
 from graylearn.audit.overlap import overlap_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.answers import Answers
 from graylearn.estimator.calibration import held_out, kept_aside
-from graylearn.estimator.inputs import read_inputs, read_labels
+from graylearn.estimator.inputs import read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, is_model
 from graylearn.estimator.networks import (
     LastingOptimizer,
@@ -70,7 +70,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         class_weight: "balanced", a dict from class to weight, or None.
         audit: "held-out" judges the training set by small networks that did not see the samples, "history" by
             the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about
-            as much as the fit, and history for images.
+            as much as the fit, and with groups, and history for other images.
         overlap: "none" where each sample has one true class that a person could tell, "possible" where
             classes may overlap; with none, labels that look like another class are held against their samples
             more readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and
@@ -174,6 +174,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         sample_weight: Any = None,
         validation: Any = None,
         stages: Stages | None = None,
+        groups: Any = None,
     ) -> Self:
         """Train on samples X with labels y of which some may be wrong, and audit them.
 
@@ -184,9 +185,11 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
                 network of the best epoch is kept.
             stages: what is done around each stage, such as keeping what it made; by default nothing.
+            groups: one name a sample of what it belongs to, such as its video or patient; see `audit`. None
+                takes those of Samples, if any.
         """
         goes_on = self._goes_on
-        pipeline = self._pipeline(X, y, sample_weight, validation, stages)
+        pipeline = self._pipeline(X, y, sample_weight, validation, stages, groups)
         begun = (copy.deepcopy(self.network_), self.members_) if goes_on else ()
         fitted = pipeline.run(*begun)
         self.network_, self.n_iter_, self.members_ = fitted.network, fitted.epochs, fitted.members
@@ -202,12 +205,12 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         return self
 
     @all_or_nothing
-    def audit_only(self, X: Any, y: Any = None, stages: Stages | None = None) -> Audit:
+    def audit_only(self, X: Any, y: Any = None, stages: Stages | None = None, groups: Any = None) -> Audit:
         """The audit that `fit` would leave in `audit_`, without a fit that it does not need.
 
         Only an audit by "history" trains the network of the first fit. The classifier is not fitted.
         """
-        return self._pipeline(X, y, None, None, stages).audit_only()
+        return self._pipeline(X, y, None, None, stages, groups).audit_only()
 
     @property
     def _goes_on(self) -> bool:
@@ -215,7 +218,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         return bool(self.warm_start) and hasattr(self, "network_")
 
     def _pipeline(
-        self, X: Any, y: Any, sample_weight: Any, validation: Any, stages: Stages | None
+        self, X: Any, y: Any, sample_weight: Any, validation: Any, stages: Stages | None, groups: Any
     ) -> Pipeline:
         """Check and encode what is given, and plan the way from there."""
         check(self.get_params(deep=False))
@@ -244,6 +247,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             # a module, or skorch's around one, was made for a number of columns, whichever vary in this fold
             constant="keep" if isinstance(self.network, nn.Module) or is_model(self.network) else "drop",
             id_like=self.id_like,
+            groups=groups_of(groups, X, len(labels)),
         )
         samples, encoder = stages.keep("features", encoded)
         if len(np.unique(samples.y)) < 2:
@@ -251,7 +255,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.classes_, self.encoder_ = classes, encoder
         audit = self.audit
         if audit == "auto":
-            audit = "held-out" if encoder.kind == "rows" else "history"
+            audit = "held-out" if encoder.kind == "rows" or samples.groups is not None else "history"
+        if audit == "history" and samples.groups is not None:
+            raise SettingsError(SAW_ALL, Hint("audit", "held-out"))
         seed = self._seed()
         if audit == "held-out" and validation is None and not goes_on:
             samples = samples.without(kept_aside(samples, seed))
@@ -266,7 +272,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,
             refine=bool(self.refine),
             members=int(self.members),
-            validation=self._validation(validation),
+            validation=read_validation(self, validation),
             patience=self.patience,
             stages=stages,
         )
@@ -335,21 +341,6 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         return build_network(
             self.network, self.network_options, len(self.classes_), self.encoder_.shape, seed
         )
-
-    def _validation(self, validation: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
-        """Clean samples as the network reads them, and the index of each label."""
-        if validation is None:
-            return None
-        if not isinstance(validation, tuple) or len(validation) != 2:
-            raise DataError("validation must be a pair (X, y) of samples with clean labels")
-        given = read_inputs(self, validation[0], reset=False)
-        named, labels = read_labels(validation[1], validation[0])
-        if not np.isin(named, self.classes_).all():
-            strange = np.setdiff1d(named, self.classes_).tolist()
-            raise DataError(
-                f"validation has labels {strange} that the training set does not have: leave them out"
-            )
-        return self.encoder_.transform(given), np.searchsorted(self.classes_, named)[labels]
 
     def _settings(self, num_samples: int, seed: int, *, one_epoch: bool = False) -> Settings:
         return training_settings(

@@ -24,12 +24,14 @@ SINGLE = 2
 def dealt(samples: TrainingSet, folds: int, seed: int) -> list[Ints]:
     """The samples that each network is asked about and does not learn from.
 
-    Copies of a sample share its fold; samples of no weight, which no network saw, are asked of the first.
-    Give the samples in the canonical order (`TrainingSet.order`), so that the user's does not matter.
+    Copies of a sample, and samples of a group, share a fold; samples of no weight, which no network saw, are
+    asked of the first. Give the samples in the canonical order (`TrainingSet.order`), so that the user's does
+    not matter.
     """
     seen = np.unique(samples.rows)
     fold = np.zeros((1, len(samples.labels)), dtype=np.int64)
-    fold[:, seen] = stratified_folds(samples.labels[seen], folds, 1, seed)
+    group = None if samples.groups is None else samples.groups[seen]
+    fold[:, seen] = stratified_folds(samples.labels[seen], folds, 1, seed, group)
     return held_out_rows(fold, folds)
 
 

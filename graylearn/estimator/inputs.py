@@ -193,6 +193,22 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, index.astype(np.int64)
 
 
+def read_validation(estimator: Any, validation: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+    """Clean samples as the network of a fit reads them, and the index of each label; None where none are."""
+    if validation is None:
+        return None
+    if not isinstance(validation, tuple) or len(validation) != 2:
+        raise DataError("validation must be a pair (X, y) of samples with clean labels")
+    given = read_inputs(estimator, validation[0], reset=False)
+    named, labels = read_labels(validation[1], validation[0])
+    if not np.isin(named, estimator.classes_).all():
+        strange = np.setdiff1d(named, estimator.classes_).tolist()
+        raise DataError(
+            f"validation has labels {strange} that the training set does not have: leave them out"
+        )
+    return estimator.encoder_.transform(given), np.searchsorted(estimator.classes_, named)[labels]
+
+
 def take(given: Any, index: NDArray[np.int64]) -> Any:
     """Rows of what `read_inputs` gave."""
     if isinstance(given, pd.DataFrame):

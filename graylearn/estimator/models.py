@@ -122,6 +122,7 @@ class ModelPipeline(Pipeline):
             ids=samples.ids,
             classes=samples.classes.tolist(),
             overlap=self.overlap,
+            groups=samples.groups,
             seed=self.settings.seed,
             log=self.settings.log,
         )

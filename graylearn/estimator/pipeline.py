@@ -180,6 +180,7 @@ class Pipeline:
                 ids=samples.ids,
                 classes=classes,
                 overlap=self.overlap,
+                groups=samples.groups,
                 seed=seed,
                 device=device,
                 log=self.settings.log,
@@ -194,7 +195,9 @@ class Pipeline:
         said = np.empty((len(samples.labels), len(classes)))
         said[order] = single_probabilities(samples.renumbered(order), train_on, seed)
         labels = samples.classes[samples.labels]
-        found = Audit.from_predictions(said, labels, None, samples.ids, classes=classes, overlap=self.overlap)
+        found = Audit.from_predictions(
+            said, labels, None, samples.ids, classes=classes, overlap=self.overlap, groups=samples.groups
+        )
         return replace(found, mode="held-out")
 
     def second_fit(self, audit: Audit, *, goes_on: bool = False) -> PlannedFit | None:
@@ -292,7 +295,13 @@ class Pipeline:
         said = stacked_probabilities(samples, self.new_network, method, self.settings, self.settings.seed)
         labels, classes = samples.classes[samples.labels], samples.classes.tolist()
         found = Audit.from_predictions(
-            said, labels, samples.features, samples.ids, classes=classes, overlap=self.overlap
+            said,
+            labels,
+            samples.features,
+            samples.ids,
+            classes=classes,
+            overlap=self.overlap,
+            groups=samples.groups,
         )
         worth = bool(found.posterior.any()) and know_more(
             found.probabilities[samples.rows], said[samples.rows], samples.y

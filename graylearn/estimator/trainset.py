@@ -44,6 +44,8 @@ class TrainingSet:
     """(K,) the classes in order."""
     aside: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Rows of no weight, which tell how samples score that no network learned from."""
+    groups: Ints | None = None
+    """(N,) samples of one number belong together, and are held out together; None: each stands alone."""
 
     def without(self, aside: Ints) -> TrainingSet:
         """The same, with these of the rows kept aside."""
@@ -68,7 +70,12 @@ class TrainingSet:
         number = np.argsort(order)
         features = None if self.features is None else self.features[order]
         return replace(
-            self, rows=number[self.rows], features=features, labels=self.labels[order], ids=self.ids[order]
+            self,
+            rows=number[self.rows],
+            features=features,
+            labels=self.labels[order],
+            ids=self.ids[order],
+            groups=None if self.groups is None else self.groups[order],
         )
 
     def by_sample(self, history: History) -> History:
@@ -111,6 +118,7 @@ def make_training_set(
     ids: NDArray[Any] | None = None,
     constant: Literal["keep", "drop"] = "drop",
     id_like: Literal["keep", "drop"] = "drop",
+    groups: Ints | None = None,
 ) -> tuple[TrainingSet, InputEncoder]:
     """The set, and the encoder that was fitted on it where none was given, see `InputEncoder.fitted`."""
     with refused("give one label a sample"):
@@ -142,7 +150,7 @@ def make_training_set(
     order = canonical_order(x, y)
     names = np.arange(n) if ids is None else ids
     return TrainingSet(
-        x[order], y[order], weight[order], rows[order], features, labels, names, classes
+        x[order], y[order], weight[order], rows[order], features, labels, names, classes, groups=groups
     ), encoder
 
 

@@ -110,7 +110,7 @@ def test_a_model_and_probabilities_of_ones_own_may_be_asked():
     [
         ({"groups": "video"}, DataError, "groups is the text 'video'.*give the column itself"),
         ({"groups": [1, 2, 3]}, DataError, r"shape \(3,\) for 900 samples"),
-        ({"mode": "history"}, SettingsError, "saw all samples of a group"),
+        ({"mode": "history"}, SettingsError, "saw the whole group of each sample.*pass mode='held-out'"),
     ],
 )
 def test_groups_that_cannot_be_heeded(options, error, message):

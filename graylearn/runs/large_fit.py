@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graylearn.array_types import Ints
-from graylearn.audit.parts import PartFiles, features_of, labels_of, rows_of
+from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
 from graylearn.data.samples import Label, Samples
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.calibration import ENOUGH
@@ -87,7 +87,7 @@ class LearnedParts:
         belong = unsuspected(self.folders[0])
         belong = belong[np.bincount(label)[label[belong]] >= LEAST]
         most = min(ENOUGH, int(AT_MOST * total))
-        self.new = np.sort(np.random.default_rng(0).permutation(belong)[:most])
+        self.new = _kept_back(belong, label, groups_of(self.folders[0]), most)
         """Of the first part, the samples that are kept."""
         self.order = np.sort(np.concatenate([np.delete(rows[0], self.new), *rows[1:]]))
         """(N,) the row of each sample that is learned from."""
@@ -109,6 +109,22 @@ class LearnedParts:
     def index(self, folder: Path) -> Ints:
         """(n,) the number of each sample of a part among those learned from, in the order of the data."""
         return np.searchsorted(self.order, rows_of(folder))
+
+
+def _kept_back(belong: Ints, label: NDArray[np.int32], groups: Ints | None, most: int) -> Ints:
+    """Samples of a part to keep from training, of these and so many at most; of groups whole ones, so that
+    none is new that was seen from its side."""
+    random = np.random.default_rng(0)
+    if groups is None:
+        return np.sort(random.permutation(belong)[:most])
+    _, group, size = np.unique(groups[belong], return_inverse=True, return_counts=True)
+    place = random.permutation(len(size))
+    small = np.flatnonzero(size[group] <= most)
+    order = small[np.argsort(place[group[small]], kind="stable")]
+    ends = np.cumsum(np.bincount(place[group[small]], minlength=len(size)))
+    new = belong[order[: ends[ends <= most].max(initial=0)]]
+    left = np.bincount(label) - np.bincount(label[new], minlength=int(label.max()) + 1)
+    return np.sort(new[left[label[new]] >= LEAST])
 
 
 class PartBatches:

@@ -133,6 +133,11 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
             raise SettingsError("annotators are given, and label or annotations as well: leave those out")
         if self.no_id and self.id is not None:
             raise SettingsError("both id and no_id are given: name a column, or count the lines")
+        if self.group is not None and self.mode == "history":
+            raise SettingsError(
+                "group is given and mode is 'history', whose network saw all samples of a group: leave mode "
+                "out, or make it held-out"
+            )
         if self.text is not None and self.path is not None:
             raise SettingsError("both text and path are given: samples are texts or images")
 

@@ -10,7 +10,7 @@ from run_helpers import blobs
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
-from graylearn.errors import DataError
+from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.crowd import prepare_crowd
@@ -39,7 +39,7 @@ def made(tmp_path_factory):
     frame = rows()
     frame.to_csv(folder / "data.csv", index=False)
     words = ["fit", str(folder / "data.csv"), "--group", "video", "--test-share", "0.2", "--epochs", "4"]
-    others = ["--mode", "history", "--no-refine", "--out", str(folder / "run"), "--json"]
+    others = ["--no-refine", "--out", str(folder / "run"), "--json"]
     done = CliRunner().invoke(app, [*words, *others])
     assert done.exit_code == 0, done.output
     return folder, frame, done
@@ -87,7 +87,7 @@ def test_other_commands_take_the_flag(made, tmp_path):
     copies = tmp_path / "copies.csv"
     for words in (
         ["duplicates", data, "--group", "video", "--test", str(test), "--out", str(copies)],
-        ["check", data, "--group", "video", "--mode", "history", "--epochs", "2", "--max-suspects", "100%"],
+        ["check", data, "--group", "video", "--epochs", "2", "--max-suspects", "100%"],
         ["tasks", str(folder / "run"), "--out", str(tmp_path / "tasks.json")],
     ):
         done = CliRunner().invoke(app, words)
@@ -159,3 +159,5 @@ def test_the_setting_in_a_file(tmp_path):
     assert 'group = "video"' in to_toml(settings)
     (tmp_path / "s.yaml").write_text("group: 3")
     assert settings_from(read_settings(tmp_path / "s.yaml"), "here").group == "3"
+    with pytest.raises(SettingsError, match="whose network saw all samples of a group: leave mode out"):
+        RunSettings(data="a.csv", group="video", mode="history")

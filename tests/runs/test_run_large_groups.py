@@ -6,7 +6,7 @@ import pytest
 
 from graylearn.audit import parts
 from graylearn.errors import DataError
-from graylearn.runs import RunProgress, RunSettings, large, run
+from graylearn.runs import RunProgress, RunSettings, large, large_fit, run
 
 ROWS, QUIET = 600, RunProgress(quiet=True)
 
@@ -101,3 +101,18 @@ def test_groups_too_large_for_the_parts_are_refused_before_they_are_encoded(tmp_
         run(settings_of(tmp_path, part_size=150), tmp_path / "run", progress=QUIET)
     assert not (tmp_path / "run" / "stages" / "parts").exists()
     assert run(settings_of(tmp_path, part_size=600), tmp_path / "one", progress=QUIET)["samples"] == 600
+
+
+def test_a_fit_keeps_whole_groups_back(data, tmp_path):
+    folder, _ = data
+    summary = run(settings_of(folder, command="fit"), tmp_path / "run", progress=QUIET)
+    assert summary["samples"] == ROWS
+    groups, label = np.repeat(np.arange(40), 10), np.arange(400) % 3
+    belong = np.flatnonzero(np.arange(400) % 10 != 7)
+    new = large_fit._kept_back(belong, label, groups, 30)
+    assert len(new) == 27
+    assert np.isin(new, belong).all()
+    assert len(np.intersect1d(groups[new], groups[np.setdiff1d(belong, new)])) == 0
+    assert len(large_fit._kept_back(belong, label, groups, 8)) == 0, "no group is so small"
+    few = np.where(np.isin(np.arange(400), new[:20]), 3, label)  # nobody else bears this label
+    assert set(few[large_fit._kept_back(belong, few, groups, 30)]) <= {0, 1, 2}

@@ -97,7 +97,7 @@ def digits(folder: Path) -> Grouped:
 
 
 def photos(folder: Path) -> Grouped:
-    """Photos of ten classes, sixty each, cut out six times, some mirrored, as a pretrained network sees them."""
+    """Photos of ten classes, sixty each, cut out six times, some mirrored, as an embedding sees them."""
     random = np.random.default_rng(6)
     with np.load(folder / "tiny-imagenet.npz") as file:
         images, label = file["train_x"], file["train_y"]

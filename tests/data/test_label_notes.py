@@ -47,7 +47,15 @@ def test_a_column_that_alone_tells_the_label_is_told(values):
     assert words.startswith(
         "column 'my code' alone tells the label of 100.0% of the rows; if it was made from"
     )
-    assert words.endswith("(on the command line with --without 'my code')")
+    assert "(on the command line with --without 'my code')" in words
+    assert ("--group" in words) == (pd.Series(values).nunique() >= 30)
+
+
+def test_a_column_of_many_values_that_tell_the_label_may_say_which_rows_belong_together():
+    values = np.repeat(np.arange(40), 6)
+    frame = pd.DataFrame({"size": np.linspace(0, 1, 240), "my video": [f"v{each}" for each in values]})
+    with pytest.warns(DataWarning, match=r"with --without 'my video'\)\. If .* with --group 'my video'\)$"):
+        note_telling_columns(frame, values % 4)
 
 
 def test_how_much_it_tells_is_said_and_must_be_nearly_all():

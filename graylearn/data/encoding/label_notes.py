@@ -25,6 +25,7 @@ _VALUES = 50  # of a number, beyond which it is a measurement
 _GLANCE = 256  # rows that show of most columns that they tell too little
 _AT_A_GLANCE = 0.9  # what a column must tell of those
 _MOST_COLUMNS = 5  # that are told
+_GROUPS = 30  # values from which on a column may say which rows belong together: fewer groups are not audited
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
 _FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
 _MOST_ALIKE = 5  # groups of labels that are told
@@ -68,10 +69,15 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
         if share < _TOLD:
             continue
         told += 1
+        column = shlex.quote(str(name))
+        groups = (
+            ". If it says which rows belong together, as frames of one video do, these vouch for wrong labels "
+            f"of one another: give it as their groups (on the command line with --group {column})"
+        )
         warnings.warn(
             f"column {str(name)!r} alone tells the label of {share:.1%} of the rows; if it was made from the "
             "label, wrong labels agree with it and are not found: leave it out then (on the command line "
-            f"with --without {shlex.quote(str(name))})",
+            f"with --without {column}){groups * (frame.iloc[:, index].nunique() >= _GROUPS)}",
             DataWarning,
             stacklevel=2,
         )

@@ -71,7 +71,7 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
         told += 1
         column = shlex.quote(str(name))
         groups = (
-            ". If it says which rows belong together, as frames of one video do, these vouch for wrong labels "
+            ". If it says which rows belong together, as frames of a video do, they vouch for wrong labels "
             f"of one another: give it as their groups (on the command line with --group {column})"
         )
         warnings.warn(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.evidence import MIN_SAMPLES, Evidence
-from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, threshold_of, together
+from graylearn.audit.finding import SURE_POSTERIOR, Chances, Finding, nothing, threshold_of, together
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.progress import tell
 from graylearn.audit.shares import MOST_TOLD, chances_by_kind, range_unfound, ranges_of, shares_of
@@ -50,7 +50,7 @@ def judge(
 
     ids: (N,) what the samples are called. answers: (N,) which of the samples answers for each of the user's,
     where copies were asked about once; how many are wrong is told of the user's. called: what the samples are
-    where they are no others' copies. unasked: detectors that are left out.
+    where they are no others' copies. unasked: detectors that are held to find nothing.
     """
     every: Ints | slice = slice(None) if answers is None else answers
     notes = _notes(evidence, called or ("samples" if answers is None else "different samples"))
@@ -58,8 +58,8 @@ def judge(
     if evidence.can_be_judged:
         for number, (name, find) in enumerate(DETECTORS.items()):
             tell("judging", number, len(DETECTORS))
-            if name not in unasked:
-                evidence = evidence.after(name, find(evidence))
+            found = nothing(len(evidence)) if name in unasked else find(evidence)
+            evidence = evidence.after(name, found)
     findings = list(evidence.findings.values())
     for each in findings:
         notes += each.notes

@@ -9,8 +9,11 @@ from sklearn.linear_model import LogisticRegression
 
 import graylearn as gl
 from graylearn.audit import groups as module
+from graylearn.audit.detectors import DETECTORS
+from graylearn.audit.evidence import gather
 from graylearn.audit.groups import deal
 from graylearn.audit.heldout import stratified_folds
+from graylearn.audit.verdict import judge
 from graylearn.data.groups import label_of_groups
 from graylearn.errors import DataError, SettingsError
 
@@ -130,7 +133,7 @@ def test_what_few_parts_find_is_chance(monkeypatch):
     """Of six parts two find something, and nothing more when they are asked without it."""
     asked = []
 
-    def judge(evidence, ids, answers=None, *, called="", unasked=()):
+    def counted(evidence, ids, answers=None, *, called="", unasked=()):
         number = len(asked) % 6
         asked.append(set(unasked))
         by = ("one",) if number in (1, 4) and not unasked else ()
@@ -139,11 +142,21 @@ def test_what_few_parts_find_is_chance(monkeypatch):
         found["probabilities"] = np.ones((len(ids), 1))
         return found | {"ids": ids, "found_by": by, "notes": (), "form": "none", "ranges": {}}
 
-    monkeypatch.setattr(module, "judge", judge)
+    monkeypatch.setattr(module, "judge", counted)
     label, group = np.zeros(60, dtype=np.int64), np.repeat(np.arange(10), 6)
     found = module.verdicts(lambda rows: None, label, None, np.arange(60), group)
     assert not found["suspected"].any()
     assert asked == [set()] * 6 + [{"one"}] * 2
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_detector_that_is_not_asked_finds_nothing_and_is_missed_by_none(name):
+    x, y, _, wrong = wrong_videos()
+    said = 0.9 * np.eye(CLASSES)[np.where(wrong, (y + 1) % CLASSES, y)] + 0.1 / CLASSES
+    evidence = gather(said, y, tuple(range(CLASSES)), x.astype(np.float32), "held-out", "none")
+    found = judge(evidence, np.arange(len(y)), unasked={name})
+    assert name not in found["found_by"]
+    assert not judge(evidence, np.arange(len(y)), unasked=DETECTORS)["suspected"].any()
 
 
 @pytest.mark.parametrize("longest", [3, 40, 400])

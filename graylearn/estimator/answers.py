@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from graylearn.errors import CheckpointError
@@ -36,6 +36,10 @@ class Answers(ClassifierState):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(N, K) the probability of each class, in the order of `classes_`."""
         return softmax(self._logits(X), axis=1)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """(N, K) the logs of the probabilities, finite also where these are 0 for a computer."""
+        return log_softmax(self._logits(X), axis=1)
 
     def predict(self, X: Any, reject_at: float | None = None) -> NDArray[Any]:
         """The most probable class of each sample, or None for "none of these" where `reject_at` is given.

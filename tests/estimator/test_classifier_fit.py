@@ -29,6 +29,7 @@ def test_learns_clean_sets(iris):
     classifier = GrayClassifier(random_state=0).fit(x, y)
     assert classifier.score(x_test, y_test) >= 0.94
     probability = classifier.predict_proba(x_test)
+    np.testing.assert_allclose(np.exp(classifier.predict_log_proba(x_test)), probability)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
     np.testing.assert_array_equal(classifier.classes_[probability.argmax(axis=1)], classifier.predict(x_test))
     # scipy's softmax of the logits is the independent way to the probabilities

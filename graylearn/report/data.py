@@ -95,6 +95,8 @@ class ReportData:
     """Test accuracy in [0, 1] and its spread, where known, by way of learning: standard, gray, refined."""
     copies: Duplicates | None = None
     """The groups of samples that are copies of one another, as `find_duplicates` gives them."""
+    groups: Sequence[str] | None = None
+    """(N,) what the group of each sample is called, where samples belong together."""
     crowd: Crowd | None = None
     """What several annotators said of the samples, in the order of the table, as `consensus` gives it."""
     training_log: Sequence[Mapping[str, Any]] | None = None
@@ -131,6 +133,10 @@ class ReportData:
         if self.copies is not None and self.copies.count != n:
             raise DataError(
                 f"copies are of {self.copies.count} samples, the table has {n}: give those of one set"
+            )
+        if self.groups is not None and len(self.groups) != n:
+            raise DataError(
+                f"groups are of {len(self.groups)} samples, the table has {n}: give one name each"
             )
         if self.crowd is not None and len(self.crowd.label) != n:
             raise DataError(

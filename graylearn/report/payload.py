@@ -90,6 +90,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "accuracies": _accuracies(data.accuracies),
         "log": _log(data.training_log),
         "copies": copy_groups(data),
+        "groups": _groups(data, shown),
         "annotators": annotator_part(data),
     }
     wanted = _suspects_first(shown, suspected)
@@ -104,6 +105,21 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     listed = np.array(list(dict.fromkeys([*first, *beside_them, *wanted])), dtype=np.int64)
     main["previews"], blocks = preview_blocks(data, listed, odd)
     return main, blocks
+
+
+def _groups(data: ReportData, shown: NDArray[np.int64]) -> dict[str, Any] | None:
+    """Of samples that belong together: names and sizes of the groups of which some are listed, and the group
+    of each of these."""
+    if data.groups is None:
+        return None
+    group, names = pd.factorize(np.asarray(data.groups, dtype=object))
+    sizes = np.bincount(group, minlength=len(names))
+    listed, of = np.unique(group[shown], return_inverse=True)
+    return {
+        "names": [str(name) for name in names[listed]],
+        "sizes": sizes[listed].tolist(),
+        "of": of.tolist(),
+    }
 
 
 def _fact_text(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,7 @@ def make_report(
         accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,
         training_log=fitted.logs.get("first"),
         copies=outcome.copies,
+        groups=group_names(prepared),
         crowd=outcome.crowd,
     )
     write_report(folder.report, shown)
@@ -156,6 +158,18 @@ def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
             return cropped(index)
 
     return whole
+
+
+def group_names(prepared: Prepared) -> list[str] | None:
+    """(N,) what the group of each sample is called; None where each stands alone."""
+    groups, column, others = prepared.shown.groups, prepared.origin.columns.group, prepared.others
+    if groups is None:
+        return None
+    if others is None or column not in others.columns:
+        return [str(number) for number in groups]
+    names = dict(zip(groups.tolist(), map(str, others[column]), strict=True))
+    times = Counter(names.values())  # a word for no group is the name of many, each of which stands alone
+    return [names[each] if times[names[each]] == 1 else f"{names[each]} {each}" for each in groups.tolist()]
 
 
 def table_rows(prepared: Prepared, classifier: GrayClassifier) -> pd.DataFrame | None:

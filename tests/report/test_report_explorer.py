@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 from playwright.sync_api import expect
 from report_pages import expect_verdicts
 from report_tables import make_table
 
+from graylearn.errors import DataError
 from graylearn.report import Decision, ReportData, image_preview, read_decisions, row_preview
 
 CLASSES = ("cat", "dog", "owl")
@@ -167,8 +169,9 @@ def test_no_danger_is_told_where_there_is_none(open_report, small):
 
 def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
     page = open_report(explored())
-    lines = page.locator("[data-pair]")
+    lines = page.locator("#pairs [data-pair]")
     assert lines.count() == 3
+    expect(page.locator("#together-card")).to_be_hidden()
     assert re.fullmatch(r"20 .\s*cat → dog", lines.nth(0).locator("th").inner_text())
     assert re.fullmatch(r"20 .\s*owl", lines.nth(2).locator("th").inner_text())
     keep = lines.nth(2).get_by_role("button", name="Keep")
@@ -187,6 +190,33 @@ def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
     expect(page.locator("#only")).to_have_text("Only dog → owl.")
     page.click("#reset")
     expect(page.locator("#count")).to_have_text(re.compile("of 60 shown"))
+
+
+def test_suspects_that_belong_together_are_decided_at_once(open_report):
+    """Videos of twelve samples: four of each class, with the same mistake."""
+    videos = [f"video {row // 12}.mp4" for row in range(120)]
+    page = open_report(ReportData(title="Pets", table=make_table(), classes=CLASSES, groups=videos))
+    lines = page.locator("#together [data-pair]")
+    assert " ".join(lines.nth(0).locator("th").inner_text().split()) == "4 of 12 in video 0.mp4: cat → dog"
+    assert "decide it at once by group" in page.locator("#steps").inner_text()
+    assert lines.count() == 8 + 5
+    page.locator("#together .more").click()
+    assert lines.count() == 10 + 5
+    lines.nth(1).locator(".pair-buttons button").first.click()
+    expect(page.locator("#progress")).to_have_text("4 of 60 suspects decided: 0 keep, 0 drop, 4 relabel")
+    assert lines.nth(1).locator(".group-done").inner_text() == "all decided"
+    assert page.locator("#pairs .group-done").nth(1).inner_text() == "4 decided"
+    lines.nth(0).locator("th button").click()
+    expect(page.locator("#count")).to_have_text(re.compile("of 4 shown"))
+
+
+def test_groups_of_one_suspect_each_are_the_list_again(open_report):
+    alone = [str(row) for row in range(120)]
+    page = open_report(ReportData(title="Pets", table=make_table(), classes=CLASSES, groups=alone))
+    expect(page.locator("#together-card")).to_be_hidden()
+    expect(page.locator("#pairs-card")).to_be_visible()
+    with pytest.raises(DataError, match="groups are of 3 samples, the table has 120"):
+        ReportData(title="Pets", table=make_table(), classes=CLASSES, groups=["a", "b", "c"])
 
 
 def test_near_duplicates_are_shown_together(open_report):

@@ -129,3 +129,20 @@ def test_a_column_that_tells_the_label_and_labels_that_look_measured_are_told(tm
         assert f"note: {note}" in log
         assert sum(told.startswith(note) for told in payload_of(tmp_path / "run")["notes"]) == 1
         assert sum(told.startswith(note) for told in in_parts.notes) == 1
+
+
+def test_the_report_knows_what_groups_are_called(tmp_path):
+    rng = np.random.default_rng(0)
+    visit = np.repeat(np.arange(40), 4)
+    table = pd.DataFrame(5 * np.eye(4)[visit % 4] + rng.normal(size=(160, 4)), columns=list("abcd"))
+    table["patient"] = [f"P{each:03d}" if each else None for each in visit]
+    table["label"] = np.array(["ant", "bee", "cow", "dog"])[visit % 4]
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    settings = RunSettings(data=str(tmp_path / "visits.csv"), command="audit", group="patient")
+    run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    payload = payload_of(tmp_path / "run")
+    groups, first = payload["groups"], payload["index"].index(4)
+    assert groups["names"][groups["of"][first]] == "P001"
+    assert groups["sizes"][groups["of"][first]] == 4
+    alone = [groups["sizes"][groups["of"][payload["index"].index(row)]] for row in range(4)]
+    assert alone == [1, 1, 1, 1], "whose group is missing stands alone"

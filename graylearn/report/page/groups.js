@@ -1,57 +1,69 @@
-// Groups that one decision is enough for: pairs of given and suggested label, and near duplicates.
+// What one decision is enough for: pairs of given and suggested label, of all and of each group of samples that
+// belong together, and near duplicates.
 
 const PAIRS_AT_FIRST = 8;
 const PAIRS_AT_MOST = 200;
 
-/** Suspects by given label and suggestion, the largest group first. */
-function findPairs() {
+/** Suspects by given label and suggestion, and by what `groupOf` says of a row; the largest group first. */
+function findPairs(groupOf) {
   const found = new Map();
-  const size = report.classes.length + 1;
   for (let row = 0; row < count; row++) {
     if (!samples.suspected[row]) continue;
     const [verdict, label] = suggestion(row);
     const target = verdict === RELABEL ? label : -1;
-    const key = samples.label[row] * size + target + 1;
-    if (!found.has(key)) found.set(key, { given: samples.label[row], target, rows: [] });
+    const [group, given] = [groupOf(row), samples.label[row]];
+    const key = `${group} ${given} ${target}`;
+    if (!found.has(key)) found.set(key, { group, given, target, rows: [] });
     found.get(key).rows.push(row);
   }
-  return [...found.values()].sort((a, b) => b.rows.length - a.rows.length || a.given - b.given || a.target - b.target);
+  return [...found.values()].sort(
+    (a, b) => b.rows.length - a.rows.length || a.group - b.group || a.given - b.given || a.target - b.target);
 }
 
-const pairs = findPairs();
+/** Pairs of all suspects, and those of each group of samples that belong together: lists by the card they are in. */
+const pairs = findPairs(() => -1);
+const pairLists = { pairs, together: report.groups ? findPairs((row) => report.groups.of[row]).filter(({ rows }) => rows.length > 1) : [] };
 
-const pairName = ({ given, target }) => [said(report.classes[given], 30), target < 0 ? null : [" → ", said(report.classes[target], 30)]].flat();
+const pairName = ({ group, given, target }) => [
+  group < 0 ? null : [said(report.groups.names[group], 30), ": "],
+  said(report.classes[given], 30),
+  target < 0 ? null : [" → ", said(report.classes[target], 30)],
+].flat();
 
-function pairLine(pair, at) {
+/** How many suspects there are; of a group that is known, out of how many samples. */
+const pairTimes = ({ group, rows }) => (group < 0 ? `${number(rows.length)} ×` : `${number(rows.length)} of ${number(report.groups.sizes[group])} in `);
+
+function pairLine(card, at) {
+  const pair = pairLists[card][at];
   const button = (name, choose) =>
-    el("button", { type: "button", "aria-describedby": `pair-${at}`, onclick: () => decideUndecided(pair.rows, choose) }, name);
+    el("button", { type: "button", "aria-describedby": `${card}-${at}`, onclick: () => decideUndecided(pair.rows, choose) }, name);
   return el("tr", { "data-pair": at },
-    el("th", { scope: "row", id: `pair-${at}` },
+    el("th", { scope: "row", id: `${card}-${at}` },
       el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that fit no class" : null)) },
-        el("span", null, el("span", { class: "times" }, `${number(pair.rows.length)} ×`), pairName(pair)))),
+        el("span", null, el("span", { class: "times" }, pairTimes(pair)), pairName(pair)))),
     el("td", { class: "muted group-done" }),
     el("td", { class: "pair-buttons" },
       button(pair.target < 0 ? "Drop" : el("span", null, "→\u00a0", said(report.classes[pair.target], 16)), suggestion),
       button("Keep", () => [KEEP, -1])));
 }
 
-function pairTable(name, which, limit) {
+function pairTable(card, name, isOf, limit) {
+  const which = pairLists[card].map((_, at) => at).filter((at) => isOf(pairLists[card][at]));
   if (!which.length) return null;
   const shown = which.slice(0, limit);
   const rest = Math.min(which.length, PAIRS_AT_MOST) - shown.length;
   return el("div", null,
-    el("table", { class: "pair-table" }, el("caption", null, name), el("tbody", null, shown.map((at) => pairLine(pairs[at], at)))),
-    rest > 0 ? el("button", { type: "button", class: "quiet more", onclick: () => drawPairs(PAIRS_AT_MOST) }, `Show ${plural(rest, "more group")}`) : null);
+    el("table", { class: "pair-table" }, el("caption", null, name), el("tbody", null, shown.map((at) => pairLine(card, at)))),
+    rest > 0 ? el("button", { type: "button", class: "quiet more", onclick: () => drawPairs(card, PAIRS_AT_MOST) }, `Show ${plural(rest, card === "pairs" ? "more pair" : "more group")}`) : null);
 }
 
-function drawPairs(limit = PAIRS_AT_FIRST) {
-  byId("pairs-card").hidden = !(pairs[0]?.rows.length > 1); // of one sample each, they are the list again
-  const which = pairs.map((_, at) => at);
+function drawPairs(card, limit = PAIRS_AT_FIRST) {
+  byId(`${card}-card`).hidden = !(pairLists[card][0]?.rows.length > 1); // of one sample each, they are the list again
   const tables = [
-    pairTable("Look like another class", which.filter((at) => pairs[at].target >= 0), limit),
-    pairTable("Fit no class", which.filter((at) => pairs[at].target < 0), limit),
+    pairTable(card, "Look like another class", ({ target }) => target >= 0, limit),
+    pairTable(card, "Fit no class", ({ target }) => target < 0, limit),
   ];
-  byId("pairs").replaceChildren(...tables.filter(Boolean));
+  byId(card).replaceChildren(...tables.filter(Boolean));
   markPairs();
 }
 
@@ -63,7 +75,9 @@ function markGroup(line, { rows }) {
 }
 
 function markPairs() {
-  for (const line of byId("pairs").querySelectorAll("[data-pair]")) markGroup(line, pairs[Number(line.dataset.pair)]);
+  for (const [card, list] of Object.entries(pairLists)) {
+    for (const line of byId(card).querySelectorAll("[data-pair]")) markGroup(line, list[Number(line.dataset.pair)]);
+  }
 }
 
 // -- how often a label is mistaken ------------------------------------------------------------------------

@@ -6,6 +6,7 @@ as numbers, one a sample.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -24,6 +25,13 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
     if isinstance(groups, str):
         raise DataError(f"groups is the text {groups!r}: where it names a column, give the column itself")
     plain = as_plain(groups)
+    if isinstance(plain, np.ndarray | pd.DataFrame) and plain.shape[1:] == (1,):  # one column of a table
+        plain = plain.iloc[:, 0] if isinstance(plain, pd.DataFrame) else plain[:, 0]
+    if isinstance(plain, pd.DataFrame) or not isinstance(plain, Iterable):
+        raise DataError(
+            f"groups is {type(groups).__name__}, not one name or number a sample: give one column, a list or "
+            "an array"
+        )
     # of a list NumPy would make text of None
     names = plain if isinstance(plain, np.ndarray | pd.Series) else pd.Series(list(plain), dtype=object)
     if names.shape != (n,):

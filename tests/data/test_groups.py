@@ -64,3 +64,14 @@ def test_samples_keep_their_groups():
     for wrong in (np.array([1, 2]), np.array(["a", "b", "a", "b"])):
         with pytest.raises(DataError, match=r"groups must be \(4,\) whole numbers"):
             Samples(x, y, ("a", "b"), ids, "array", groups=wrong)
+
+
+@pytest.mark.parametrize("names", [pd.DataFrame({"video": list("aba")}), np.array([["a"], ["b"], ["a"]])])
+def test_one_column_of_a_table_is_groups(names):
+    assert group_numbers(names, 3).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("names", [3, pd.DataFrame({"video": list("aba"), "scene": list("aab")})])
+def test_what_is_no_column_is_refused_in_words(names):
+    with pytest.raises(DataError, match="not one name or number a sample: give one column"):
+        group_numbers(names, 3)

@@ -82,8 +82,8 @@ def judge(
     elif evidence.unlearned:
         sure[:] = False  # of hardly learned digits .19 to .58 of what was sure was right
         notes += [_unlearned(evidence.unlearned)] if suspected.any() else []
-    if not suspected.any():
-        notes += _where_to_look(worth_a_look(evidence.best[every], evidence.label[every]))
+    if not suspected.any() and not called:  # else it is told of all parts at once
+        notes += where_to_look(worth_a_look(evidence.best[every], evidence.label[every]))
     is_ood = suspected & is_foreign
     # A suspect whose best class is its own label is not another class's sample: it is nobody's.
     is_ood |= suspected & (suggested == evidence.label)
@@ -169,7 +169,7 @@ def _why_silent(evidence: Evidence, findings: list[Finding], contradicted: Bools
     ]
 
 
-def _where_to_look(first: int) -> list[str]:
+def where_to_look(first: int) -> list[str]:
     """What is worth a look where nothing is flagged: so many of the largest scores."""
     if not first:
         return []

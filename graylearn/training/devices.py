@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -122,9 +122,13 @@ def threads_for(learner: object, batch_size: int, device: torch.device) -> Itera
     small = isinstance(learner, MLPLearner) and device.type == "cpu"
     if isinstance(learner, MLPLearner):
         small &= batch_size * max(inputs * outputs for inputs, outputs in learner.shapes) < _WORTH_THREADS
-    if not small:
+    with one_thread() if small else nullcontext():
         yield
-        return
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """NumPy and torch compute in one thread: what is small takes far longer in several on a busy machine."""
 
     def one_for_numpy() -> Callable[[], None]:
         return threadpool_limits(1).restore_original_limits  # type: ignore[no-any-return]

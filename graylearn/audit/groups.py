@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.evidence import Evidence
 from graylearn.audit.joint import Fields, joined, joint_notes, mean_ranges, taken
+from graylearn.audit.kinds import REVIEW, SURE
 from graylearn.audit.verdict import judge, where_to_look, worth_a_look
 from graylearn.data.groups import group_numbers, in_order
 from graylearn.data.samples import Samples
@@ -121,6 +122,7 @@ def verdicts(
     joint = joined([taken(each, index) for each, index in zip(found, own, strict=True)])
     judged = np.concatenate([rows[index] for rows, index in zip(parts.rows, own, strict=True)])
     whole = taken(joint, _answering(judged, parts, features))
+    whole["level"] = _level(whole["level"], parts.pair)
     whole["ranges"] = mean_ranges([each["ranges"] for each in found], sizes)
     whole = _with_outnumbered(whole, evidence_of, parts.outnumbered) | {"ids": ids}
     best, every = whole["probabilities"].argmax(axis=1), slice(None) if answers is None else answers
@@ -167,6 +169,17 @@ def _judged(
             for rows, each in zip(parts, found, strict=True)
         ]
     return found
+
+
+def _level(level: Ints, pair: Ints) -> Ints:
+    """(N,) the same, but sure only where half of what bears the label in the group is.
+
+    They are judged in different parts: of recordings of appliances whose labels are right, single samples
+    were sure in one part or another, .5 % of them all.
+    """
+    sure = level == SURE
+    share = np.bincount(pair, weights=sure) / np.bincount(pair)
+    return np.where(sure & (2 * share[pair] < 1), REVIEW, level)
 
 
 def _with_outnumbered(whole: Fields, evidence_of: Callable[[Rows], Evidence], outnumbered: Bools) -> Fields:

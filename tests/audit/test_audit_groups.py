@@ -137,7 +137,7 @@ def test_what_few_parts_find_is_chance(monkeypatch):
         number = len(asked) % 6
         asked.append(set(unasked))
         by = ("one",) if number in (1, 4) and not unasked else ()
-        found = {name: np.zeros(len(ids), dtype=np.int64) for name in ("label", "kind")}
+        found = {name: np.zeros(len(ids), dtype=np.int64) for name in ("label", "kind", "level")}
         found |= {"suspected": np.full(len(ids), bool(by)), "detector": np.full(len(ids), 0 if by else -1)}
         found["probabilities"] = np.ones((len(ids), 1))
         return found | {"ids": ids, "found_by": by, "notes": (), "form": "none", "ranges": {}}
@@ -198,3 +198,9 @@ def test_samples_beyond_the_parts_are_answered_for_by_the_nearest_of_their_kind(
     assert found.ids.tolist() == list(range(len(y)))
     assert found.suspected[wrong].mean() > 0.9
     assert "judged in 3 parts" in found.notes[0]
+
+
+def test_what_half_of_a_group_is_sure_of_is_sure():
+    level = np.array([2, 2, 1, 0, 2, 1, 0, 2])
+    pair = np.array([0, 0, 0, 0, 1, 1, 1, 2])
+    assert module._level(level, pair).tolist() == [2, 2, 1, 0, 1, 1, 0, 2]

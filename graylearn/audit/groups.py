@@ -5,8 +5,7 @@ recordings that bear a wrong label as a whole nothing is found by an audit that 
 (docs/lab/audit.md). Two things are done about it. Networks are asked that saw no sample of the group. And all
 that is compared over the samples, neighbours and how often labels are contradicted, is compared in parts, in
 each of which a group has one sample of a label at most; each sample is judged in a part that it is in. But
-for what few samples of a group bear, and more of it another label, the others do not vouch: such a label is
-wrong also where samples that are judged all at once say so, if other groups do not speak for it.
+what stands alone in its group is nothing that the others vouch for, and is judged among all samples too.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def verdicts(
     whole = taken(joint, _answering(judged, parts, features))
     whole["level"] = _level(whole["level"], parts.pair)
     whole["ranges"] = mean_ranges([each["ranges"] for each in found], sizes)
-    whole = _with_outnumbered(whole, evidence_of, parts.outnumbered) | {"ids": ids}
+    whole = _with_all_at_once(whole, evidence_of, parts) | {"ids": ids}
     best, every = whole["probabilities"].argmax(axis=1), slice(None) if answers is None else answers
     look = [] if whole["suspected"].any() else where_to_look(worth_a_look(best[every], whole["label"][every]))
     return whole | {"notes": (_told(group, sizes, found), *_notes(whole, found), *look)}
@@ -182,20 +181,26 @@ def _level(level: Ints, pair: Ints) -> Ints:
     return np.where(sure & (2 * share[pair] < 1), REVIEW, level)
 
 
-def _with_outnumbered(whole: Fields, evidence_of: Callable[[Rows], Evidence], outnumbered: Bools) -> Fields:
-    """The same, but for labels that few of a group bear as they look among all samples, where other groups
-    do not speak for them and they were not flagged."""
-    asked = outnumbered & ~whole["suspected"] & (whole["probabilities"].argmax(axis=1) != whole["label"])
+def _with_all_at_once(whole: Fields, evidence_of: Callable[[Rows], Evidence], parts: Parts) -> Fields:
+    """The same, but as it looks among all samples for what stands alone in its group.
+
+    That is a label that few of a group bear, if other groups do not speak for it; and a suspect most of whose
+    group bears its label and is none, for which the others would have to be wrong too.
+    """
+    suspected, pair = whole["suspected"], parts.pair
+    against = whole["probabilities"].argmax(axis=1) != whole["label"]
+    share = np.bincount(pair, weights=suspected) / np.bincount(pair)
+    asked = np.where(suspected, 2 * share[pair] < 1, parts.outnumbered & against)
     if not asked.any():
         return whole
     at_once = judge(evidence_of(slice(None)), whole["ids"])
-    chosen = np.flatnonzero(asked & at_once["suspected"])
+    chosen = np.flatnonzero(asked & (at_once["suspected"] != suspected))
     if not len(chosen):
         return whole
     both = joined([whole, taken(at_once, chosen)])
-    index = np.arange(len(outnumbered))
+    index = np.arange(len(pair))
     index[chosen] = len(index) + np.arange(len(chosen))
-    return {**taken(both, index), "ranges": whole["ranges"]}
+    return {**taken(both, index), "notes": whole["notes"], "ranges": whole["ranges"]}
 
 
 def _answering(judged: Ints, parts: Parts, features: Floats | NDArray[np.float32] | None) -> Ints:

@@ -204,3 +204,21 @@ def test_what_half_of_a_group_is_sure_of_is_sure():
     level = np.array([2, 2, 1, 0, 2, 1, 0, 2])
     pair = np.array([0, 0, 0, 0, 1, 1, 1, 2])
     assert module._level(level, pair).tolist() == [2, 2, 1, 0, 1, 1, 0, 2]
+
+
+def test_a_suspect_alone_in_its_group_is_one_only_where_all_samples_say_so(monkeypatch):
+    """Of four samples of a group one is suspected by its part, and among all samples or not."""
+    ids, label, pair = np.arange(8), np.zeros(8, dtype=np.int64), np.repeat([0, 1], 4)
+    suspected = np.array([1, 0, 0, 0, 1, 1, 1, 0], dtype=bool)
+    fields = {
+        "ids": ids, "label": label, "suspected": suspected, "probabilities": np.ones((8, 1)),
+        "detector": np.where(suspected, 0, -1), "found_by": ("one",), "notes": (),
+        "form": "none", "ranges": {},
+    }  # fmt: skip
+    parts = module.Parts([ids], label, pair, np.zeros(8, dtype=bool))
+    for among_all in (False, True):
+        at_once = fields | {"suspected": np.full(8, among_all), "found_by": (), "detector": np.full(8, -1)}
+        monkeypatch.setattr(module, "judge", lambda *given, made=at_once, **options: made)
+        found = module._with_all_at_once(fields, lambda rows: None, parts)
+        assert found["suspected"].tolist() == [among_all, *suspected[1:].tolist()]
+        assert found["ids"].tolist() == ids.tolist()

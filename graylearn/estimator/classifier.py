@@ -218,7 +218,13 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         return bool(self.warm_start) and hasattr(self, "network_")
 
     def _pipeline(
-        self, X: Any, y: Any, sample_weight: Any, validation: Any, stages: Stages | None, groups: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: Any,
+        stages: Stages | None,
+        groups: Any = None,
     ) -> Pipeline:
         """Check and encode what is given, and plan the way from there."""
         check(self.get_params(deep=False))

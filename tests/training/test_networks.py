@@ -59,7 +59,7 @@ def test_two_networks_on_a_frozen_backbone_learn():
     result = train(
         backbone_and_head(), (x, y), method="co-teaching", epochs=8, learning_rate=0.01, log="none"
     )
-    assert result.evaluate(x, y)["accuracy"] > 0.9
+    assert result.evaluate(x, y)["accuracy"] > 0.85
 
 
 def test_a_head_that_cannot_be_drawn_anew_is_refused_whatever_is_frozen():

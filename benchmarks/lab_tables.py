@@ -189,6 +189,27 @@ def of_copies() -> str:
     return markdown(["", "copied, %", "precision, each", "once", "recall, each", "once"], body)
 
 
+def of_groups() -> str:
+    """What is found among samples that belong together, by audits that do not know it and that do."""
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in results("groups", "groups"):
+        found.setdefault((row["name"], row["noise"]), {}).setdefault(row["way"], []).append(row)
+    body = []
+    for (name, noise), by_way in found.items():
+        line = [f"{name} ({by_way['plain'][0]['groups']:,})", noise]
+        for key in ("flagged", "precision", "recall", "sure", "precision_of_sure"):
+            for way in ("plain", "groups"):
+                values = [row[key] for row in by_way[way] if row[key] is not None]
+                told = 100 * mean(values) if values and key in ("flagged", "sure") else mean(values or [0.0])
+                shown = f"{told:.1f}" if key in ("flagged", "sure") else f"{told:.2f}"
+                line.append(shown if values else "")
+        body.append(line)
+    head = ["groups of", "wrong"]
+    for key in ("flagged, %", "precision", "recall", "sure, %", "precision of sure"):
+        head += [f"{key}, plain", "with groups"]
+    return markdown(head, body)
+
+
 def of_junk() -> str:
     """Rows of junk that are found, by themselves and beside wrong labels, with `far_out` and without."""
     found: dict[tuple[str, str], list[Row]] = {}
@@ -274,6 +295,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "people's labels": lambda: human_noise_tables.summary(ROOT / "results" / "human_noise.jsonl"),
         "unseen": lambda: unseen_tables.summary(ROOT / "results" / "unseen.jsonl"),
         "copies": of_copies,
+        "groups": of_groups,
         "junk": of_junk,
         "second audits": of_second_audits,
         "comments": of_comments,

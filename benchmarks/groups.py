@@ -13,8 +13,7 @@ the frames are samples, a recording of which windows are, by their spectra, or a
     both        10 % of the groups, and 5 % of the samples
     foreign     groups of one class, or two, bear labels of others: up to 15 %
 
-How samples are judged was chosen on speakers, digits, motions, appliances and signatures; watches and photos
-were set aside.
+How samples are judged was chosen on all sets but photos, which were set aside.
 """
 
 from __future__ import annotations

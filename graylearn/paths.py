@@ -105,18 +105,27 @@ def matching(pattern: Path) -> list[Path]:
     return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  it may begin anywhere
 
 
-def most_unpacked(path: Path, always: int | None = None) -> int:
-    """Bytes that a compressed file may unpack to: more is no data but meant to fill the memory.
+class Limit:
+    """The bytes that a file may take in memory, counted as they arrive: more is meant to fill the memory.
 
-    So many are `always` allowed, by default UNPACKED, which files of our own do not need. The environment
-    variable GRAYLEARN_MAX_UNPACKED sets another limit. Text that is compressed well has a twentieth of its
-    size.
+    `always` is what a file of any size may take, by default UNPACKED; beyond that RATIO times its own size.
+    The environment variable GRAYLEARN_MAX_UNPACKED sets another limit. Text that is compressed well has a
+    twentieth of its size.
     """
-    told = os.environ.get("GRAYLEARN_MAX_UNPACKED", "")
-    least = UNPACKED if always is None else always
-    return int(told) if told.isdecimal() else max(least, RATIO * path.stat().st_size)
 
+    def __init__(self, *files: Path, always: int | None = None, size: int | None = None) -> None:
+        told = os.environ.get("GRAYLEARN_MAX_UNPACKED", "")
+        least = UNPACKED if always is None else always
+        size = sum(file.stat().st_size for file in files) if size is None else size
+        self.most = int(told) if told.isdecimal() else max(least, RATIO * size)
+        self.name = str(files[0]) if len(files) == 1 else str(files[0].parent)
+        self.taken = 0
 
-def too_large(limit: int) -> str:
-    """What to say of a file that unpacks to more."""
-    return f"it unpacks to more than {limit:,} bytes; set GRAYLEARN_MAX_UNPACKED to allow as many as it needs"
+    def take(self, size: int) -> None:
+        """Count so many bytes more; a DataError where they are too many."""
+        self.taken += int(size)
+        if self.taken > self.most:
+            raise DataError(
+                f"{self.name} cannot be read: it unpacks to more than {self.most:,} bytes; set "
+                "GRAYLEARN_MAX_UNPACKED to allow as many as it needs"
+            )

@@ -188,4 +188,6 @@ def show_applied(summary: dict[str, Any]) -> None:
     if images := summary["images_left_out"]:
         told = f"{counted(len(images), 'image')} that could not be read, or came since"
         _say(printed, f"{told}: not audited, not in it ({first_few(images, 5)})")
+    if summary["note"] is not None:
+        _say(printed, summary["note"])
     _say(printed, f"written to {_near(summary['out'])}")

@@ -23,9 +23,14 @@ _LIMIT = threading.RLock()
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the next but one
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+
+_WITHOUT_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+"""Encodings that write a mark where none was read."""
 
 
 def separator_line(text: str) -> tuple[str, str | None]:
@@ -47,11 +52,13 @@ def codec_of(raw: bytes, encoding: str) -> tuple[str, bytes]:
         if raw.startswith(mark):
             return codec, mark
     try:
-        return codecs.lookup(encoding).name, b""
-    except LookupError as error:
+        b"".decode(encoding)
+        codec = codecs.lookup(encoding).name
+    except (LookupError, ValueError) as error:
         raise SettingsError(
-            f"encoding is {encoding!r}, which Python does not know: give one such as utf-8 or cp1252"
+            f"encoding is {encoding!r}, which is none of text: give one such as utf-8 or cp1252"
         ) from error
+    return _WITHOUT_MARK.get(codec, codec), b""
 
 
 def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:

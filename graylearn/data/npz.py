@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.paths import most_unpacked, too_large
+from graylearn.errors import DataError
+from graylearn.paths import Limit
 
 OWN = 1 << 26
-"""Bytes that a file written by this package may always unpack to; see `most_unpacked`."""
+"""Bytes that a file written by this package may always unpack to; see `Limit`."""
 
 
 def read_arrays(
@@ -19,7 +20,7 @@ def read_arrays(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file by name, those in `names` or all; of an .npy file its one, called `bare`.
 
-    Nothing in the file is executed; `always` is that of `most_unpacked`. OSError where it cannot be opened,
+    Nothing in the file is executed; `always` is that of `Limit`. OSError where it cannot be opened,
     ValueError where it is damaged, holds Python objects, lacks a name, unpacks to too much, or is an .npy
     file and `bare` is None.
     """
@@ -27,12 +28,10 @@ def read_arrays(
         try:
             loaded = np.load(file, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
-                limit = most_unpacked(path, always)
-                if sum(member.file_size for member in loaded.zip.infolist()) > limit:
-                    raise ValueError(too_large(limit))
+                Limit(path, always=always).take(sum(each.file_size for each in loaded.zip.infolist()))
                 _check_shapes(loaded)
                 return {name: loaded[name] for name in (loaded.files if names is None else names)}
-        except (OSError, MemoryError):
+        except (OSError, MemoryError, DataError):
             raise
         except Exception as error:  # zip, its compressions and numpy's header each fail in ways of their own
             if "allow_pickle" in str(error):  # advice that runs whatever a stranger's file says

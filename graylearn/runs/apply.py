@@ -65,17 +65,18 @@ def apply_decisions(
     if suspects != "keep" or duplicates != "keep":
         _check_losses(recorded, change, ask)
     where = Path(origin.path if data is None else data)
-    _check_target(target, where, origin, overwrite)
     _check_there(where)
+    _check_target(target, where, origin, overwrite)
     check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
     if link and (origin.form != "folder" or target.suffix.lower() == ".csv"):
         what = "a manifest" if origin.form == "folder" else "none"
         raise SettingsError(f"link is for a folder of images, but out is {what}: leave one out")
     form = FORMATS[origin.form]
-    form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
+    note = form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),
+        "note": note,
         "samples": len(change.keep),
         "kept": kept,
         "dropped": len(change.keep) - kept,
@@ -102,7 +103,8 @@ def data_name(run: str | Path) -> str:
     path = Path(read_source(folder).origin.path)
     if path.is_dir() or not path.suffix:
         raise SettingsError(f"{path} is a folder, which standard output cannot hold: name one with --out")
-    return path.name
+    ending = FORMATS[read_source(folder).origin.form].endings(path)
+    return path.name if suffix_of(path) in ending else f"{path.name}{ending[0]}"
 
 
 def _check_same_run(decisions: list[Decision], recorded: Recorded, fingerprint: str | None) -> None:
@@ -152,10 +154,9 @@ def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> 
             "let it end in '.csv' for a list of the images"
         )
     if not form.may_become(data, target):
-        ending = suffix_of(data) or form.suffixes[0]
-        raise SettingsError(
-            f"{target} would be of the form of {data.name}: let its name end in {ending!r} too"
-        )
+        endings, own = form.endings(data), suffix_of(data)
+        told = f"{own!r} too" if own in endings else " or ".join(map(repr, endings[:2]))
+        raise SettingsError(f"{target} cannot hold what becomes of {data.name}: let its name end in {told}")
     check_not_data(target, data)
     if data.is_dir() and target.absolute().is_relative_to(data.absolute()):
         raise SettingsError(f"{target} lies inside the data, {data}; name one outside with --out")

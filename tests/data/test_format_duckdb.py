@@ -3,12 +3,14 @@
 import sys
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
-from graylearn.errors import MissingExtraError
+from graylearn.errors import DataError, MissingExtraError
 
 
 def example(folder):
@@ -20,21 +22,34 @@ def example(folder):
     return path
 
 
-def test_labels_keep_their_type(tmp_path):
+def test_what_it_alone_has_is_read_and_copied(tmp_path):
     path = example(tmp_path)
     with duckdb.connect(str(path)) as base:
         base.execute("CREATE TYPE kind AS ENUM ('cat', 'dog', 'owl')")
         base.execute("ALTER TABLE pets ALTER label TYPE kind")
-    samples, origin = read_file(path, ReadOptions())
-    assert samples.classes == ("cat", "dog")
-    out = tmp_path / "clean.duckdb"
+        base.execute("ALTER TABLE pets ADD COLUMN price DECIMAL(9, 2) DEFAULT 1.10")
+        base.execute("ALTER TABLE pets ADD COLUMN more STRUCT(a INT, b VARCHAR)")
+        base.execute("ALTER TABLE pets ADD COLUMN rowid VARCHAR DEFAULT 'mine'")
+    samples, origin = read_file(path, ReadOptions(without=("more",)))
+    assert (samples.classes, samples.ids.tolist()) == (("cat", "dog"), list(range(6)))
+    out = tmp_path / "clean.parquet"
     change = Change([], [], [True] * 5 + [False], [1, 0, 2, 3, 4, 5])
-    format_of(path).rewrite(path, out, origin, change)
-    with duckdb.connect(str(out), read_only=True) as base:
-        assert base.execute("SELECT label FROM pets").fetchall() == [
-            (label,) for label in ("dog", "cat", "cat", "dog", "cat")
-        ]
-        assert str(base.execute("DESCRIBE pets").fetchall()[1][1]).startswith("ENUM")
+    told = format_of(path).rewrite(path, out, origin, change)
+    assert "without the columns more" in told
+    found = pa.parquet.read_table(out)
+    assert found["label"].to_pylist() == ["dog", "cat", "cat", "dog", "cat"]
+    assert found.schema.field("price").type == pa.decimal128(9, 2)
+
+
+def test_columns_that_are_computed_are_refused(tmp_path):
+    path = tmp_path / "pets.duckdb"
+    with duckdb.connect(str(path)) as base:
+        base.execute(
+            "CREATE TABLE pets (a INT, label VARCHAR, b VARCHAR GENERATED ALWAYS AS (repeat('x', a)))"
+        )
+        base.execute("INSERT INTO pets VALUES (1, 'cat'), (2, 'dog')")
+    with pytest.raises(DataError, match="has columns that are computed: copy it into a plain table"):
+        read_file(path, ReadOptions())
 
 
 def test_without_the_package_its_extra_is_named(tmp_path, monkeypatch):

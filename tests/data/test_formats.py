@@ -5,6 +5,7 @@ import functools
 import gzip
 import importlib
 import lzma
+import os
 import shutil
 import sqlite3
 import zipfile
@@ -63,7 +64,8 @@ def test_library_and_command_line_read_the_same(example, tmp_path):
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "feather", "xlsx", "sqlite", "duckdb"])
 def test_paths_of_images_are_written_as_seen_from_the_new_file(tmp_path, name):
     (tmp_path / "data" / "photos").mkdir(parents=True)
-    path, out = tmp_path / "data" / f"list.{name}", tmp_path / "clean" / f"list.{name}"
+    path = tmp_path / "data" / f"list.{name}"
+    out = tmp_path / "clean" / ("list.csv" if name in ("xlsx", "sqlite", "duckdb") else f"list.{name}")
     table = pd.DataFrame({"path": [f"photos/{n}.png" for n in range(4)], "label": ["cat", "dog"] * 2})
     table.insert(0, "None", "")  # a column of this name is not meant where there is none of paths
     for image in table["path"]:
@@ -88,7 +90,9 @@ def test_paths_of_images_are_written_as_seen_from_the_new_file(tmp_path, name):
 
 
 def test_what_is_rewritten_reads_as_decided(example, tmp_path):
+    """Also what is not rewritten itself: of that a copy is written."""
     form, path = example
+    before = contents(path)
     samples, origin = read_file(path, ReadOptions())
     (cat, dropped, _), (dog, _, _) = np.flatnonzero(samples.y == 0), np.flatnonzero(samples.y == 1)
     label_of = list(range(6))
@@ -99,25 +103,36 @@ def test_what_is_rewritten_reads_as_decided(example, tmp_path):
         [index != dropped for index in range(6)],
         label_of,
     )
-    out = tmp_path / path.name
-    assert form.may_become(path, out)
-    form.rewrite(path, out, origin, change)
-    again = gl.data.read(out)
     y = samples.y.copy()
     y[dog] = samples.y[cat]
-    if form.name == "folder":  # images are read by the names of their folders, so their order changes
-        assert sorted(again.y) == [0, 0, 0, 1, 1]
-        assert {image.tobytes() for image in again.x} == {image.tobytes() for image in samples.x[change.kept]}
-        return
-    assert again.y.tolist() == y[change.kept].tolist()
-    expected = take_rows(samples.x, change.kept)
-    if isinstance(expected, pd.DataFrame):
-        pd.testing.assert_frame_equal(again.x, expected.reset_index(drop=True))
-    else:
-        np.testing.assert_array_equal(again.x, expected)
+    names = [path.name] if path.is_dir() else [f"clean{ending}" for ending in form.endings(path)]
+    for out in [tmp_path / name for name in names]:
+        assert form.may_become(path, out)
+        note = form.rewrite(path, out, origin, change)
+        assert (note is None) == (out.suffix in ("", *form.suffixes))
+        assert contents(path) == before
+        again = gl.data.read(out)
+        if form.name == "folder":  # images are read by the names of their folders, so their order changes
+            assert sorted(again.y) == [0, 0, 0, 1, 1]
+            assert {image.tobytes() for image in again.x} == {
+                image.tobytes() for image in samples.x[change.kept]
+            }
+            return
+        assert again.y.tolist() == y[change.kept].tolist()
+        expected = take_rows(samples.x, change.kept)
+        if isinstance(expected, pd.DataFrame):
+            pd.testing.assert_frame_equal(again.x, expected.reset_index(drop=True), check_dtype=note is None)
+        else:
+            np.testing.assert_array_equal(again.x, expected)
+
+
+def contents(path):
+    """What lies in the folder of a file, as far as one can see."""
+    return {each: each.read_bytes() for each in path.parent.rglob("*") if each.is_file()}
 
 
 def test_changed_files_have_another_fingerprint(example, tmp_path):
+    """Whichever of the files that make a dataset up it is."""
     form, path = example
     ids = gl.data.read(path).ids
     before = form.fingerprint(path, ids)
@@ -125,9 +140,65 @@ def test_changed_files_have_another_fingerprint(example, tmp_path):
     copied.parent.mkdir()
     (shutil.copytree if path.is_dir() else shutil.copy)(path, copied)
     assert form.fingerprint(copied, ids) == before
-    file = next(each for each in sorted(copied.rglob("*")) if each.is_file()) if path.is_dir() else copied
-    file.write_bytes(file.read_bytes() + b" ")
-    assert form.fingerprint(copied, ids) != before
+    for ending in form.beside:
+        beside = copied.with_name(copied.name + ending)
+        beside.write_bytes(b"")  # as programs leave it that have done with it
+        assert form.fingerprint(copied, ids) == before
+        beside.write_bytes(b"not in it yet")
+        assert form.fingerprint(copied, ids) != before
+        beside.unlink()
+    for file in sorted(copied.rglob("*")) if path.is_dir() else [copied]:
+        if file.is_file():
+            whole = file.read_bytes()
+            file.write_bytes(whole + b" ")
+            assert form.fingerprint(copied, ids) != before
+            file.write_bytes(whole)
+
+
+def log_of_sqlite(path):
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA journal_mode = wal")
+    base.execute("INSERT INTO pets VALUES (7, 'cat')")
+    base.commit()
+    return base
+
+
+def log_of_duckdb(path):
+    base = duckdb.connect(str(path))
+    base.execute("INSERT INTO pets VALUES (7, 'cat')")
+    return base
+
+
+@pytest.mark.parametrize(("name", "write"), [("sqlite", log_of_sqlite), ("duckdb", log_of_duckdb)])
+def test_what_a_database_has_written_beside_it_is_read_and_copied(tmp_path, name, write):
+    form = FORMATS[name]
+    (tmp_path / "open").mkdir()
+    opened = importlib.import_module(f"test_format_{name}").example(tmp_path / "open")
+    empty = form.fingerprint(opened, [])
+    with closing(write(opened)):
+        shutil.copytree(opened.parent, tmp_path / "killed")
+    path = tmp_path / "killed" / opened.name
+    before = contents(path)
+    assert len(before) > 1
+    assert form.fingerprint(path, []) != empty
+    samples, origin = read_file(path, ReadOptions())
+    assert len(samples) == 7
+    change = Change([], [], [False] + [True] * 6, list(range(7)))
+    form.rewrite(path, tmp_path / "clean.csv", origin, change)
+    assert gl.data.read(tmp_path / "clean.csv").x["size"].tolist() == [2.5, 3, 4, 5, 6, 7]
+    assert contents(path) == before
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="who may write anywhere cannot tell")
+def test_a_database_is_read_where_nobody_may_write(tmp_path):
+    path = importlib.import_module("test_format_sqlite").example(tmp_path)
+    with closing(log_of_sqlite(path)):
+        pass
+    tmp_path.chmod(0o500)
+    try:
+        assert len(gl.data.read(path)) == 7
+    finally:
+        tmp_path.chmod(0o700)
 
 
 def test_what_is_no_path_is_not_moved(tmp_path):

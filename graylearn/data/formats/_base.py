@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -132,23 +132,47 @@ class Format(ABC):
         """Whether a file, which need not be there yet, is of this format; here by its name."""
         return not path.is_dir() and suffix_of(path, self.compressed) in self.suffixes
 
+    beside: ClassVar[tuple[str, ...]] = ()
+    """What follows the name of files in which its program keeps what belongs to it and is not in it yet."""
+
     @abstractmethod
     def read(self, path: Path, options: ReadOptions) -> RawTable | Samples:
         """The rows of a table, or samples where the file says itself what they are."""
 
     @abstractmethod
-    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """Write the changed dataset to `out`, whole or not at all; what did not change stays as it is."""
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
+        """Write the changed dataset to `out`, whole or not at all; what did not change stays as it is.
+
+        Gives a sentence on what is otherwise than in the data, where something is.
+        """
+
+    def endings(self, path: Path) -> tuple[str, ...]:
+        """How names end that the rewritten file may bear, COMPRESSIONS left off; the usual one first."""
+        return self.suffixes
 
     def may_become(self, path: Path, out: Path) -> bool:
         """Whether `out` is a name that the rewritten file may bear."""
-        return self.takes(out)
+        return not out.is_dir() and suffix_of(out, self.compressed) in self.endings(path)
+
+    def files(self, path: Path) -> list[Path]:
+        """All files that make it up."""
+        around = [Path(f"{path}{ending}") for ending in self.beside]
+        return [path, *(each for each in around if each.is_file() and each.stat().st_size)]
 
     def fingerprint(
         self, path: Path, ids: Sequence[Any] | np.ndarray
     ) -> tuple[dict[str, Any], list[str] | None]:
         """What to know the dataset again by, and the hash of each sample where samples are files."""
-        return file_fingerprint(path), None
+        files = self.files(path)
+        if files == [path]:
+            return file_fingerprint(path), None
+        joint, size = hashlib.sha256(), 0
+        for file in files:
+            name = file.relative_to(path).as_posix() if path.is_dir() else file.name.removeprefix(path.name)
+            found = file_fingerprint(file)
+            joint.update(f"{name}\0{found['sha256']}\0".encode("utf-8", "surrogateescape"))
+            size += found["bytes"]
+        return {"bytes": size, "sha256": joint.hexdigest()}, None
 
 
 def suffix_of(path: Path, compressed: bool = True) -> str:
@@ -190,16 +214,6 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
         return signature(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror or error})") from error
-
-
-def joint_fingerprint(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
-    """Size and hash of several files together, each under a name."""
-    joint, size = hashlib.sha256(), 0
-    for name, path in files:
-        found = file_fingerprint(path)
-        joint.update(f"{name}\0{found['sha256']}\0".encode())
-        size += found["bytes"]
-    return {"bytes": size, "sha256": joint.hexdigest()}
 
 
 def moved_path(image: Any, path: Path, out: Path) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from graylearn.errors import DataError
-from graylearn.paths import most_unpacked, too_large
+from graylearn.paths import Limit
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 """Endings, and what packs the files that have them."""
@@ -28,11 +28,10 @@ _CHUNK = 1 << 24
 
 def unpacked(path: Path) -> bytes:
     """The content of a compressed file, as far as it is no larger than it may be."""
-    limit, content = most_unpacked(path), io.BytesIO()
+    limit, content = Limit(path), io.BytesIO()
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK):
-            if content.tell() + len(chunk) > limit:
-                raise DataError(f"{path} cannot be read: {too_large(limit)}")
+            limit.take(len(chunk))
             content.write(chunk)
     return content.getvalue()
 
@@ -76,7 +75,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 def _check_dictionary(path: Path) -> None:
     """Raise for an xz file that would keep more of what it unpacks in memory than it may unpack to."""
-    limit = max(1 << 30, most_unpacked(path))
+    limit = max(1 << 30, Limit(path).most)
     with path.open("rb") as file:
         start = file.read(1 << 16)
     try:

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.feather
 
 from graylearn.data.formats._arrow import nothing
-from graylearn.errors import DataError
-from graylearn.paths import most_unpacked, too_large
+from graylearn.paths import Limit
 
 _FILE, _OLD_FILE = b"ARROW1", b"FEA1"
 """How files begin, those of today and of the first version; a stream has nothing around its messages."""
@@ -37,11 +36,9 @@ def read_ipc(raw: bytes, path: Path) -> pa.Table:
 
 def check_unpacked(raw: Buffer, path: Path) -> None:
     """Refuse messages that unpack to more than they may."""
-    limit, size = most_unpacked(path), 0
+    limit = Limit(path)
     for meta, body in _messages(raw):
-        size += _unpacked(meta, body)
-        if size > limit:
-            raise DataError(f"{path} cannot be read: {too_large(limit)}")
+        limit.take(_unpacked(meta, body))
 
 
 def check_repeated(table: pa.Table, path: Path) -> pa.Table:
@@ -50,16 +47,14 @@ def check_repeated(table: pa.Table, path: Path) -> pa.Table:
     Views of texts do, and runs of a value. Of lists and records that hold such nothing is learned: they are
     left as good as empty.
     """
-    limit, size = most_unpacked(path), 0
+    limit = Limit(path)
     for index, kind in enumerate(table.schema.types):
         if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-            size += sum(map(_viewed, table.column(index).chunks))
+            limit.take(sum(map(_viewed, table.column(index).chunks)))
         elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
-            size += 8 * len(table)
+            limit.take(8 * len(table))
         elif _REPEATS.search(str(kind)):
             table = table.set_column(index, table.schema.names[index], nothing(len(table)))
-        if size > limit:
-            raise DataError(f"{path} cannot be read: {too_large(limit)}")
     return table
 
 

@@ -66,21 +66,19 @@ class Delimited(Format):
             encoding=options.encoding,
         )
 
-    def may_become(self, path: Path, out: Path) -> bool:
+    def endings(self, path: Path) -> tuple[str, ...]:
         """Separators are written as they were read, and some names promise tabs, or none."""
-        if not self.takes(out) or suffix_of(out) in _ANY_SEPARATOR:
-            return self.takes(out)
-        return (suffix_of(out) in _TABBED) == (suffix_of(path) in _TABBED)
+        return (*(_TABBED if suffix_of(path) in _TABBED else (".csv",)), *_ANY_SEPARATOR)
 
-    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
         """Lines as they are, but for dropped ones and the label cells of relabelled ones."""
         if origin.columns.label is None:
             raise DataError(f"{path}: it is not known which column is the label; make the run anew")
         raw = read_bytes(path)
         codec, mark = codec_of(raw, origin.encoding)
-        text = raw.removeprefix(mark).decode(codec)
-        first, told = separator_line(text)
-        text = text.removeprefix(first)
+        whole = raw.removeprefix(mark).decode(codec)
+        first, told = separator_line(whole)
+        text = whole.removeprefix(first)
         separator = origin.separator or told or guessed_separator(text)
         records = list(records_of(text, separator))
         rows = [record for record, is_row in records if is_row]
@@ -104,7 +102,11 @@ class Delimited(Format):
                     column = origin.names.index(origin.columns.path)
                     record = _with_moved_path(record, separator, column, path, out)
             parts.append(record)
-        write_bytes(out, mark + "".join(parts).encode(codec))
+        if (mark + whole.encode(codec)) == raw:
+            write_bytes(out, mark + "".join(parts).encode(codec))
+            return None
+        write_bytes(out, "".join(parts).encode())
+        return f"{out.name} is written in UTF-8: in {codec} the same text may stand in several ways"
 
 
 def promised_separator(path: Path, options: ReadOptions) -> str | None:

@@ -2,37 +2,77 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from graylearn.data.formats._database import Database, quoted
-from graylearn.data.tables import RawTable, table_from_arrow
+import pyarrow as pa
+
+from graylearn.data.formats._arrow import nothing
+from graylearn.data.formats._base import told_as
+from graylearn.data.formats._read_only import ReadOnly, Rows, check_not_empty, chosen_part, quoted
+from graylearn.errors import DataError
 from graylearn.extras import require
+from graylearn.paths import Limit
+
+_TABLES = "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY table_name"
+_COLUMNS = (
+    "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = ? "
+    "ORDER BY column_index"
+)
+_NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|BOOLEAN)(\[\d*\])+")
+"""Lists of numbers, also of lists of them."""
+_NESTED = ("STRUCT", "MAP", "UNION")
 
 
-class DuckDb(Database):
-    """One of its tables."""
+class DuckDb(ReadOnly):
+    """One of its tables; rows go by their rowid."""
 
     name = "duckdb"
     suffixes = (".duckdb", ".ddb")
-    title = "a DuckDB database"
+    beside = (".wal",)
 
-    def connect(self, path: Path, *, write: bool) -> Any:
-        """Open a file that is there."""
-        return require("duckdb", "tables").connect(str(path), read_only=not write)
+    def rows(self, path: Path, split: str | None) -> Rows:
+        """The rows, measured where they lie: a value that a million rows share stands in the file once."""
+        duckdb = require("duckdb", "tables")
+        check_not_empty(path)
+        with (
+            told_as(f"{path} is damaged or not a DuckDB database"),
+            closing(duckdb.connect(str(path), read_only=True)) as opened,
+        ):
+            made = dict(opened.execute(_TABLES).fetchall())
+            table = chosen_part(path, split, list(made), "tables")
+            name = f"{path}, table {table}"
+            if "GENERATED ALWAYS AS" in made[table]:
+                raise DataError(f"{name} has columns that are computed: copy it into a plain table")
+            columns = opened.execute(_COLUMNS, [table]).fetchall()
+            sizes = {column: _size(quoted(column), kind) for column, kind in columns}
+            unread = [column for column, size in sizes.items() if size is None]
+            told = [f"sum({size or 8})" for size in sizes.values()]
+            limit = Limit(path)
+            sums = opened.execute(f"SELECT {', '.join(told)} FROM {quoted(table)}").fetchall()[0]
+            limit.take(sum(size or 0 for size in sums))
+            shown = ["NULL" if column in unread else quoted(column) for column in sizes]
+            number = "NULL" if "rowid" in map(str.lower, sizes) else "rowid"
+            found = opened.sql(f"SELECT {', '.join([number, *shown])} FROM {quoted(table)}").to_arrow_table()
+            counted = range(found.num_rows) if number == "NULL" else found.column(0).to_pylist()
+            values = [
+                nothing(found.num_rows) if column in unread else found.column(at)
+                for at, column in enumerate(sizes, 1)
+            ]
+            return Rows(name, pa.Table.from_arrays(values, names=list(sizes)), counted, unread)
 
-    def tables(self, opened: Any) -> list[str]:
-        """Those of the main schema."""
-        found = opened.execute(
-            "SELECT table_name FROM information_schema.tables "
-            "WHERE table_schema = 'main' AND table_type = 'BASE TABLE' ORDER BY table_name"
-        )
-        return [name for (name,) in found.fetchall()]
 
-    def rows(self, opened: Any, table: str, name: str) -> tuple[RawTable, list[int]]:
-        """By rowid."""
-        arrow = opened.sql(f"SELECT rowid, * FROM {quoted(table)} ORDER BY rowid").to_arrow_table()
-        return table_from_arrow(arrow.remove_column(0), name), arrow.column(0).to_pylist()
+def _size(column: str, kind: str) -> str | None:
+    """What tells the bytes of a value; None for records and lists of texts, which are not read."""
+    if kind in ("VARCHAR", "JSON"):
+        return f"8 + coalesce(strlen({column}), 0)"
+    if kind in ("BLOB", "BIT"):
+        return f"8 + coalesce(octet_length({column}), 0)"
+    if _NUMBERS.fullmatch(kind):
+        depth = kind.count("[") - 1
+        return f"8 * coalesce(len({'flatten(' * depth}{column}{')' * depth}), 0)"
+    return None if kind.endswith("]") or kind.startswith(_NESTED) else "8"
 
 
 FORMAT = DuckDb()

@@ -35,8 +35,8 @@ class Feather(Format):
         """The same schema, with fewer rows and other labels."""
         raw, written = read_bytes(path), pa.BufferOutputStream()
         table = read_ipc(raw, path)
-        labels = table.column(origin.columns.label).take(pa.array(change.label_of))
-        table = changed(table, path, out, origin, labels, change.kept)
+        change.check_count(path, len(table))
+        table = changed(table, path, out, origin, change.label_of, change.kept)
         if is_stream(raw):
             with pa.ipc.new_stream(written, table.schema) as stream:
                 stream.write_table(table)

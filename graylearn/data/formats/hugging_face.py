@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._base import Change, Format, Origin, joint_fingerprint, moved_path, told_as
-from graylearn.data.formats._database import chosen_part
+from graylearn.data.formats._base import Change, Format, Origin, moved_path, told_as
 from graylearn.data.formats._ipc import check_repeated, check_unpacked
+from graylearn.data.formats._read_only import chosen_part
 from graylearn.data.hugging_face import read_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
@@ -62,10 +61,13 @@ class HuggingFace(Format):
         with replacing_folder(out) as partial:
             dataset.select(change.kept).save_to_disk(str(partial))
 
-    def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
-        """Size and hash of all its Arrow files together."""
-        parts = arrow_files(path)
-        return joint_fingerprint((part.relative_to(path).as_posix(), part) for part in parts), None
+    def files(self, path: Path) -> list[Path]:
+        """Its Arrow files, and what they mean: the names of labels stand in none of them."""
+        return [
+            *arrow_files(path),
+            *sorted(path.rglob("dataset_info.json")),
+            *sorted(path.rglob("state.json")),
+        ]
 
 
 def _with_column(dataset: Any, name: str, values: list[Any]) -> Any:

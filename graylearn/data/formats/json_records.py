@@ -1,4 +1,4 @@
-"""JSON: one object a line, or one list of objects; rewritten, lines that nobody touched stay as they are."""
+"""JSON: one object per line, rewritten line by line; or one list of objects, of which a copy is written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from json.decoder import scanstring
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from graylearn.data.formats._base import (
     Format,
     Origin,
     moved_path,
+    read_bytes,
     read_text_bytes,
     write_bytes,
 )
+from graylearn.data.formats._read_only import COPIES, of_cells, write_copy
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_pandas
 from graylearn.errors import DataError, first_line
+from graylearn.paths import Limit
 
 
 class Json(Format):
@@ -34,11 +38,9 @@ class Json(Format):
 
     def read(self, path: Path, options: ReadOptions) -> RawTable:
         """The records as rows."""
-        name = str(path)
-        raw = read_text_bytes(path)
-        body = raw.removeprefix(codec_of(raw, "utf-8")[1])
+        name, body = str(path), _body(path)[1]
         if is_list(body):
-            records = _checked(_list_of(body, name), name, "record", itertools.count())
+            records = _records_of(body, name)
             if not records:
                 raise DataError(f"{name} is empty")
             return replace(table_from_pandas(frame_of(records, name), name), unit="record")
@@ -56,31 +58,70 @@ class Json(Format):
             )
         return RawTable(frame_of(records, name), name, np.array(lines, dtype=np.int64), "line")
 
-    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """Lines, untouched but for dropped and relabelled ones, or one list of objects."""
-        raw = read_text_bytes(path)
-        mark = codec_of(raw, "utf-8")[1]
-        body = raw.removeprefix(mark)
-        whole = is_list(body)
-        lines = [] if whole else [line for _, line in _lines(body)]
-        records: list[dict[str, Any]] = json.loads(body) if whole else [json.loads(line) for line in lines]
+    def endings(self, path: Path) -> tuple[str, ...]:
+        """Of a list those of copies."""
+        return COPIES if is_list(read_bytes(path)[:100]) else self.suffixes
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
+        """Lines as they are, but for dropped ones and the labels of relabelled ones; of a list a copy."""
+        mark, body = _body(path)
+        if is_list(body):
+            records = _records_of(body, str(path))
+            names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
+            rows = ([record.get(name) for name in names] for record in records)
+            return write_copy(of_cells(names, rows), path, out, origin, change)
         label, images = origin.columns.label, origin.columns.path
-        kept: list[Any] = []
-        for index in change.kept:
-            record = dict(records[index])
-            if (other := change.label_of[index]) != index:
-                record[label] = records[other][label]
-            if images in record:
-                record[images] = moved_path(record[images], path, out)
-            kept.append(lines[index] if not whole and record == records[index] else record)
-        if whole:
-            write_bytes(out, mark + json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
-            return
-        encoded = [
-            each if isinstance(each, bytes) else json.dumps(each, ensure_ascii=False).encode()
-            for each in kept
-        ]
-        write_bytes(out, mark + b"\n".join(encoded) + b"\n")
+        lines = body.decode("utf-8", "surrogatepass").split("\n")
+        rows = [number for number, line in enumerate(lines) if line.strip()]
+        change.check_count(path, len(rows))
+        written = dict(enumerate(lines))
+        for at, number in enumerate(rows):
+            line = lines[number]
+            if not change.keep[at]:
+                del written[number]
+                continue
+            if (other := change.label_of[at]) != at:
+                start, end = _span(lines[rows[other]], label)
+                line = _with(line, label, lines[rows[other]][start:end])
+            if images is not None:
+                start, end = _span(line, images)
+                before = json.loads(line[start:end] or "null")
+                if (moved := moved_path(before, path, out)) != before:
+                    line = _with(line, images, json.dumps(moved, ensure_ascii=False))
+            written[number] = line
+        write_bytes(out, mark + "\n".join(written.values()).encode("utf-8", "surrogatepass"))
+        return None
+
+
+def _body(path: Path) -> tuple[bytes, bytes]:
+    """(byte order mark, the rest)."""
+    raw = read_text_bytes(path)
+    mark = codec_of(raw, "utf-8")[1]
+    return mark, raw.removeprefix(mark)
+
+
+def _with(line: str, key: str, value: str) -> str:
+    """An object with another value of a key, written as it is to stand."""
+    start, end = _span(line, key)
+    return line[:start] + value + line[end:]
+
+
+def _span(line: str, key: str) -> tuple[int, int]:
+    """Where the value of a key begins and ends in an object; the last one counts, (0, 0) is none."""
+    decoder, at, found = json.JSONDecoder(), line.index("{") + 1, (0, 0)
+    while line[_after_blanks(line, at)] != "}":
+        name, at = scanstring(line, line.index('"', at) + 1)
+        start = _after_blanks(line, line.index(":", at) + 1)
+        _, at = decoder.raw_decode(line, start)
+        found = (start, at) if name == key else found
+        at = _after_blanks(line, at)
+    return found
+
+
+def _after_blanks(line: str, at: int) -> int:
+    while line[at] in " \t\r\n":
+        at += 1
+    return at
 
 
 def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict[str, Any]], list[int]]:
@@ -99,11 +140,14 @@ def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict
 
 def frame_of(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
     """A row for each record; half a character, which no file can hold, is a DataError."""
+    # each with keys of its own, a few records make a table without end
+    Limit(Path(name)).take(8 * len(records) * len(set(itertools.chain.from_iterable(records))))
     try:
         frame = pd.DataFrame.from_records(records)
-        # before pandas 3 texts are objects, which it does not look into
+        # before pandas 3 texts are objects, which it does not look into, and never into lists
         for column in frame.columns[frame.dtypes == "object"]:
-            "".join(value for value in frame[column] if isinstance(value, str)).encode()
+            nested = [value for value in frame[column] if isinstance(value, str | list | dict)]
+            json.dumps(nested, ensure_ascii=False).encode()
         return frame
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])[1:-1]
@@ -120,11 +164,13 @@ def _lines(body: bytes) -> Iterable[tuple[int, bytes]]:
     return ((number, line) for number, line in enumerate(body.split(b"\n"), start=1) if line.strip())
 
 
-def _list_of(body: bytes, name: str) -> Any:
+def _records_of(body: bytes, name: str) -> list[dict[str, Any]]:
+    """The objects of one list."""
     try:
-        return json.loads(body)
+        found = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not valid JSON: {first_line(error)}") from error
+    return _checked(found, name, "record", itertools.count())
 
 
 def _checked(records: list[Any], name: str, unit: str, numbers: Iterable[int]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from graylearn.data.groups import group_numbers
 from graylearn.data.npz import read_arrays
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, Hint
+from graylearn.errors import DataError, Hint, first_few
 
 _X_NAMES = ("x", "X", "data", "images", "features", "embeddings")
 _Y_NAMES = ("y", "Y", "labels", "label", "target", "targets")
@@ -56,12 +57,39 @@ class Npz(Format):
         if label is None:
             raise DataError(f"{path} holds no array of labels; make the run anew")
         arrays[label] = arrays[label][change.label_of]
-        for name, values in arrays.items():
-            of_split = name.startswith(prefix) and not name.startswith(others) and name not in _CLASS_NAMES
-            if name == label or (of_split and values.shape[:1] == (len(change.keep),)):
-                arrays[name] = values[change.kept]
-        with replacing(out) as partial, partial.open("wb") as opened:
-            np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]
+        n = len(change.keep)
+        known = {label, origin.columns.group, f"{prefix}ids", *(prefix + name for name in _X_NAMES)}
+        one_each = [
+            name
+            for name, values in arrays.items()
+            if name == label
+            or (
+                name.startswith(prefix)
+                and not name.startswith(others)
+                and name not in _CLASS_NAMES
+                and values.shape[:1] == (n,)
+            )
+        ]
+        x = _one_of(arrays, [prefix + name for name in _X_NAMES])
+        if (
+            x is not None
+            and n in x.shape[1:]
+            and (doubtful := [name for name in one_each if name not in known])
+        ):
+            raise DataError(
+                f"{path}: {first_few(doubtful)} may hold an entry for each of {n} samples or for each of {n} "
+                "features: save it without, or with other samples"
+            )
+        for name in one_each:
+            arrays[name] = arrays[name][change.kept]
+        with replacing(out) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, values in arrays.items():  # NumPy's own has no place for an array called file
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as opened:
+                    np.lib.format.write_array(opened, values, allow_pickle=False)
+
+    def endings(self, path: Path) -> tuple[str, ...]:
+        """An .npy file has no place for labels."""
+        return (".npz",)
 
 
 def _samples(arrays: dict[str, np.ndarray], path: Path, options: ReadOptions) -> Samples:

@@ -15,14 +15,12 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import NOTHING, changed, nothing
+from graylearn.data.formats._arrow import NOTHING, nothing, only, picked
 from graylearn.data.formats._base import (
     TABLES,
     Change,
     Format,
     Origin,
-    file_fingerprint,
-    joint_fingerprint,
     read_bytes,
     suffix_of,
     told_as,
@@ -33,7 +31,7 @@ from graylearn.data.formats._pages import Buffer, held_in_pages
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.errors import DataError, DataWarning, first_few, first_line
-from graylearn.paths import matching, most_unpacked, too_large
+from graylearn.paths import Limit, matching
 
 ROWS, BYTES = 20_000, 16 << 20
 """Rows and about bytes of one block at most."""
@@ -82,18 +80,17 @@ class Parquet(Format):
                     of = label_of[start:end]
                     local = np.where(of == own, own - start, len(table) + np.searchsorted(bearers, of))
                     every = pa.chunked_array([*table[label].chunks, *pool.chunks], schema.field(label).type)
-                    labels = every.unify_dictionaries().combine_chunks().take(pa.array(local))
-                    kept = np.flatnonzero(keep[start:end]).tolist()
-                    writer.write_table(changed(table, path, out, origin, labels, kept))
+                    labels = picked(every.unify_dictionaries(), local)
+                    table = table.set_column(schema.get_field_index(label), schema.field(label), labels)
+                    kept = np.flatnonzero(keep[start:end])
+                    writer.write_table(only(table, path, out, origin, kept))
                     start = end
             if packs:
                 write_bytes(out, sink.getvalue().to_pybytes())
 
-    def fingerprint(self, path: Path, ids: Sequence[Any] | np.ndarray) -> tuple[dict[str, Any], None]:
-        """Size and hash of the file, or of all files of a folder together."""
-        if path.is_file():
-            return file_fingerprint(path), None
-        return joint_fingerprint((part.name, part) for part in parts_of(path)), None
+    def files(self, path: Path) -> list[Path]:
+        """The file, or all those of a folder."""
+        return parts_of(path)
 
 
 def parts_of(path: Path) -> list[Path]:
@@ -158,10 +155,9 @@ def _rows_at_once(path: Path, schema: pa.Schema, raw: Buffer, most: int) -> int:
     """How many rows cannot unpack to more than the file may, where many name one long text."""
     if all(pa.types.is_primitive(kind) for kind in schema.types):
         return most
-    held, limit = held_in_pages(raw), most_unpacked(path)
-    if 8 * held.listed > limit:
-        raise DataError(f"{path} cannot be read: {too_large(limit)}")
-    return max(1, min(most, limit // max(1, held.dictionary)))
+    held, limit = held_in_pages(raw), Limit(path)
+    limit.take(8 * held.listed)
+    return max(1, min(most, limit.most // max(1, held.dictionary)))
 
 
 def bytes_of(rows: pa.RecordBatch | pa.Table) -> int:
@@ -203,11 +199,9 @@ def _read(path: Path) -> pa.Table:
     schema = _schema_of(files, path)
     for name in _unread(schema):
         schema = schema.set(schema.get_field_index(name), pa.field(name, NOTHING))
-    blocks, size, limit = [], 0, sum(map(most_unpacked, files))
+    blocks, limit = [], Limit(*files)
     for block in blocks_of(files):
-        size += bytes_of(block)
-        if size > limit:
-            raise DataError(f"{path} cannot be read: {too_large(limit)}")
+        limit.take(bytes_of(block))
         blocks.append(block.select(schema.names).cast(schema))
     return pa.concat_tables(blocks) if blocks else schema.empty_table()
 

@@ -2,60 +2,72 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from sys import getsizeof
+from tempfile import TemporaryDirectory
 
-import pandas as pd
+from graylearn.data.formats._base import told_as
+from graylearn.data.formats._read_only import (
+    ReadOnly,
+    Rows,
+    check_not_empty,
+    chosen_part,
+    of_cells,
+    quoted,
+)
+from graylearn.paths import Limit
 
-from graylearn.data.formats._database import Database, quoted
-from graylearn.data.tables import RawTable, table_from_pandas
-from graylearn.errors import DataError
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 
 
-class Sqlite(Database):
-    """One of its tables."""
+class Sqlite(ReadOnly):
+    """One of its tables; rows go by their rowid, or are counted in a table without."""
 
     name = "sqlite"
     suffixes = (".sqlite", ".sqlite3", ".db")
-    title = "an SQLite database"
+    beside = ("-wal", "-journal")
 
-    def connect(self, path: Path, *, write: bool) -> Any:
-        """Open a file that is there; nothing is written next to it where it is only read."""
-        mode = "rw" if write else "ro"
-        # no transactions of its own: `rewrite` begins and ends them
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+    def rows(self, path: Path, split: str | None) -> Rows:
+        """The rows, counted as they come: a column may be computed, and fill the memory from nothing."""
+        check_not_empty(path)
+        with told_as(f"{path} is damaged or not an SQLite database"), self._opened(path) as opened:
+            table = chosen_part(path, split, [name for (name,) in opened.execute(_TABLES)], "tables")
+            listed = opened.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
+            names = [row[1] for row in listed if row[6] != 1]  # 1: hidden, and not in *
+            taken = {name.lower() for name in names}
+            number = next((each for each in ("rowid", "_rowid_", "oid") if each not in taken), "NULL")
+            limit, found, numbers = Limit(path), [], []
+            # one row is made as a whole before anybody can count it
+            opened.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limit.most // (len(names) + 1), 10**9))
+            try:
+                try:
+                    rows = opened.execute(f"SELECT {number}, * FROM {quoted(table)} ORDER BY 1")
+                except sqlite3.OperationalError:  # WITHOUT ROWID
+                    rows = opened.execute(f"SELECT NULL, * FROM {quoted(table)}")
+                for own, *cells in rows:
+                    limit.take(sum(map(getsizeof, cells)))
+                    found.append(cells)
+                    numbers.append(len(found) if own is None else own)
+            except sqlite3.DataError:  # a cell is longer than the limit
+                limit.take(limit.most + 1)
+            return Rows(f"{path}, table {table}", of_cells(names, found), numbers)
 
-    def copy(self, path: Path, partial: Path) -> None:
-        """All tables; also what stands in the log of writes alone, while a program has the database open."""
-        if not Path(f"{path}-wal").exists():
-            super().copy(path, partial)
-            return
-        with closing(self.connect(path, write=False)) as opened, closing(sqlite3.connect(partial)) as copy:
-            opened.backup(copy)
-
-    def tables(self, opened: Any) -> list[str]:
-        """Those of the user."""
-        found = opened.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        )
-        return [name for (name,) in found.fetchall()]
-
-    def rows(self, opened: Any, table: str, name: str) -> tuple[RawTable, list[int]]:
-        """By rowid, which tables have unless they were made without."""
-        try:
-            found = opened.execute(f"SELECT rowid, * FROM {quoted(table)} ORDER BY rowid")
-        except sqlite3.OperationalError as error:
-            if "rowid" not in str(error):
-                raise
-            raise DataError(
-                f"{name} was made WITHOUT ROWID: copy it into a plain table and give that"
-            ) from error
-        columns = [part[0] for part in found.description[1:]]
-        rows = found.fetchall()
-        frame = pd.DataFrame.from_records([row[1:] for row in rows], columns=columns)
-        return table_from_pandas(frame, name), [row[0] for row in rows]
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
+        """The database, with nothing written beside it: SQLite would, to read what its logs hold."""
+        with TemporaryDirectory() as folder:
+            files, how = self.files(path), "mode=ro&immutable=1"
+            if len(files) > 1:
+                copied = [shutil.copyfile(file, Path(folder, file.name)) for file in files]
+                path, how = copied[0], "mode=rw"
+            uri = f"{path.absolute().as_uri()}?{how}"
+            with closing(sqlite3.connect(uri, uri=True)) as opened:
+                opened.execute("PRAGMA trusted_schema = off")
+                yield opened
 
 
 FORMAT = Sqlite()

@@ -1,0 +1,119 @@
+"""What is read and never rewritten: tables of databases, sheets of workbooks, splits of datasets.
+
+Formulas, triggers, indices and other tables would have to follow the rows that go. Of the rows that stay, a
+copy is written as CSV or Parquet.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from graylearn.data.formats._arrow import changed
+from graylearn.data.formats._base import Change, Format, Origin, suffix_of, told_as, write_bytes
+from graylearn.data.options import ReadOptions
+from graylearn.data.samples import Samples
+from graylearn.data.tables import RawTable, table_from_arrow
+from graylearn.errors import DataError, Hint, first_few
+
+COPIES = (".csv", ".parquet")
+"""How names of copies end."""
+
+
+class Rows(NamedTuple):
+    """All rows of one of its tables, N."""
+
+    name: str
+    """What to call the table in an error."""
+    table: pa.Table
+    numbers: Sequence[int]
+    """(N,) what to call them."""
+    unread: Sequence[str] = ()
+    """Columns of which nothing can be learned: something stands in their place."""
+
+
+class ReadOnly(Format):
+    """Several tables in one; `split` names one. Ids are the numbers of rows."""
+
+    compressed = False
+    has_splits = True
+
+    @abstractmethod
+    def rows(self, path: Path, split: str | None) -> Rows:
+        """The rows of the table that `split` names, or of the only one."""
+
+    def read(self, path: Path, options: ReadOptions) -> RawTable | Samples:
+        """The same as a table."""
+        found = self.rows(path, options.split)
+        if not len(found.table):
+            raise DataError(f"{found.name} is empty")
+        frame = table_from_arrow(found.table, found.name).frame
+        return RawTable(frame, found.name, np.asarray(found.numbers, dtype=np.int64), "row")
+
+    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str:
+        """A copy of the rows that stay."""
+        found = self.rows(path, origin.split)
+        return write_copy(
+            found.table.drop_columns(list(found.unread)), path, out, origin, change, found.unread
+        )
+
+    def endings(self, path: Path) -> tuple[str, ...]:
+        """Those of copies."""
+        return COPIES
+
+
+def write_copy(
+    table: pa.Table, path: Path, out: Path, origin: Origin, change: Change, unread: Sequence[str] = ()
+) -> str:
+    """Write the rows that stay as CSV or Parquet; gives the sentence that says so."""
+    change.check_count(path, len(table))
+    is_csv = suffix_of(out) == ".csv"
+    written = pa.BufferOutputStream()
+    with told_as(f"{out} cannot hold the columns of {path}{'; let its name end in .parquet' * is_csv}"):
+        table = changed(table, path, out, origin, change.label_of, change.kept)
+        (pa.csv.write_csv if is_csv else pa.parquet.write_table)(table, written)
+    write_bytes(out, written.getvalue().to_pybytes())
+    without = f", without the columns {first_few(unread)}" if unread else ""
+    return f"{path.name} is not rewritten: {out.name} holds the rows of it that stay{without}, and no more"
+
+
+def of_cells(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """A table of Python's values; a column that mixes types is text."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pa.Table.from_arrays(list(map(_column, columns)), names=list(names))
+
+
+def _column(cells: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(cells)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+
+
+def chosen_part(path: Path, wanted: str | None, names: Sequence[str], what: str) -> str:
+    """The table or sheet that `split` names, or the only one."""
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return str(wanted)
+    told = ", ".join(names) if names else "none"
+    asked = "" if wanted is None else f", not {wanted!r}"
+    raise DataError(f"{path} holds the {what} {told}{asked};", Hint("split", None, "to choose one"))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def check_not_empty(path: Path) -> None:
+    """Refuse a file of no bytes, which is a database without tables to some."""
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty")

@@ -4,10 +4,13 @@ import bz2
 import gzip
 import io
 import lzma
+import sqlite3
 import struct
 import zipfile
 import zlib
+from contextlib import closing
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -239,6 +242,52 @@ def test_lists_of_texts_and_records_are_left_out_unread(tmp_path, write):
     samples = read(path, without=["words"])
     assert list(samples.x.columns) == ["a"]
     assert samples.x["a"].tolist() == list(range(20))
+
+
+def computed_in_sqlite(path):
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE t (a INT, label TEXT, g AS (hex(zeroblob(20000))))")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(row, "xy"[row % 2]) for row in range(50)])
+
+
+def long_cell_in_sqlite(path):
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE t (a INT, label TEXT, g AS (hex(zeroblob(1000000))))")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(row, "xy"[row % 2]) for row in range(2)])
+
+
+def shared_in_duckdb(path):
+    with duckdb.connect(str(path)) as base:
+        base.execute("CREATE TABLE t AS SELECT i % 2 AS label, repeat('z', 9000) AS b FROM range(9000) r(i)")
+
+
+def lists_in_duckdb(path):
+    with duckdb.connect(str(path)) as base:
+        base.execute(
+            "CREATE TABLE t AS SELECT i % 2 AS label, repeat([0::DOUBLE], 2000) AS b FROM range(9000) r(i)"
+        )
+
+
+def keys_of_its_own_in_each_record(path):
+    path.write_text("".join(f'{{"k{row}": 1, "label": {row % 2}}}\n' for row in range(2_000)))
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("a.sqlite", computed_in_sqlite),
+        ("a.sqlite", long_cell_in_sqlite),
+        ("a.duckdb", shared_in_duckdb),
+        ("a.duckdb", lists_in_duckdb),
+        ("a.jsonl", keys_of_its_own_in_each_record),
+    ],
+)
+def test_rows_that_stand_for_more_than_they_take(tmp_path, monkeypatch, small_limit, name, write):
+    write(tmp_path / name)
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes; set GRAYLEARN_MAX_UNPACKED"):
+        read(tmp_path / name)
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
+    assert len(read(tmp_path / name, label="label").classes) == 2
 
 
 def test_images(monkeypatch):

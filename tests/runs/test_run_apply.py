@@ -1,9 +1,11 @@
 """Decisions carried out: what was decided changes, all else stays byte by byte."""
 
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -57,8 +59,32 @@ LINES = '{"a": 1,   "label": "x"}\n\n{"a": 2, "label": "y"}\n{"a": 3, "label": "
         ),
         pytest.param(
             "a.jsonl", {}, LINES.encode(),
-            ["3,drop,", "4,relabel,y"], b'{"a": 1,   "label": "x"}\n{"a": 3, "label": "y"}\n',
-            id="blanks of JSON lines",
+            ["3,drop,", "4,relabel,y"], b'{"a": 1,   "label": "x"}\n\n{"a": 3, "label": "y"}\n',
+            id="blanks and blank lines of JSON lines",
+        ),
+        pytest.param(
+            "a.jsonl", {"without": ("a", "b", "old")},
+            b'{"z": 1, "a": 1e400, "b": {"label": 1, "c": [1.0, "}"]}, "label" : "\\u0078"}\r\n'
+            b'{"z":2,"old":0,"a":0.10,"b":{},"label":"old","label":"y"}\r\n{"label":"y","z":3,"a":-0,"b":{}}',
+            ["1,relabel,y", "2,relabel,x", "3,keep,"],
+            b'{"z": 1, "a": 1e400, "b": {"label": 1, "c": [1.0, "}"]}, "label" : "y"}\r\n'
+            b'{"z":2,"old":0,"a":0.10,"b":{},"label":"old","label":"\\u0078"}\r\n{"label":"y","z":3,"a":-0,"b":{}}',
+            id="numbers, order and ends of lines of JSON lines",
+        ),
+        *(
+            pytest.param(
+                "a.csv", {"encoding": encoding},
+                "a,label\n1,猫\n2,犬\n3,猫\n4,犬\n".encode(encoding),
+                ["2,relabel,犬", "4,drop,"],
+                "a,label\n1,犬\n2,犬\n4,犬\n".encode(encoding),
+                id=f"encoding {encoding}",
+            )
+            for encoding in ("cp932", "euc_jp", "iso2022_jp", "utf-7", "utf-16-be", "utf-32")
+        ),
+        pytest.param(
+            "a.csv", {"encoding": "utf-8-sig"}, b"a,label\n1,x\n2,y\n3,x\n",
+            ["4,relabel,y"], b"a,label\n1,x\n2,y\n3,y\n",
+            id="an encoding with a mark where none is",
         ),
         pytest.param(
             "a.csv", {"missing_labels": "skip"}, b"a,label\n1,x\n2,\n3,y\n4,x\n",
@@ -74,6 +100,48 @@ def test_text_stays_as_it_was_but_for_what_was_decided(
     data.write_bytes(before)
     apply_decisions(finished(data, **settings), decide(tmp_path, *decisions), out)
     assert out.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("encoding", "row"), [("cp932", b"\xfa\x5c"), ("utf-7", b"+AGE-"), ("iso2022_jp", b"\x1b(J1\x1b(B")]
+)
+def test_text_that_its_encoding_would_spell_otherwise_is_written_in_utf_8(tmp_path, finished, encoding, row):
+    data, out = tmp_path / "a.csv", tmp_path / "clean.csv"
+    data.write_bytes(b"a,label\n1,x\n2,y\n" + row + b",x\n")
+    run = finished(data, encoding=encoding)
+    summary = apply_decisions(run, decide(tmp_path, "2,drop,"), out)
+    assert out.read_bytes() == b"a,label\n2,y\n" + row.decode(encoding).encode() + b",x\n"
+    assert "clean.csv is written in UTF-8" in summary["note"]
+
+
+@pytest.mark.parametrize("ending", ["feather", "parquet"])
+def test_files_of_polars(tmp_path, finished, ending):
+    data, out = tmp_path / f"a.{ending}", tmp_path / f"clean.{ending}"
+    table = polars.DataFrame({"words": [["a b"], [], None, ["c"]], "a": list("wxyz"), "label": list("xyxy")})
+    getattr(table, "write_ipc" if ending == "feather" else "write_parquet")(data)
+    run = finished(data, without=("words",))
+    apply_decisions(run, decide(tmp_path, "0,drop,", "3,relabel,x"), out)
+    found = getattr(polars, "read_ipc" if ending == "feather" else "read_parquet")(out)
+    assert found.equals(table[1:].with_columns(label=polars.Series(["y", "x", "x"])))
+
+
+def test_npz_with_as_many_features_as_samples(tmp_path, finished):
+    data, x = tmp_path / "a.npz", np.arange(16.0).reshape(4, 4)
+    np.savez(data, x=x, y=[0, 1, 0, 1], ids=[5, 6, 7, 8], mean=x.mean(axis=0))
+    with pytest.raises(DataError, match=r"mean may hold an entry for each of 4 samples or for each of 4 fea"):
+        apply_decisions(finished(data), decide(tmp_path, "6,drop,"), tmp_path / "c.npz")
+
+
+def test_npz_of_any_names(tmp_path, finished):
+    data, x = tmp_path / "a.npz", np.arange(16.0).reshape(4, 4)
+    np.savez(tmp_path / "b.npz", x=x, y=[0, 1, 0, 1], ids=[5, 6, 7, 8], once=[1, 2])
+    with zipfile.ZipFile(tmp_path / "b.npz") as archive, zipfile.ZipFile(data, "w") as written:
+        for name in archive.namelist():
+            written.writestr(name, archive.read(name))
+        written.writestr("file.npy", archive.read("once.npy"))
+    apply_decisions(finished(data), decide(tmp_path, "6,drop,"), tmp_path / "c.npz")
+    with np.load(tmp_path / "c.npz") as found:
+        assert (found["ids"].tolist(), found["file"].tolist()) == ([5, 7, 8], [1, 2])
 
 
 def test_rows_that_are_no_samples_are_counted(tmp_path, finished):
@@ -252,7 +320,7 @@ def test_a_folder_of_parquet_files_becomes_one_file(tmp_path, finished):
     for part in range(2):
         pd.DataFrame({"a": [part, part + 5], "label": ["x", "y"]}).to_parquet(data / f"{part}.parquet")
     run = finished(data)
-    with pytest.raises(SettingsError, match=r"let its name end in '\.parquet' too"):
+    with pytest.raises(SettingsError, match=r"let its name end in '\.parquet'"):
         apply_decisions(run, None, tmp_path / "clean", suspects="drop")
     apply_decisions(run, decide(tmp_path, "2,drop,"), tmp_path / "c.parquet")
     assert pd.read_parquet(tmp_path / "c.parquet")["a"].tolist() == [0, 5, 6]

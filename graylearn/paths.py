@@ -113,12 +113,12 @@ class Limit:
     twentieth of its size.
     """
 
-    def __init__(self, *files: Path, always: int | None = None, size: int | None = None) -> None:
+    def __init__(self, *files: Path | str, always: int | None = None, size: int | None = None) -> None:
         told = os.environ.get("GRAYLEARN_MAX_UNPACKED", "")
         least = UNPACKED if always is None else always
-        size = sum(file.stat().st_size for file in files) if size is None else size
+        size = sum(Path(file).stat().st_size for file in files) if size is None else size
         self.most = int(told) if told.isdecimal() else max(least, RATIO * size)
-        self.name = str(files[0]) if len(files) == 1 else str(files[0].parent)
+        self.name = str(files[0]) if len(files) == 1 else str(Path(files[0]).parent)
         self.taken = 0
 
     def take(self, size: int) -> None:

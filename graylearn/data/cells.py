@@ -52,7 +52,7 @@ def codec_of(raw: bytes, encoding: str) -> tuple[str, bytes]:
         if raw.startswith(mark):
             return codec, mark
     try:
-        b"".decode(encoding)
+        "a".encode(encoding)
         codec = codecs.lookup(encoding).name
     except (LookupError, ValueError) as error:
         raise SettingsError(

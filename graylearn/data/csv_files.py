@@ -11,8 +11,10 @@ import pandas as pd
 
 from graylearn.data.atomic import replacing
 
-_FORMULA = re.compile("'*(?:[ \t\r\n]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
-"""How a cell begins that a spreadsheet would take for a formula, or one that is guarded from that."""
+_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = re.compile(f"(?=[\\s\\S]*[^ \t\r\n'{_SIGNS}])'*[ \t\r\n]*[{_SIGNS}]|'*[\t\r\n]")
+"""How a cell begins that a spreadsheet would take for a formula, or one that is guarded from that; signs
+alone, such as the labels + and -, are none."""
 
 
 def write_csv(file: Path | TextIO, table: pd.DataFrame, **options: Any) -> None:

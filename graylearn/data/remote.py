@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +15,7 @@ from graylearn.data.atomic import replacing
 from graylearn.data.images.cache import default_cache_folder
 from graylearn.data.progress import progress_bar
 from graylearn.errors import DataError, first_line
-from graylearn.paths import address_of, as_path
+from graylearn.paths import Limit, address_of, as_path
 
 _TELLS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "md5Hash")
 """What file systems say of a file that changes where its content does."""
@@ -50,9 +49,15 @@ def fetch(address: str) -> Path:
     except Exception as error:  # each file system fails in its own way, some for want of a package
         why: BaseException = error
         if isinstance(error, FileNotFoundError):
-            if not isinstance(error.__cause__, OSError):
+            cause = error.__cause__
+            status = getattr(cause, "status", 404)
+            if status in (404, 410) and not isinstance(cause, OSError):
                 raise DataError(f"{address} does not exist") from error
-            why = error.__cause__  # nobody answered who would know
+            why = cause or error  # nobody answered who would know, or not with what was asked
+            if status < 400:
+                raise DataError(
+                    f"{address} is not read: the server sends one elsewhere without end"
+                ) from error
         raise DataError(
             f"{address} is not read ({first_line(why)}): give another, or save the data to a file and give "
             "that"
@@ -73,8 +78,11 @@ def _fetched(system: Any, path: str, files: list[str], address: str) -> Path:
             missing.append((file, target, int(info.get("size") or 0)))
     with progress_bar(f"Fetching {_path_in(path).name}", sum(size for *_, size in missing)) as advance:
         for file, target, size in missing:
+            limit = Limit(address, size=size)  # what is sent may be packed
             with replacing(target) as partial, system.open(file, "rb") as source, partial.open("wb") as copy:
-                shutil.copyfileobj(source, copy, _CHUNK)
+                while chunk := source.read(_CHUNK):
+                    limit.take(len(chunk))
+                    copy.write(chunk)
             advance(size)
     return folder
 

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import graylearn
 from graylearn.data.atomic import write_text
+from graylearn.errors import LONGEST
+from graylearn.estimator.card import plain
 from graylearn.runs.check import WORDS, Checked, Problem
 
 SHOWN = 50
@@ -31,7 +33,7 @@ def junit(checked: Checked) -> str:
 
     All that the schema of Ant's JUnit reports asks for is there, also what a check has nothing to say of.
     """
-    suite = ElementTree.Element("testsuite", name=f"graylearn check {Path(checked.data).name}")
+    suite = ElementTree.Element("testsuite", name=_printable(f"graylearn check {Path(checked.data).name}"))
     ElementTree.SubElement(suite, "properties")
     failures, let = 0, []
     for kind in checked.kinds:
@@ -110,13 +112,13 @@ def _uri(problem: Problem, checked: Checked) -> str:
 def markdown(checked: Checked) -> str:
     """For GITHUB_STEP_SUMMARY: the verdict, and what is new."""
     mark = "✅" if checked.passes else "❌"
-    lines = [f"### {mark} graylearn check", "", _cell(checked.words), ""]
+    lines = [f"### {mark} graylearn check", "", _text(checked.words), ""]
     notes = (*checked.notes, *checked.data_notes)
-    lines += [f"- {_cell(note)}" for note in notes] + [""] * bool(notes)
+    lines += [f"- {_text(note)}" for note in notes] + [""] * bool(notes)
     if checked.new:
         lines += ["| sample | label | finding | would fit | |", "|---|---|---|---|---|"]
         lines += [
-            f"| {_cell(each.id)} | {_cell(each.label)} | {each.kind} | {_cell(each.suggested or '')} "
+            f"| {_text(each.id)} | {_text(each.label)} | {each.kind} | {_text(each.suggested or '')} "
             f"| {each.level} |"
             for each in checked.new[:SHOWN]
         ]
@@ -132,8 +134,9 @@ def write(files: Iterable[tuple[Path | None, str]]) -> None:
             write_text(path, text)
 
 
-def _cell(text: str) -> str:
-    return _printable(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+def _text(text: str) -> str:
+    """Text as it is, in which nothing is a link, a picture or the name of somebody to be told."""
+    return plain(text, LONGEST).replace("&#64;", "<code>&#64;</code>")  # in code alone nobody is called
 
 
 def _printable(text: str) -> str:

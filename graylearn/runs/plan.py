@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -113,8 +112,10 @@ def _bare(name: str) -> str:
     bare = name.strip()
     if bare.lower() in ("true", "false"):
         return bare.lower()
-    number = re.fullmatch(r"(-?)0*([0-9]+?)(\.0*)?", bare)
-    return f"{number[1]}{number[2]}" if number else bare
+    digits, _, rest = bare.removeprefix("-").partition(".")
+    if rest.strip("0") or not (digits.isascii() and digits.isdigit()):
+        return bare
+    return f"{'-' * bare.startswith('-')}{digits.lstrip('0') or '0'}"
 
 
 def plan(

@@ -4,12 +4,14 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -17,6 +19,7 @@ from graylearn.cli.main import app
 from graylearn.cli.options import chosen
 from graylearn.errors import SettingsError
 from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, check, fingerprint
+from graylearn.runs.check_files import markdown
 from graylearn.runs.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -89,10 +92,25 @@ def test_what_is_new_is_told_though_rows_have_moved(folder, accepted):
     check_junit(ElementTree.parse(folder / "check.xml").getroot(), new)
     told = page.read_text()
     assert "❌ graylearn check" in told
-    assert "k\\|" in told
+    assert "k&#124;" in told
     assert "2 copies with another label; some are more than one of these) in 241 samples" in done.output
     let = ran(folder, "later.csv", "--against", "accepted.json", "--max-suspects", "5%")
     assert let.exit_code == 0, let.output
+
+
+def test_names_on_the_page_of_a_build_are_text():
+    """No link, no picture, nobody who is told, no other row of the table, whatever a label holds."""
+    hostile = "@name [a](https://example.org) ![b](c) <img src=x> | **d** #1 `e`\n\n# head www.example.org"
+    problem = SimpleNamespace(id=hostile, label=hostile, suggested=hostile, kind="ood", level="sure")
+    told = (hostile,)
+    checked = SimpleNamespace(passes=False, words=hostile, notes=told, data_notes=told, new=[problem])
+    shown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown(checked))
+    assert set(re.findall(r"<(\w+)", shown)) == set(
+        re.findall(r"\w+", "h3 p ul li table thead tr th tbody td code")
+    )
+    assert shown.count("<tr>") == 2
+    without_code = re.sub(r"<code>.*?</code>", "", shown)
+    assert "@" not in without_code
 
 
 def check_sarif(log):

@@ -210,3 +210,22 @@ def test_python_runs_the_package_and_a_missing_file_is_told_without_torch(folder
     assert done.returncode == 1
     assert "absent.csv does not exist" in done.stderr
     assert not re.search(r"\| +(torch|pandas|sklearn)$", done.stderr, re.MULTILINE)
+
+
+def test_ctrl_c_while_it_is_being_loaded_is_a_word():
+    code = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from graylearn.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -71,6 +71,7 @@ def test_foreign_and_contradictory_content():
         {"kinds": {"size": "magic"}},
         {"numbers": {}},
         {"settings": {"x": 1}},
+        {"categories": {"colour": {"values": [], "hashed": 2_000_000_000}}},
     ):
         content = saved["encoder"] | change
         with pytest.raises(CheckpointError, match="cannot be used"):

@@ -1,11 +1,13 @@
 """Folders of images: their example, and a single image."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from graylearn.data.read import read
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError, DataWarning, SettingsError
 
 
 def example(folder):
@@ -29,6 +31,16 @@ def test_a_single_image_has_no_label(tmp_path):
 def test_folders_are_the_labels(tmp_path):
     with pytest.raises(SettingsError, match="whose folders are the classes: leave out label"):
         read(example(tmp_path), label="animal")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes have names here")
+def test_nobody_is_waited_for(tmp_path):
+    path = example(tmp_path)
+    os.mkfifo(path / "dog" / "7.png")
+    with pytest.raises(DataError, match=r"7\.png \(it is no file\)"):
+        read(path, cache=tmp_path / "cache")
+    with pytest.warns(DataWarning, match="1 of 7 images cannot be read"):
+        assert len(read(path, cache=tmp_path / "cache", unreadable="skip")) == 6
 
 
 @pytest.mark.parametrize("label", [None, "animal"])

@@ -4,6 +4,7 @@ import csv as csv_module
 import gzip
 import random
 import threading
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from graylearn.data.cells import any_field_size
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.read import read
-from graylearn.errors import DataError, DataWarning
+from graylearn.errors import DataError, DataWarning, SettingsError
 
 
 def test_plain_file(csv):
@@ -337,3 +338,18 @@ def test_what_is_no_file(tmp_path):
         read("-")
     with pytest.raises(DataError, match=r"nowhere://example\.org/a\.csv is not read \(Protocol not known"):
         read("nowhere://example.org/a.csv")
+
+
+def test_a_long_name_of_a_column_is_no_riddle(tmp_path):
+    name = "0" * 40_000 + "x"
+    (tmp_path / "a.csv").write_text(f"{name},label\n1,x\n2,y\n")
+    began = time.perf_counter()
+    assert list(read(tmp_path / "a.csv").x.columns) == [name]
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "base64", "undefined", "nobody's"])
+def test_an_encoding_that_is_none_of_text(tmp_path, encoding):
+    (tmp_path / "a.csv").write_text("a,label\n1,x\n2,y\n")
+    with pytest.raises(SettingsError, match="which is none of text: give one such as utf-8 or cp1252"):
+        read(tmp_path / "a.csv", encoding=encoding)

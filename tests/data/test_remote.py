@@ -1,5 +1,6 @@
 """Data at an address: fetched once, read from the cache, fetched anew where it changed."""
 
+import gzip
 import http.server
 import threading
 from pathlib import Path
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 import graylearn as gl
+from graylearn import paths
 from graylearn.data.blocks import open_blocks
 from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
@@ -32,7 +34,28 @@ def served(tmp_path):
 
         def do_GET(self):
             asked.append(self.path)
-            super().do_GET()
+            self.answer(super().do_GET)
+
+        def do_HEAD(self):
+            self.answer(super().do_HEAD)
+
+        def answer(self, otherwise):
+            if self.path == "/fails.csv":
+                self.send_error(500)
+            elif self.path == "/turns.csv":
+                self.send_response(302)
+                self.send_header("Location", self.path)
+                self.end_headers()
+            elif self.path == "/packed.csv":
+                packed = gzip.compress(b"a,label\n" + b"1,x\n2,y\n" * 500_000)
+                self.send_response(200)
+                self.send_header("Content-Encoding", "gzip")
+                self.send_header("Content-Length", str(len(packed)))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(packed)
+            else:
+                otherwise()
 
         def log_message(self, *_):
             pass
@@ -56,8 +79,26 @@ def test_a_file_of_a_web_server(served):
     assert len(gl.read(f"{address}/few.csv")) == 3
     with pytest.raises(DataError, match="does not exist"):
         gl.read(f"{address}/gone.csv")
-    with pytest.raises(DataError, match=r"a\.csv is not read \(Cannot connect to host 127\.0\.0\.1:9"):
+    with pytest.raises(DataError, match=r"a\.csv is not read \(.*Cannot connect to host 127\.0\.0\.1:9"):
         gl.read("http://127.0.0.1:9/a.csv")  # a port that nobody has
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("fails", "500, message='Internal Server Error'"), ("turns", "without end")]
+)
+def test_what_a_server_cannot_answer_is_not_called_missing(served, name, told):
+    with pytest.raises(DataError, match=rf"{name}\.csv is not read.*{told}"):
+        gl.read(f"{served[1]}/{name}.csv")
+
+
+def test_what_is_packed_on_its_way_stops_at_the_limit(served, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "UNPACKED", 100_000)
+    monkeypatch.setattr(paths, "RATIO", 20)
+    with pytest.raises(DataError, match=r"packed\.csv cannot be read: it unpacks to more than [\d,]+ bytes"):
+        gl.read(f"{served[1]}/packed.csv")
+    assert not [each for each in (tmp_path / "cache").rglob("*") if each.is_file()]
+    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
+    assert len(gl.read(f"{served[1]}/packed.csv")) == 1_000_000
 
 
 @pytest.mark.parametrize("more", ["?download=true", "?raw=1&path=/a/b.txt", "#top"])

@@ -31,6 +31,8 @@ HOSTILE = (
     'say "hi"',
     "two\r\nlines\nand\rmore",
     "\u202egpj.exe",
+    "ad\u200bm\u200ei\u200fn\u2060",
+    "+",
     "\u2067right to left\u2069\u2069",
     "שלום עולם",
     "line\u2028and paragraph\u2029",
@@ -105,6 +107,7 @@ def test_hidden_characters_are_made_visible_and_long_words_do_not_break_the_layo
     expect(page.locator(".sample")).to_have_count(len(HOSTILE))
     shown = page.locator(".sample .id").all_inner_texts()
     assert shown[HOSTILE.index("\u202egpj.exe")] == "⟨202e⟩gpj.exe"
+    assert shown[HOSTILE.index("ad\u200bm\u200ei\u200fn\u2060")] == "ad⟨200b⟩m⟨200e⟩i⟨200f⟩n⟨2060⟩"
     assert shown[HOSTILE.index("nul\0byte")] == "nul␀byte"
     assert page.locator(".sample .id bdi[dir=auto]").count() == len(HOSTILE)
     assert len(shown[-1]) == 90  # the long one, cut

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 
 import numpy as np
 import pandas as pd
@@ -219,3 +220,14 @@ def test_tasks_show_missing_cells_as_empty_and_tell_where_there_are_none(tmp_pat
     assert none.exit_code == 0
     assert "0 tasks written" in none.output
     assert "nothing is flagged" in none.output
+
+
+@pytest.mark.parametrize("name", ["0" * 200_000 + "x", "-" + "0" * 200_000, "1." + "0" * 200_000 + "1"])
+def test_names_of_any_length_are_compared_at_once(tmp_path, finished, name):
+    """A label of 40,000 zeros once took 76 seconds."""
+    data = tmp_path / "a.csv"
+    data.write_text(f"a,label\n1,{name}\n2,y\n3,y\n")
+    began = time.perf_counter()
+    apply_decisions(finished(data), decide(tmp_path, f"3,relabel,{name}"), tmp_path / "clean.csv")
+    assert time.perf_counter() - began < 20
+    assert (tmp_path / "clean.csv").read_text() == f"a,label\n1,{name}\n2,{name}\n3,y\n"

@@ -57,11 +57,14 @@ def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
 
 
 def test_cells_that_a_spreadsheet_would_run_are_guarded(tmp_path):
-    table = pd.DataFrame({"id": ["=cmd()", "+1", "-x", "@a", "'=b", "\tc", "plain"], "score": [-1.5] * 7})
+    table = pd.DataFrame(
+        {"id": ["=cmd()", "+1", "-x", "@a", "'=b", "\tc", "plain", "+", "-", "'+"], "score": -1.5}
+    )
     write_csv(tmp_path / "a.csv", table)
     rows = (tmp_path / "a.csv").read_text().splitlines()[1:]
     assert rows == [
         "'=cmd(),-1.5", "+1,-1.5", "'-x,-1.5", "'@a,-1.5", "''=b,-1.5", "'\tc,-1.5", "plain,-1.5",
+        "+,-1.5", "-,-1.5", "'+,-1.5",
     ]  # fmt: skip
     again = pd.read_csv(tmp_path / "a.csv", dtype={"id": str})["id"]
     assert [unguarded(cell) for cell in again] == table["id"].tolist()

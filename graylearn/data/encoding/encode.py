@@ -183,8 +183,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             }
             encoder.categories_ = content["categories"]
             for plan in encoder.categories_.values():
-                if plan["hashed"] is True:  # as it was written before there were two widths
-                    plan["hashed"] = OF_WORDS
+                if plan["hashed"] not in (0, OF_WORDS, OF_SENTENCES):
+                    raise ValueError(f"letters are not hashed into {plan['hashed']!r} features")
             encoder._check_fitted()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"the saved TableEncoder cannot be used ({error}); fit it anew") from error

@@ -195,7 +195,7 @@ def _looks_like_header(cells: list[str]) -> bool:
 
 def _is_number(text: str) -> bool:
     # "nan" and "inf" are numbers to Python but could well be names.
-    return bool(re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text))
+    return bool(re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text.strip()))
 
 
 def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int) -> None:

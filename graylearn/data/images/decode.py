@@ -8,10 +8,12 @@ of threads is never forked.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import os
+import stat
 import sys
 import warnings
 from collections.abc import Iterator
@@ -155,7 +157,8 @@ def decode_files(paths: list[str], size: int, out: io.BufferedIOBase | None) -> 
 def _decode_file(path: str, size: int, out: io.BufferedIOBase | None) -> tuple[str, str | None]:
     pixels, reason = b"", None
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs as much as reading a small file
+        # a pipe has nobody at its other end; pathlib costs as much as reading a small file
+        with open(path, "rb", opener=_at_once) as file:
             data = file.read()
         digest = hashlib.blake2b(data, digest_size=20).hexdigest()
     except OSError as error:
@@ -169,6 +172,15 @@ def _decode_file(path: str, size: int, out: io.BufferedIOBase | None) -> tuple[s
                 reason = str(error)
         out.write(pixels or bytes(size * size * CHANNELS))
     return digest, reason
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file, but no pipe: who waits for what comes out of one may wait for ever."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no file")
+    return handle
 
 
 def _serve(size: int, out_path: str) -> None:

@@ -43,7 +43,7 @@ const rowOfIndex = whereIn(samples.index);
 
 // -- text as a person may safely see it ------------------------------------------------------------------
 
-const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
 /** Control and direction-override characters made visible, so that no name can pose as another. */
 function visible(text) {

@@ -1,10 +1,12 @@
 // Decisions as CSV (RFC 4180), and back. graylearn/report/decisions.py reads by the same rules.
 //
 // A field that a spreadsheet would take for a formula gets an apostrophe before it, and so does a field that
-// already has apostrophes there: reading takes exactly one away.
+// already has apostrophes there: reading takes exactly one away. Signs alone, such as +, are no formula.
 
-const FORMULA = /^'*(?:[ \t\r\n]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
-const GUARDED = /^'+(?:[ \t\r\n]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
+const FORMULA = new RegExp(
+  "^(?=[\\s\\S]*[^ \\t\\r\\n'=+\\-@\\uff1d\\uff0b\\uff0d\\uff20])'*[ \\t\\r\\n]*[=+\\-@\\uff1d\\uff0b\\uff0d\\uff20]" +
+    "|^'*[\\t\\r\\n]",
+);
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 function csvField(text) {
@@ -12,7 +14,7 @@ function csvField(text) {
   return /[",;\t\r\n']|^\s|\s$/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
-const unguarded = (field) => (GUARDED.test(field) ? field.slice(1) : field);
+const unguarded = (field) => (field.startsWith("'") && FORMULA.test(field) ? field.slice(1) : field);
 
 /** The decisions as CSV text, in the order of the dataset. */
 function decisionsCsv() {

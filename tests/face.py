@@ -1,6 +1,7 @@
 """The public face, item by item, each with a test that uses it.
 
-`python tests/face.py --write` makes face.md anew. What vanishes from the code moves to the table's end, where the reason has to be written by hand.
+`python tests/face.py --write` makes face.md anew. What vanishes from the code moves to the end of the table,
+where the reason has to be written by hand.
 """
 
 import ast

@@ -34,7 +34,7 @@ STRIDED = 256  # classes, where they do not lie side by side: a tile must hold m
 
 @dataclass(frozen=True)
 class Plan:
-    """How a kernel is cut: `benchmarks/loss.py --sweep` tries others."""
+    """How a kernel is cut: `python -m benchmarks loss --sweep` tries others."""
 
     rows: int
     """Rows a program; 1 means the kernel for large rows."""

@@ -68,14 +68,6 @@ def test_the_fixed_signatures_hold():
     assert face.REASON_MISSING not in gone.values()
 
 
-def test_losses_and_methods_have_their_fixed_names():
-    losses = ["mae_loss", "bootstrap_loss", "symmetric_loss", "negative_loss", "complementary_loss",
-              "generalized_loss"]  # fmt: skip
-    assert [name for name in losses if not callable(getattr(gl.losses, name, None))] == []
-    wanted = ["standard", "mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "gl", "gl-label"]
-    assert [name for name in wanted if name not in gl.METHODS] == []
-
-
 def test_importing_needs_no_optional_package():
     """A process in which the optional packages cannot be found still has every public name."""
     fresh_but_for_the_libraries(f"""

@@ -67,13 +67,6 @@ def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
     np.testing.assert_allclose(history.mean_label_confidence()[3], expected, atol=5e-4)
 
 
-def test_beyond_the_budget_the_latest_epochs_and_all_means_are_kept(run):
-    history = recorded(run, budget=N * 5 * 3).history
-    np.testing.assert_array_equal(history.kept_epochs, [1, 2, 3])
-    np.testing.assert_allclose(history.label_confidence, run[2][1:], atol=5e-4)
-    np.testing.assert_allclose(history.mean_label_confidence(), run[2].mean(0), atol=5e-4)
-
-
 def test_a_sample_seen_twice_counts_once_and_an_ignored_label_not_at_all():
     recorder = gl.Recorder()
     logits = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]])

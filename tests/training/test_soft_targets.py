@@ -14,7 +14,7 @@ from graylearn.methods import make_method
 from graylearn.methods.base import Method, Output, Step
 from graylearn.methods.gl import Gray
 from graylearn.methods.softened import Softened
-from graylearn.training import train, train_stack
+from graylearn.training import train
 
 PLAIN = {"epochs": 2, "batch_size": 16, "log": "none"}
 
@@ -179,10 +179,3 @@ def test_what_has_no_meaning_is_refused(y, options, said):
     x, labels = blobs()
     with pytest.raises((DataError, SettingsError), match=said):
         train(mlp(), (x, labels if y is None else y), **PLAIN | options)
-
-
-def test_a_stack_learns_whole_labels():
-    from graylearn.training import Settings
-
-    with pytest.raises(SettingsError, match="a stack learns whole labels"):
-        train_stack([mlp()], blobs(), settings=Settings(label_smoothing=0.1, epochs=1, log="none"))

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
-from graylearn.losses.reference import gray_rows, relative_confidence
+from graylearn.losses.reference import gray_rows, relative_confidence, soft_gray_loss
 from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
-from graylearn.losses.soft import soft_gray_loss
 from graylearn.torch_internals import forward_mode_active, is_traced, transforms_active
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")

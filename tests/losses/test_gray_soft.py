@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from graylearn.losses import GrayLoss, gray_loss
-from graylearn.losses.soft import soft_gray_rows
+from graylearn.losses.reference import soft_gray_rows
 
 RULES = ["max", "label", "relative", "given"]
 

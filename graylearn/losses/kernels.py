@@ -316,7 +316,7 @@ def _power_sums(e, JOINT: tl.constexpr, TERMS: tl.constexpr):
 
 @triton.jit
 def _load(logits, base, at, K: tl.constexpr, EVEN: tl.constexpr, EVICT: tl.constexpr):
-    """Logits of one row as float32; EVEN blocks need no mask, which is an instruction or two a logit."""
+    """Logits of one row as float32; EVEN blocks need no mask, which is an instruction or two per logit."""
     if EVEN:
         z = tl.load(logits + base + at, eviction_policy=EVICT)
     else:
@@ -388,7 +388,7 @@ def large_row(logits, target, confidence, weight, norm, row_grad, loss_out, grad
               MODE: tl.constexpr, WEIGHT: tl.constexpr, NORM: tl.constexpr, ROW_GRAD: tl.constexpr,
               LOSS: tl.constexpr, GRAD: tl.constexpr, PARTIAL: tl.constexpr, MEAN: tl.constexpr,
               JOINT: tl.constexpr, TERMS: tl.constexpr):  # fmt: skip
-    """One row a program. A row of at most BLOCK classes stays in registers; a longer one is read in blocks
+    """One row per program. A row of at most BLOCK classes stays in registers; a longer one is read in blocks
     with a running maximum, then once more from its end, where the caches still hold it.
     """
     EVEN: tl.constexpr = K % BLOCK == 0

@@ -5,7 +5,7 @@ For logits z with classes on dim 1, Q = softmax(z), label y and confidence C:
     L_G = -log Q_y        L_C = -sum_{k != y} log(1 - Q_k)        L_M = C * L_G + (1 - C) * L_C
 
 At most one class has Q > 1/2, so log1p(-Q) is safe for all but the most probable class ("top"), whose
-1 - Q is summed from the others. Losses come back a row, unreduced, with dim 1 gone.
+1 - Q is summed from the others. Losses come back one per row, unreduced, with dim 1 gone.
 
 If the label is drawn from a target t over the classes, the expected loss is
 
@@ -15,7 +15,7 @@ Class by class that costs K losses; with the sums exchanged it costs one:
 
     sum_k t_k C_k l_k + sum_j (D - d_j) e_j,        d_k = t_k (1 - C_k),        D = sum_k d_k
 
-C_k is the confidence where the label is k: one number a row, but for "label", where it is Q_k.
+C_k is the confidence where the label is k: one number per row, but for "label", where it is Q_k.
 """
 
 import torch
@@ -25,7 +25,7 @@ from graylearn.losses import checks
 from graylearn.losses.rows import compute_dtype, make_rows
 
 Confidence = str | Tensor
-"""How C is found: "max", "label", "relative", or one value a row."""
+"""How C is found: "max", "label", "relative", or one value per row."""
 
 
 def log_one_minus(logits: Tensor, index: Tensor) -> Tensor:

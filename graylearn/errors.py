@@ -20,9 +20,13 @@ from __future__ import annotations
 
 import difflib
 import errno
+import os
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -209,3 +213,11 @@ class DataWarning(Worded, UserWarning):
 
 class IdLikeColumnWarning(DataWarning):
     """A column seems to name the rows, which a model can only learn by heart."""
+
+
+def warn(told: str | Warning, kind: type[Warning] = DataWarning) -> None:
+    """Warn of the line outside this package that led to it: that is where somebody can look."""
+    inside, frame, level = str(Path(__file__).parent) + os.sep, sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(told, kind, stacklevel=level)

@@ -37,6 +37,7 @@ def test_every_name_of_the_public_list_exists():
     assert [name for name in gl.__all__ if not hasattr(gl, name)] == []
     assert sorted(gl.__all__) == sorted(set(gl.__all__))
     assert set(gl.__all__) <= set(dir(gl))
+    assert not {"TYPE_CHECKING", "getter", "lazy", "_NAMES"} & set(dir(gl))
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

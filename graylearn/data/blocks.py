@@ -7,7 +7,6 @@ Hugging Face, streamed or not. Blocks end at the same rows in every reading, so 
 from __future__ import annotations
 
 import re
-import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.table_samples import group_names, none_labelled, rows_to_read
 from graylearn.data.tables import RawTable, table_from_arrow
 from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
-from graylearn.errors import DataError, DataWarning, Hint, counted, first_few
+from graylearn.errors import DataError, Hint, counted, first_few, warn
 
 IMAGES = 2_000
 """Of one block at most, which of a table has ROWS and BYTES."""
@@ -95,7 +94,7 @@ class Blocks(ABC):
             except NoImagesError as error:
                 if self.options.unreadable == "stop":
                     raise
-                warnings.warn(f"{error}: they are left out", DataWarning, stacklevel=2)
+                warn(f"{error}: they are left out")
                 unread = error
             if found is None and block is not None:
                 block = replace(block, end=end)  # so that rows that are no samples end no reading

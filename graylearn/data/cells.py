@@ -7,11 +7,10 @@ import csv
 import io
 import re
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graylearn.errors import DataError, DataWarning, Hint, SettingsError
+from graylearn.errors import DataError, DataWarning, Hint, SettingsError, warn
 
 SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""
@@ -87,7 +86,7 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
         letter = next(each for each in raw.decode("utf-8") if not each.isascii())
         taken = letter.encode("utf-8").decode(codec, "replace")
         told = f"{name} is UTF-8 but read as {codec}, which takes {letter!r} for {taken!r};"
-        warnings.warn(DataWarning(told, Hint("encoding", "utf-8")), stacklevel=4)
+        warn(DataWarning(told, Hint("encoding", "utf-8")))
     return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
 
 

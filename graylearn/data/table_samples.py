@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from graylearn.data.groups import group_numbers
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
-from graylearn.errors import DataError, DataWarning, Hint, are, first_few
+from graylearn.errors import DataError, Hint, are, first_few, warn
 
 
 def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
@@ -132,11 +131,9 @@ def _has_two_spellings(table: RawTable, column: Hashable, text: pa.ChunkedArray)
             continue
         other = seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)
         if other != label:
-            warnings.warn(
+            warn(
                 f"{table.name}, column {str(column)!r}: labels {other} and {label} are the same number; "
-                "all labels are kept as text, so that these are two classes",
-                DataWarning,
-                stacklevel=4,
+                "all labels are kept as text, so that these are two classes"
             )
             return True
     return False

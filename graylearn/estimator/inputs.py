@@ -231,7 +231,8 @@ def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDAr
         counts //= np.gcd.reduce(counts)
         if counts.sum() <= MAX_REPEATS * len(weight):
             return np.repeat(used, counts), None
-    return used, positive
+    # by a power of two, which rounds nothing: the sum of the largest numbers is none
+    return used, np.ldexp(positive, -int(np.frexp(positive.max())[1]))
 
 
 def is_images(X: Any) -> bool:

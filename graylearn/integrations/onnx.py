@@ -159,6 +159,17 @@ def _plain(classes: NDArray[Any]) -> NDArray[Any]:
     raise SettingsError("the classes are neither numbers nor texts, which ONNX cannot answer: fit on texts")
 
 
+def unexportable(classifier: GrayClassifier) -> str | None:
+    """Why the classifier cannot be exported, as far as what it was fitted on tells; None where it can."""
+    table = classifier.encoder_.table
+    try:
+        for name, kind in table.kinds_.items() if table is not None else ():
+            _exportable(name, kind, table)
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
 def _encoded(graph: _Graph, classifier: GrayClassifier) -> str:
     """(N, D) what the encoder makes of the inputs."""
     table = classifier.encoder_.table

@@ -53,4 +53,4 @@ def make(name: str, num_classes: int, in_shape: Sequence[int], **options: Any) -
         raise SettingsError(
             f"the net {name!r} has no option {', '.join(unknown)}: it takes {', '.join(known) or 'none'}"
         )
-    return NETS[name](num_classes, in_shape, **options)
+    return NETS[name](num_classes, in_shape, **options).float()  # whatever torch makes by default

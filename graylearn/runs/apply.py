@@ -67,12 +67,13 @@ def apply_decisions(
     where = Path(origin.path if data is None else data)
     _check_there(where)
     _check_target(target, where, origin, overwrite)
-    check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
     if link and (origin.form != "folder" or target.suffix.lower() == ".csv"):
         what = "a manifest" if origin.form == "folder" else "none"
         raise SettingsError(f"link is for a folder of images, but out is {what}: leave one out")
     form = FORMATS[origin.form]
-    note = form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
+    with form.still(where):
+        check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
+        note = form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),

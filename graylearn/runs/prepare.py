@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
-from graylearn.data.formats import FORMATS, Origin
+from graylearn.data.formats import FORMATS, Origin, format_of
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
@@ -67,7 +67,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     path = local(settings.data)
     of_images = _features_of(settings)
     size = settings.size or (EMBED_SIZE if of_images == "embed" else PIXELS_SIZE)
-    with progress.working(f"reading {path.name}", bar=_is_large(path)):
+    with progress.working(f"reading {path.name}", bar=_is_large(path)), format_of(path).still(path):
         samples, origin, others = read_with_others(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)

@@ -11,6 +11,7 @@ from graylearn.data.formats import NAMELESS, format_of
 from graylearn.data.hugging_face import is_hugging_face
 from graylearn.errors import FolderTakenError, SettingsError
 from graylearn.estimator.parameters import method_for
+from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
 from graylearn.nets.registry import check_name
 from graylearn.runs import outputs, report
@@ -106,6 +107,8 @@ def _as_a_whole(
     outputs.write_log(folder, fitted.logs)
     if settings.command == "fit":
         fitted.classifier.save(folder.model)
+        if (why := unexportable(fitted.classifier)) is not None:
+            progress.say(why)
     outcome = Outcome(prepared, fitted, copies, crowd)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes

@@ -196,7 +196,7 @@ def apply_command(prepared: Prepared, run: Path) -> str:
     source = Path(prepared.origin.path)  # of several annotators' labels it is not the data themselves
     stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
     form = FORMATS[prepared.origin.form]
-    clean = f"{stem.removesuffix(_ending(data))}-clean"
+    clean = f"{stem.removesuffix(_ending(data))[:60]}-clean"
     whole = Path(f"{clean}{_ending(source)}")
     # a folder of tables becomes one file, and of a workbook a copy is written
     clean = str(whole) if form.may_become(source, whole) else f"{clean}{form.endings(source)[0]}"

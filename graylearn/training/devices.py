@@ -23,6 +23,11 @@ _WORTH_THREADS = 8_000_000
 """Multiply-adds of a layer in one step from which a second thread helps. Below, threads wait for each other:
 on two idle cores a small network trains a tenth slower with two, on busy ones ten times slower."""
 
+if hasattr(os, "register_at_fork"):
+    # threads do not come along when a process is forked, and who waits for them waits for ever; torch's own
+    # loaders do the same in their workers
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
 
 def choose(device: str | torch.device | None) -> torch.device:
     """The device asked for, or the best there is."""

@@ -217,6 +217,10 @@ def _checked(losses: Tensor, target: Tensor) -> Tensor:
         raise SettingsError(
             f"the method gave {given} for {len(target)} samples: loss(step) must return one loss per sample"
         )
+    if not torch.is_grad_enabled():
+        raise SettingsError(
+            "torch keeps no gradients here, so that nothing would be learned: train outside of no_grad"
+        )
     if len(target) and not losses.requires_grad:
         raise SettingsError(
             "the losses that the method gave have no gradient, so that nothing would be learned:"

@@ -8,7 +8,6 @@ Where all epochs would not fit the memory budget, the latest ones are kept, and 
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from torch import Tensor
 
 from graylearn.data.atomic import replacing
 from graylearn.data.npz import OWN, read_arrays
-from graylearn.errors import CheckpointError, DataError
+from graylearn.errors import CheckpointError, DataError, warn
 from graylearn.notebook import lines, shown
 
 DEFAULT_BUDGET = 1 << 30
@@ -43,10 +42,10 @@ def note_probabilities(logits: Tensor) -> None:
     """Warn where what should be logits (N, K) are probabilities; it waits for the device."""
     rows = logits.detach().float()
     if len(rows) and bool((rows >= 0).all() & ((rows.sum(dim=1) - 1).abs() <= 0.02).all()):
-        warnings.warn(
+        warn(
             "what should be logits are probabilities, of sum one: give what the network says before its "
             "softmax, or learning is slow and no sample stands out",
-            stacklevel=3,
+            UserWarning,
         )
 
 

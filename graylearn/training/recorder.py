@@ -15,7 +15,6 @@ brings it together: all of them then have the same history.
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graylearn.errors import DataError
+from graylearn.errors import DataError, warn
 from graylearn.training.history import (
     DEFAULT_BUDGET,
     SUMS,
@@ -45,10 +44,10 @@ _EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
 def warn_of_what_went_before(steps: int) -> None:
     """Warn that a resumed run is audited only from its checkpoint on."""
     if steps:
-        warnings.warn(
+        warn(
             f"training goes on after step {steps}, and what the network said until then is not recorded: the "
             "audit will be of the samples and epochs from here on",
-            stacklevel=2,
+            UserWarning,
         )
 
 

@@ -155,6 +155,15 @@ def test_changed_files_have_another_fingerprint(example, tmp_path):
             file.write_bytes(whole)
 
 
+def test_data_that_are_written_to_while_they_are_read_are_refused(example):
+    form, path = example
+    file = path if path.is_file() else next(iter(form.files(path)))
+    with pytest.raises(DataError, match="was written to while it was read"), form.still(path):
+        (file / "new" if file.is_dir() else file).write_bytes(b"something else")
+    with form.still(path):
+        pass
+
+
 def log_of_sqlite(path):
     base = sqlite3.connect(path)
     base.execute("PRAGMA journal_mode = wal")

@@ -6,15 +6,18 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from PIL import Image
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+import graylearn as gl
 from graylearn.audit.inputs import as_features, as_ids, as_labels
 from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.contaminate import contaminate
 from graylearn.data.inputs import as_dense, as_plain, ids_of
 from graylearn.data.read import read
 from graylearn.errors import DataError
+from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import read_inputs, read_labels
 
 NUMBERS = np.arange(12, dtype=np.float32).reshape(6, 2)
@@ -145,3 +148,34 @@ def test_what_is_masked_is_missing():
             as_labels(given, None)
         with pytest.raises(DataError, match="Input y contains NaN"):
             read_labels(given, NUMBERS)
+
+
+def label_that_is_none(folder):
+    GrayClassifier(epochs=1, device="cpu", audit=None).fit(np.eye(40), ["yes", "None"] * 20)
+
+
+def columns_that_name_rows(folder):
+    frame = pd.DataFrame({"a": np.arange(40.0) % 7, "name": [f"row {row}" for row in range(40)]})
+    GrayClassifier(epochs=1, device="cpu", audit=None).fit(frame, np.arange(40) % 2)
+
+
+def two_spellings(folder):
+    (folder / "a.csv").write_text("a,label\n1,1.1\n2,1.10\n3,1.1\n")
+    gl.read(folder / "a.csv")
+
+
+def a_folder_without_images(folder):
+    for name in ("a", "b", "c"):
+        (folder / name).mkdir()
+        if name != "c":
+            Image.new("RGB", (8, 8)).save(folder / name / "1.png")
+    gl.read(folder)
+
+
+@pytest.mark.parametrize(
+    "act", [label_that_is_none, columns_that_name_rows, two_spellings, a_folder_without_images]
+)
+def test_warnings_point_at_the_line_of_the_user(tmp_path, act):
+    with pytest.warns(UserWarning) as told:
+        act(tmp_path)
+    assert {each.filename for each in told} == {__file__}

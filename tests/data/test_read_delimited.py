@@ -353,3 +353,9 @@ def test_an_encoding_that_is_none_of_text(tmp_path, encoding):
     (tmp_path / "a.csv").write_text("a,label\n1,x\n2,y\n")
     with pytest.raises(SettingsError, match="which is none of text: give one such as utf-8 or cp1252"):
         read(tmp_path / "a.csv", encoding=encoding)
+
+
+def test_a_line_without_an_end(tmp_path):
+    (tmp_path / "a.csv").write_text("a,label," + "x" * (3 << 20))
+    with pytest.raises(DataError, match=r"a\.csv has a line that does not end: is the file whole\?$"):
+        read(tmp_path / "a.csv")

@@ -231,3 +231,30 @@ def test_predicting_on_other_columns_is_an_error(shop):
         classifier.predict(frame.rename(columns={"price": "cost"}))
     with pytest.raises(ValueError, match="feature names should match"):
         classifier.predict(frame.drop(columns="price"))
+
+
+def test_what_torch_makes_by_default_changes_nothing():
+    x, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        wide = quick().fit(x, y).predict_proba(x)
+    finally:
+        torch.set_default_dtype(before)
+    assert np.isfinite(wide).all()
+
+
+def test_weights_of_any_size_are_as_good_as_small_ones():
+    x, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    weight = np.linspace(0.5, 1.5, 40)
+    small = quick().fit(x, y, sample_weight=weight).predict_proba(x)
+    large = quick().fit(x, y, sample_weight=weight * 2.0**1000).predict_proba(x)
+    np.testing.assert_array_equal(small, large)
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+def test_features_that_are_all_missing_are_refused(make):
+    with pytest.raises(
+        DataError, match="every value of the table is missing: there is nothing to learn from"
+    ):
+        quick().fit(make(np.full((40, 3), np.nan)), np.arange(40) % 2)

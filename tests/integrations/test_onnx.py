@@ -10,7 +10,7 @@ from torch import nn
 
 import graylearn as gl
 from graylearn.errors import SettingsError
-from graylearn.integrations.onnx import save_model
+from graylearn.integrations.onnx import save_model, unexportable
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*infinite value:graylearn.data.encoding.column_kinds.DataWarning"
@@ -153,6 +153,8 @@ def test_columns_that_cannot_be_exported_are_named(which, tmp_path):
     classifier = gl.GrayClassifier(**FIT | {"epochs": 1}).fit(X, y)
     with pytest.raises(SettingsError, match=why):
         save_model(classifier, tmp_path / "odd.onnx")
+    told = unexportable(classifier)  # what a run says of it once it is fitted
+    assert told is None if why == "rename it" else why in told
     assert not list(tmp_path.iterdir())
 
 

@@ -13,6 +13,8 @@ from run_helpers import decide
 from warm import Process
 
 from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.runs import RunProgress, RunSettings
+from graylearn.runs import run as start
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.source import read_source
@@ -368,3 +370,25 @@ main()
         code_of, error = said(*words)
         assert code_of == 1
         assert "gone.csv does not exist" in error
+
+
+@pytest.mark.parametrize("column", ["size", "id", "label", "group"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_numbers_of_any_length(tmp_path, ending, column):
+    """In a feature, an id, a label or a group."""
+    rows = [
+        {"size": row % 7, "other": row * 37 % 11 / 4, "label": row % 2, "group": row // 4}
+        for row in range(40)
+    ]
+    rows = [{"id": row, **each} if column == "id" else each for row, each in enumerate(rows)]
+    for each in rows:
+        each[column] = int("9" * 400) + each[column]
+    if ending == "csv":
+        pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    else:
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    settings = RunSettings(
+        command="audit", data=str(tmp_path / f"a.{ending}"), label="label", group="group", epochs=1
+    )
+    start(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    assert pa.parquet.read_metadata(tmp_path / "run" / "samples.parquet").num_rows == 40

@@ -1,6 +1,8 @@
 """Decisions about images carried out: folders of classes, lists of images, images that cannot be read."""
 
+import errno
 import json
+import os
 import re
 
 import numpy as np
@@ -200,3 +202,16 @@ def test_decisions_come_back_from_fiftyone(tmp_path, finished, photos):
 def test_fiftyone_shows_images_alone(tmp_path, plain_run):
     with pytest.raises(SettingsError, match="FiftyOne shows images"):
         write_tasks(plain_run, tmp_path / "suspects", "fiftyone")
+
+
+def test_a_full_disk_is_not_told_of_the_data(tmp_path, finished, photos, monkeypatch):
+    def full(source, target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source), None, str(target))
+
+    run = finished(photos, features="pixels", size=8)
+    monkeypatch.setattr("shutil.copy2", full)
+    with pytest.raises(OSError, match="No space left") as told:
+        apply_decisions(run, decide(tmp_path, "cat/1.png,drop,"), tmp_path / "clean")
+    assert not told.value.filename.startswith(str(photos))
+    assert told.value.filename2 is None
+    assert not (tmp_path / "clean").exists()

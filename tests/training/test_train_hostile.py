@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import os
 import subprocess
 import sys
 
@@ -225,3 +226,34 @@ def test_a_full_disk_is_told_and_leaves_the_last_checkpoint(tmp_path, monkeypatc
     assert "resume=True" in str(told.value)
     assert not [path.name for path in another.iterdir() if path.is_dir()]
     assert (tmp_path / checkpoints.MANIFEST).read_text() == kept
+
+
+@pytest.mark.parametrize("switch", [torch.no_grad, torch.inference_mode])
+def test_where_torch_keeps_no_gradients_that_is_told(switch):
+    with switch(), pytest.raises(SettingsError, match=r"torch keeps no gradients here.*outside of no_grad"):
+        train(mlp(), blobs(), **SHORT)
+
+
+FORKED = """
+import multiprocessing, sys
+import numpy as np, torch
+import graylearn as gl
+
+def fit(seed):
+    x = np.random.default_rng(seed).normal(size=(600, 200))
+    classifier = gl.GrayClassifier(epochs=1, random_state=seed, device="cpu")
+    return len(classifier.fit(x, (x[:, 0] > 0).astype(int)).history_.targets)
+
+torch.set_num_threads(2)
+torch.ones(2000, 2000) @ torch.ones(2000, 2000)  # begins the threads, which are not forked
+fit(0)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(fit, [1, 2]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_fit_in_a_forked_process_ends():
+    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "[600, 600]\n", done.stderr

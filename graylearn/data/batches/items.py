@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch.utils.data import DataLoader, Subset, default_collate
 
 from graylearn.data.batches.base import as_classes
 from graylearn.data.batches.several import are_several, as_inputs
-from graylearn.errors import DataError
+from graylearn.errors import DataError, warn
 
 _LABELS_READ = 64
 """Items read at most to see whether a dataset's list of labels can be believed."""
@@ -95,10 +94,10 @@ def read_rows(
         index = torch.cat(borne)
         if torch.equal(index.sort().values, torch.arange(len(targets))):
             return targets[index.argsort()], True
-    warnings.warn(
+    warn(
         f"the index that items bear does not number these {len(targets)} samples from 0 on, so they are"
         " numbered by their places in the Dataset",
-        stacklevel=5,
+        UserWarning,
     )
     return targets, False
 

@@ -7,7 +7,6 @@ sets in memory, with the same random numbers.
 from __future__ import annotations
 
 import signal
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -28,7 +27,7 @@ from graylearn.data.batches.base import (
 )
 from graylearn.data.batches.items import collate, read_rows, split_item
 from graylearn.data.batches.several import Several, as_inputs
-from graylearn.errors import DataError
+from graylearn.errors import DataError, warn
 
 
 class _RowDataset(Dataset[Any]):
@@ -242,10 +241,10 @@ class LoaderBatches(_Streamed):
         if count == 0:
             raise DataError("there are no samples to train on")
         if self.counted:
-            warnings.warn(
+            warn(
                 "the data gives no index, so samples are numbered in the order they arrive;"
                 " the history is right only if every epoch gives them in the same order",
-                stacklevel=5,
+                UserWarning,
             )
         index = torch.cat(indices)
         targets = torch.zeros(int(index.max()) + 1, dtype=torch.int64)

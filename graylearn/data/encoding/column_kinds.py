@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import re
 import shlex
-import warnings
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -25,15 +24,7 @@ from graylearn.data.encoding.number_formats import (
     read_numbers,
     shown_writing,
 )
-from graylearn.errors import (
-    DataError,
-    DataWarning,
-    Hint,
-    IdLikeColumnWarning,
-    are,
-    counted,
-    first_few,
-)
+from graylearn.errors import DataError, DataWarning, Hint, IdLikeColumnWarning, are, counted, first_few, warn
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -95,7 +86,7 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
             shown=shown,
             others=f"{counted(others, 'other value')}, such as {shown}, {are(others)}",
         )
-        warnings.warn(told, DataWarning, stacklevel=3)
+        warn(told)
     return kinds
 
 
@@ -284,7 +275,7 @@ def learned_columns(
             )
         else:
             told = (f"{problem};", Hint("id_like", "drop", f"to leave {they} out"))
-        warnings.warn(IdLikeColumnWarning(*told), stacklevel=3)
+        warn(IdLikeColumnWarning(*told))
     return [name for name in kinds if not (drops and name in ids)]
 
 
@@ -361,7 +352,7 @@ def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> No
 def _note(text: str, about: str | None = None) -> None:
     told = DataWarning(text)
     told.about = about
-    warnings.warn(told, stacklevel=5)
+    warn(told)
 
 
 def _word(value: Any) -> str | None:

@@ -97,6 +97,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         frame = _as_frame(X)
         if not len(frame):
             raise DataError("the table has no rows to fit the encoder on")
+        if frame.isna().all(axis=None):
+            raise DataError("every value of the table is missing: there is nothing to learn from")
         kinds = kinds_of(frame)
         kinds = {name: kinds[name] for name in learned_columns(frame, kinds, self.id_like)}
         self.kinds_ = kinds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import pandas as pd
 from graylearn.array_types import Ints
 from graylearn.data.samples import RANGES
 from graylearn.data.tables import MISSING_WORDS
-from graylearn.errors import DataWarning, counted, first_few
+from graylearn.errors import DataWarning, counted, first_few, warn
 
 _TOLD = 0.98  # share of the labels that a column must tell; petal widths of irises tell 96 %
 _MOST_FREQUENT = 0.9  # beyond it one label is right so often that a column has little to add
@@ -45,7 +44,7 @@ def note_order(labels: Any, *others: Any) -> None:
                 "the labels have the index of the samples in another order, and rows go by where they stand, "
                 "not by index: give y.loc[X.index] if they belong together by index"
             )
-            warnings.warn(told, DataWarning, stacklevel=3)
+            warn(told)
             return
 
 
@@ -74,12 +73,10 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
             ". If it says which rows belong together, as frames of a video do, they vouch for wrong labels "
             f"of one another: give it as their groups (on the command line with --group {column})"
         )
-        warnings.warn(
+        warn(
             f"column {str(name)!r} alone tells the label of {share:.1%} of the rows; if it was made from the "
             "label, wrong labels agree with it and are not found: leave it out then (on the command line "
-            f"with --without {column}){groups * (frame.iloc[:, index].nunique() >= _GROUPS)}",
-            DataWarning,
-            stacklevel=2,
+            f"with --without {column}){groups * (frame.iloc[:, index].nunique() >= _GROUPS)}"
         )
         if told == _MOST_COLUMNS:
             return
@@ -95,7 +92,7 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
                 "skip missing labels (on the command line with --missing-labels skip)"
             )
             told.about = f"the label {str(label)!r}"
-            warnings.warn(told, stacklevel=2)
+            warn(told)
     _note_alike([label for label, count in zip(classes, counts, strict=True) if count])
     _note_misspelt({str(label): int(n) for label, n in zip(classes, counts, strict=True) if n})
     _note_measured(classes, int(np.sum(counts)))
@@ -110,12 +107,10 @@ def _note_alike(classes: Sequence[object]) -> None:
             folded = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
             groups.setdefault(folded, []).append(str(label))
     for alike in [group for group in groups.values() if len(group) > 1][:_MOST_ALIKE]:
-        warnings.warn(
+        warn(
             f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals, invisible signs "
             f"or how accents are encoded, and count as {len(alike)} classes; write them alike if they are "
-            "one",
-            DataWarning,
-            stacklevel=3,
+            "one"
         )
 
 
@@ -139,7 +134,7 @@ def _note_misspelt(times: dict[str, int]) -> None:
             "write them alike if they are one"
         )
         warning.about = "labels that may be misspelt"
-        warnings.warn(warning, stacklevel=3)
+        warn(warning)
 
 
 def _words(label: str) -> tuple[str, ...]:
@@ -166,7 +161,7 @@ def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:
         f"a class of its own; if they measure something, make the label {RANGES}"
     )
     told.about = "labels that look measured"
-    warnings.warn(told, stacklevel=3)
+    warn(told)
 
 
 def _are_fractions(values: np.ndarray) -> bool:

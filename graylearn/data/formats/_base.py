@@ -159,6 +159,17 @@ class Format(ABC):
         around = [Path(f"{path}{ending}") for ending in self.beside]
         return [path, *(each for each in around if each.is_file() and each.stat().st_size)]
 
+    @contextmanager
+    def still(self, path: Path) -> Iterator[None]:
+        """A DataError where somebody writes to it meanwhile: nobody would know what was read."""
+        before = self._touched(path)
+        yield
+        if self._touched(path) != before:
+            raise DataError(f"{path} was written to while it was read: do it again once nobody writes")
+
+    def _touched(self, path: Path) -> list[tuple[Path, int, int]]:
+        return [(file, (found := file.stat()).st_size, found.st_mtime_ns) for file in self.files(path)]
+
     def fingerprint(
         self, path: Path, ids: Sequence[Any] | np.ndarray
     ) -> tuple[dict[str, Any], list[str] | None]:

@@ -250,6 +250,8 @@ def parse(
             if "straddling" in str(error) and block_size < len(raw):  # a row longer than a block
                 block_size = min(8 * block_size, len(raw) + 1)
                 continue
+            if "straddling" in str(error):
+                raise DataError(f"{name} has a line that does not end: is the file whole?") from error
             _explain(raw, separator, names, name, lines_before)
             raise DataError(f"{name} cannot be read as delimited text: {error}") from error
 

@@ -8,7 +8,6 @@ import io
 import os
 import shutil
 import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -32,7 +31,7 @@ from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, DataWarning, Hint, SettingsError, counted, first_few
+from graylearn.errors import FULL, DataError, Hint, SettingsError, counted, first_few, warn
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -130,7 +129,7 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
             raise DataError(f"no images ({_endings()}) in the folders of {path}")
         if empty := [name for name, found in inside.items() if not found]:
             told = f"{path} has no images of {first_few(empty)}: {counted(len(empty), 'folder')} passed over"
-            warnings.warn(told, DataWarning, stacklevel=3)
+            warn(told)
         names = [f"{name}/{image}" for name in full for image in inside[name]]
         classes = full if classes is None else classes
         beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
@@ -222,7 +221,7 @@ def _tell_passed_over(folder: Path, passed: Counter[str], beside: int) -> None:
     if beside:
         parts.append(f"{beside} {'lies' if beside == 1 else 'lie'} beside the class folders")
     if parts:
-        warnings.warn(f"files of {folder} are passed over: {'; '.join(parts)}", DataWarning, stacklevel=3)
+        warn(f"files of {folder} are passed over: {'; '.join(parts)}")
 
 
 def _endings() -> str:
@@ -266,7 +265,12 @@ def _bring(source: Path, target: Path, link: bool) -> None:
                 f"{target.parent} cannot hold hard links to {source.parent} ({error.strerror}); "
                 "leave out --link to copy"
             ) from error
-    shutil.copy2(source, target)
+    try:
+        shutil.copy2(source, target)
+    except OSError as error:
+        if error.errno in FULL:  # it names the source
+            error.filename, error.filename2 = str(target.name), None
+        raise
 
 
 FORMAT = Images()

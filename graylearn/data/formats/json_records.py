@@ -129,7 +129,7 @@ def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict
     records, lines = [], []
     for number, line in _lines(body):
         try:
-            records.append(json.loads(line))
+            records.append(json.loads(line, parse_int=_integer))
         except (ValueError, RecursionError) as error:
             raise DataError(
                 f"{name}, line {before + number}: not a JSON object ({first_line(error)})"
@@ -154,6 +154,11 @@ def frame_of(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
         raise DataError(f"{name} holds {half}, half of a character; write its texts anew in UTF-8") from error
 
 
+def _integer(digits: str) -> int | str:
+    """A whole number; one that no column of numbers can hold is text."""
+    return int(digits) if len(digits) < 21 and -(1 << 63) <= int(digits) < 1 << 63 else digits
+
+
 def is_list(body: bytes) -> bool:
     """Whether it begins like one list of objects."""
     return body.lstrip().startswith(b"[")
@@ -167,7 +172,7 @@ def _lines(body: bytes) -> Iterable[tuple[int, bytes]]:
 def _records_of(body: bytes, name: str) -> list[dict[str, Any]]:
     """The objects of one list."""
     try:
-        found = json.loads(body)
+        found = json.loads(body, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not valid JSON: {first_line(error)}") from error
     return _checked(found, name, "record", itertools.count())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -30,7 +29,7 @@ from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.formats._pages import Buffer, held_in_pages
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError, DataWarning, first_few, first_line
+from graylearn.errors import DataError, first_few, first_line, warn
 from graylearn.paths import Limit, matching
 
 ROWS, BYTES = 20_000, 16 << 20
@@ -112,11 +111,11 @@ def note_unread(path: Path, columns: Iterable[str]) -> None:
     others = {each.name for each in inside if suffix_of(each) in TABLES and each.name[0] not in "._"}
     if others := others - {each.name for each in files}:
         told = f"of {path} the Parquet files are read, and not {first_few(sorted(others))}"
-        warnings.warn(told, DataWarning, stacklevel=4)
+        warn(told)
     folders = {part for file in files for part in file.parent.parts if "=" in part} - set(path.parts)
     if names := {part.partition("=")[0] for part in folders} - set(columns):
         told = f"{first_few(sorted(names))}, told by the names of folders ({min(folders)}), is not read"
-        warnings.warn(f"{told}: write it into the files of {path}", DataWarning, stacklevel=4)
+        warn(f"{told}: write it into the files of {path}")
 
 
 def blocks_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import samples_from_table
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, DataWarning, Hint, are, counted, first_few
+from graylearn.errors import DataError, Hint, are, counted, first_few, warn
 
 
 def samples_from_manifest(
@@ -38,7 +37,7 @@ def samples_from_manifest(
             raise DataError(f"{told}; fill them in")
         if options.unreadable == "stop":
             raise DataError(f"{told}; fill them in", Hint("unreadable", "skip", "to leave those rows out"))
-        warnings.warn(f"{told}: left out", DataWarning, stacklevel=2)
+        warn(f"{told}: left out")
         there = np.flatnonzero(~is_missing)
         samples, kept = samples_from_manifest(table.take(there), columns, root, options)
         return samples, there[kept]
@@ -75,10 +74,8 @@ def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
     )
     if cached.failed:
         shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")
-        warnings.warn(
+        warn(
             f"{len(cached.failed)} of {len(paths)} images cannot be read and {are(len(cached.failed))} "
-            f"left out: {shown}",
-            DataWarning,
-            stacklevel=2,
+            f"left out: {shown}"
         )
     return cached

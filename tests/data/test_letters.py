@@ -127,17 +127,6 @@ def test_wide_noise_never_tells_and_more_classes_than_are_asked_about_are_fine()
     assert tell_more(np.eye(120, dtype=np.float32)[label], rest, label)
 
 
-def test_an_encoder_from_before_there_were_two_widths_is_read():
-    frame, _ = table(subject_tells=False)
-    frame["note"] = [f"{n} Lane" for n in range(N)]
-    encoder = TableEncoder().fit(frame)
-    old = copy.deepcopy(encoder.to_json())
-    old["encoder"]["categories"]["note"]["hashed"] = True
-    old["sha256"] = checksum(old["encoder"])
-    read = TableEncoder.from_json(json.loads(json.dumps(old)))
-    np.testing.assert_array_equal(read.transform(frame), encoder.transform(frame))
-
-
 def test_a_comment_that_tells_nothing_costs_an_audit_nothing():
     frame, label = table(subject_tells=False)
     frame["size"] = 4 * label + np.random.default_rng(3).normal(size=N)

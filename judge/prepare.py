@@ -185,14 +185,14 @@ def semeion(raw: Path) -> Made:
 
 
 def _photos(folder: Path, per_class: int, classes: int) -> Made:
-    """(N, 64, 64, 3) uint8 photos of the folders, one per class."""
+    """(N, 96, 96, 3) uint8 photos of the folders, one per class."""
     from PIL import Image
 
     x, y = [], []
-    names = sorted(path for path in folder.iterdir() if path.is_dir())
+    names = sorted(path for path in folder.iterdir() if path.is_dir() and "BACKGROUND" not in path.name)
     for kind in names[:: max(1, len(names) // classes)][:classes]:
         for path in sorted(kind.iterdir())[:: max(1, len(list(kind.iterdir())) // per_class)][:per_class]:
-            x.append(np.asarray(Image.open(path).convert("RGB").resize((64, 64))))
+            x.append(np.asarray(Image.open(path).convert("RGB").resize((96, 96))))
             y.append(kind.name)
     return np.stack(x), np.asarray(y)
 
@@ -205,6 +205,16 @@ def fruits(raw: Path) -> Made:
 def signs(raw: Path) -> Made:
     """Hands that show a digit."""
     return _photos(raw / "Sign-Language-Digits-Dataset/Dataset", 210, 10)
+
+
+def flowers(raw: Path) -> Made:
+    """Five kinds of flowers."""
+    return _photos(raw / "flower_photos/dataset/train", 400, 5)
+
+
+def things(raw: Path) -> Made:
+    """Animals, instruments, vehicles and other things."""
+    return _photos(raw / "Homework2-Caltech101/101_ObjectCategories", 30, 101)
 
 
 def textures(raw: Path) -> Made:
@@ -402,6 +412,8 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
     "home": home, "home-letters": lambda raw: home(raw, letters), "banking77": banking, "semeion": semeion,
     "fruits": lambda raw: seen(fruits(raw)), "fruits-colours": lambda raw: coloured(fruits(raw)),
     "signs": lambda raw: seen(signs(raw)), "signs-colours": lambda raw: coloured(signs(raw)),
+    "flowers": lambda raw: seen(flowers(raw)), "flowers-colours": lambda raw: coloured(flowers(raw)),
+    "things": lambda raw: seen(things(raw)), "things-colours": lambda raw: coloured(things(raw)),
     "textures": lambda raw: seen(textures(raw)), "textures-colours": lambda raw: coloured(textures(raw)),
     "spoken-digits": signals.spoken_digits, "audiomnist": signals.audiomnist, "speakers": signals.speakers,
     "esc10": signals.esc10, "vowels": signals.vowels, "frogs": signals.frogs,

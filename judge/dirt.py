@@ -213,7 +213,7 @@ def by_group(random: Random, x: np.ndarray, y: np.ndarray, k: int, rate: float) 
         batch = (standardised(x) @ random.normal(size=(x.shape[1], batches))).argmax(axis=1)
     bad = random.random(batches) < random.uniform(0.1, 0.5)
     bad[batch[random.integers(len(y))]] = True
-    within = min(0.48, rate / max(np.mean(bad[batch]), 0.05))
+    within = min(0.48, rate / max(float(np.mean(bad[batch])), 0.05))
     to = (np.arange(k) + random.integers(1, k, (batches, k))) % k
     wrong = bad[batch] & (random.random(len(y)) < within)
     return np.where(wrong, to[batch, y], y)

@@ -171,8 +171,8 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
             np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True
         )[1]
     if random.random() < 0.08:  # one class under two names, which nobody can tell apart
-        own = np.flatnonzero(new == random.choice(new))
-        parted = random.permutation(own)[: round(len(own) * random.uniform(0.2, 0.5))]
+        same = np.flatnonzero(new == random.choice(new))
+        parted = random.permutation(same)[: round(len(same) * random.uniform(0.2, 0.5))]
         if len(parted) >= FEWEST:
             new[parted] = new.max() + 1
     info["overlap"] = "none" if one_true else "possible"

@@ -229,7 +229,7 @@ def textures(raw: Path) -> Made:
         picture = Image.open(folder / (name if "." in name else f"{name}.png")).convert("RGB")
         for _ in range(150):
             side = int(random.integers(48, 110))
-            left, top = random.integers(0, picture.width - side), random.integers(0, picture.height - side)
+            left, top = (int(random.integers(0, length - side)) for length in picture.size)
             patch = picture.crop((left, top, left + side, top + side))
             x.append(np.asarray(patch.rotate(90 * int(random.integers(4))).resize((64, 64))))
             y.append(name)

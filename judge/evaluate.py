@@ -2,7 +2,7 @@
 
     python -m judge.evaluate --cache FOLDER --weights FOLDER                          # results/judge.jsonl
     python -m judge.evaluate --cache FOLDER --method peers --out results/judge_peers.jsonl
-    python -m judge.evaluate --cache FOLDER --method product --out FILE               # the calls of the library
+    python -m judge.evaluate --cache FOLDER --method product --out FILE          # the calls of the library
 
 One JSON line per case and method; a run that was cut short goes on where it was. results/judge_rules.jsonl is
 what `--method product` said at the last commit that judged by rules. Tables: judge/tables.py.

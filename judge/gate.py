@@ -95,10 +95,17 @@ def main(argv: list[str] | None = None) -> None:
     before: dict[str, float] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     body: list[list[Any]] = []
     for name, value in now.items():
-        most, kept = LIMITS.get(name, np.inf), before.get(name, np.nan)
-        failed = not value <= most or (name in compared and value < kept - BEHIND)
+        kept = before.get(name, np.nan)
+        failed = name in LIMITS and not value <= LIMITS[name]
+        failed |= name in compared and value < kept - BEHIND
         body.append(
-            [name, value, f"at most {most}" if name in LIMITS else "", kept, "FAILED" if failed else ""]
+            [
+                name,
+                value,
+                f"at most {LIMITS[name]}" if name in LIMITS else "",
+                kept,
+                "FAILED" if failed else "",
+            ]
         )
     print(markdown(["", "now", "limit", "kept", ""], body))
     print(f"{time.process_time():.0f} s of one core")

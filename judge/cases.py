@@ -19,7 +19,6 @@ import argparse
 import functools
 import os
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -197,17 +196,13 @@ def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int,
 # Where the samples come from.
 
 
-def _numbers(frame: pd.DataFrame) -> np.ndarray:
+def _table(frame: pd.DataFrame, label: Any, held: tuple[str, ...] = (), drop: tuple[str, ...] = ()) -> Source:
     """Columns of numbers without sentinels such as -9999; words become a column per value."""
-    x = pd.get_dummies(frame).to_numpy(dtype=np.float64)
-    if len(frame.columns) == x.shape[1]:
-        x = np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0))
-    return x
-
-
-def _table(frame: pd.DataFrame, label: str, held: tuple[str, ...] = (), drop: tuple[str, ...] = ()) -> Source:
     names, y = np.unique(frame[label].astype(str), return_inverse=True)
-    x = _numbers(frame.drop(columns=[label, *(name for name in drop if name in frame)]))
+    columns = frame.drop(columns=[label, *drop], errors="ignore")
+    x = pd.get_dummies(columns).to_numpy(dtype=np.float64)
+    if columns.shape[1] == x.shape[1]:
+        x = np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0))
     places = tuple(int(np.flatnonzero(names == name)[0]) for name in held)
     return Source(x, y.astype(np.int64), held=places, names=tuple(names))
 
@@ -231,28 +226,24 @@ def beats(folders: Folders) -> Source:
 def table(name: str, folders: Folders) -> Source:
     """A table by its name."""
     files, fetched = folders.data / "tabular", folders.fetched
-    if name == "wineqt":
-        return _table(pd.read_csv(files / "WineQT.csv"), "quality", drop=("Id",))
-    if name == "accents":
-        return _table(pd.read_csv(files / "accent-mfcc-data-1.csv"), "language", ("ES", "FR"))
-    if name == "abalone":
-        return _table(pd.read_csv(files / "abalone.data", header=None), 0)  # type: ignore[arg-type]
-    if name == "beans":
-        return _table(pd.read_csv(fetched / "beans.csv", header=None), 16, ("4", "6"))  # type: ignore[arg-type]
-    if name == "pendigits":
-        return _table(pd.read_csv(fetched / "pendigits.tra", header=None), 16, ("8", "9"))  # type: ignore[arg-type]
-    if name == "car":
-        return _table(pd.read_csv(fetched / "car.csv").astype(str), "LABEL")
-    if name == "mushrooms":
-        frame = pd.read_csv(fetched / "mushroom.data", header=0)
-        return _table(frame, frame.columns[0])
-    if name == "adult":
-        frame = pd.read_csv(fetched / "adult.csv", skipinitialspace=True)
-        return _table(frame, "classification", drop=("fnlwgt", "education"))
-    from sklearn.datasets import load_wine
+    if name == "wine":
+        from sklearn.datasets import load_wine
 
-    x, y = load_wine(return_X_y=True)
-    return Source(x, y)
+        return Source(*load_wine(return_X_y=True))
+    readers: dict[str, Callable[[], Source]] = {
+        "wineqt": lambda: _table(pd.read_csv(files / "WineQT.csv"), "quality", drop=("Id",)),
+        "accents": lambda: _table(pd.read_csv(files / "accent-mfcc-data-1.csv"), "language", ("ES", "FR")),
+        "abalone": lambda: _table(pd.read_csv(files / "abalone.data", header=None), 0),
+        "beans": lambda: _table(pd.read_csv(fetched / "beans.csv", header=None), 16, ("4", "6")),
+        "pendigits": lambda: _table(pd.read_csv(fetched / "pendigits.tra", header=None), 16, ("8", "9")),
+        "car": lambda: _table(pd.read_csv(fetched / "car.csv").astype(str), "LABEL"),
+        "mushrooms": lambda: _table(pd.read_csv(fetched / "mushroom.data"), "l"),
+        "adult": lambda: _table(
+            pd.read_csv(fetched / "adult.csv", skipinitialspace=True), "classification",
+            drop=("fnlwgt", "education"),
+        ),
+    }  # fmt: skip
+    return readers[name]()
 
 
 @functools.cache
@@ -332,6 +323,7 @@ def published(make: Callable[..., Any], folders: Folders, *words: Any) -> Arrays
 
 # The list.
 
+ABOUT = ("name", "group", "setting", "family", "overlap")
 ASIDE = 10_000_000
 """The first seed of the draws kept aside."""
 
@@ -464,19 +456,14 @@ def _drawn(sources: Path, count: int) -> Iterator[Case]:
 
     def make(seed: int, folders: Folders) -> Arrays:
         drawn = draw(seed, held)
-        made = arrays(drawn.features, drawn.label, drawn.true_label)
-        plan, scheme = drawn.info["plan"], drawn.info["scheme"]
+        plan, known = drawn.info["plan"], {"overlap": np.array(drawn.info["overlap"])}
         if plan == "foreign":
-            plan += " random" if scheme in ("random", "as frequent") else " specific"
-        return made | {
-            "truth": drawn.truth,
-            "setting": np.array(plan),
-            "overlap": np.array(drawn.info["overlap"]),
-        }
+            plan += " random" if drawn.info["scheme"] in ("random", "as frequent") else " specific"
+        known |= {"truth": drawn.truth, "setting": np.array(plan)}
+        return arrays(drawn.features, drawn.label, drawn.true_label) | known
 
     for seed in range(ASIDE, ASIDE + count):
-        family = family_of(seed, held)
-        yield Case(f"draw-{seed}", "draws", "", family, "possible", partial(make, seed))
+        yield Case(f"draw-{seed}", "draws", "", family_of(seed, held), "", partial(make, seed))
 
 
 def cases() -> list[Case]:
@@ -488,9 +475,7 @@ def built(case: Case, folders: Folders) -> Arrays:
     """The arrays of a case, from the cache if it has been built before."""
     path = folders.cache / f"{case.name}.npz"
     if not path.exists():
-        about = {
-            key: np.array(getattr(case, key)) for key in ("name", "group", "setting", "family", "overlap")
-        }
+        about = {key: np.array(getattr(case, key)) for key in ABOUT}
         partial_file = path.with_suffix(".partial.npz")
         np.savez(partial_file, **(about | case.make(folders)))  # type: ignore[arg-type]
         partial_file.replace(path)
@@ -554,41 +539,22 @@ def make_features(folders: Folders) -> None:
             (folders.features / f"{name}.npz").symlink_to((folders.fetched / f"{name}.npz").resolve())
 
 
-def folder_options(parser: argparse.ArgumentParser) -> None:
-    """The three folders."""
-    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
-    parser.add_argument("--data", type=Path, default=default, help="tabular/, text/, cifar-10n/, cifar-100n/")
-    parser.add_argument("--fetched", type=Path, default=default / "fetched", help="what others publish")
-    parser.add_argument("--cache", type=Path, default=default / "cases", help="gets the cases")
-
-
 def main() -> None:
     """Build every case that is missing."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    folder_options(parser)
-    parser.add_argument("--no-features", action="store_true", help="build what the features at hand allow")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("GRAYLEARN_DATA", "data")))
+    parser.add_argument("--fetched", type=Path, required=True, help="folder of what others publish")
+    parser.add_argument("--cache", type=Path, required=True, help="gets the cases")
     parser.add_argument("--sources", type=Path, help="folder of judge.prepare: draws of its sources too")
-    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=600)
     args = parser.parse_args()
     folders = Folders(args.data, args.fetched, args.cache)
-    if not args.no_features:
-        make_features(folders)
-    drawn = _drawn(args.sources, args.draws) if args.sources else ()
-    for case in [*cases(), *drawn]:
-        began = time.perf_counter()
-        try:
-            made = built(case, folders)
-        except FileNotFoundError as error:
-            print(f"{case.name}: left out, {error}", flush=True)
-            continue
-        wrong = np.bincount(made["truth"], minlength=3) / len(made["truth"])
-        print(
-            f"{case.name}: {made['features'].shape}, {len(np.unique(made['label']))} classes, "
-            f"{wrong[1]:.3f} mislabelled, {wrong[2]:.3f} foreign, {time.perf_counter() - began:.1f} s",
-            flush=True,
-        )
+    make_features(folders)
+    for case in [*cases(), *(_drawn(args.sources, args.draws) if args.sources else ())]:
+        made = built(case, folders)
+        print(case.name, made["features"].shape, np.bincount(made["truth"], minlength=3), flush=True)
 
 
 if __name__ == "__main__":

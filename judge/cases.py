@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 Arrays = dict[str, np.ndarray]
 Random = np.random.Generator
 
@@ -167,7 +165,7 @@ FOREIGN = {
 
 def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int, folders: Folders) -> Arrays:
     """Some rows of a source with what the noise says."""
-    import human_noise_sets
+    from benchmarks import human_noise_sets
 
     given = source(folders)
     random = np.random.default_rng([zlib.crc32(noise.encode()), seed])
@@ -210,7 +208,7 @@ def _table(frame: pd.DataFrame, label: Any, held: tuple[str, ...] = (), drop: tu
 @functools.cache
 def sky(file: str, folders: Folders) -> Source:
     """Stars, galaxies and quasars, without the columns that say where the telescope pointed."""
-    from audit_cells import _POINTING
+    from benchmarks.audit_cells import _POINTING
 
     return _table(pd.read_csv(folders.data / "tabular" / file), "class", ("QSO",), _POINTING)
 
@@ -314,7 +312,7 @@ def given_regression(made: Callable[[Folders], Arrays], folders: Folders) -> Arr
 
 def published(make: Callable[..., Any], folders: Folders, *words: Any) -> Arrays:
     """A set of benchmarks/human_noise.py."""
-    import human_noise_sets
+    from benchmarks import human_noise_sets
 
     where = human_noise_sets.Folders(folders.data, folders.features, folders.data)
     case = make(*words, where) if words else make(where)
@@ -386,7 +384,7 @@ def _own() -> Iterator[Case]:
 
 def _unseen(name: str, folders: Folders) -> Arrays:
     """Foreign samples, each kind under one label, of scans or news: see benchmarks/unseen.py."""
-    import unseen
+    from benchmarks import unseen
 
     if name in unseen.SCANS:
         x, y = unseen.scans(name, folders.fetched)
@@ -399,9 +397,8 @@ def _unseen(name: str, folders: Folders) -> Arrays:
 
 def _as_published() -> Iterator[Case]:
     """The groups of benchmarks/human_noise.py and the ten cells, one draw; clean sets of the aside half."""
-    import audit_cells
-    import human_noise_clean
-    import human_noise_sets as sets
+    from benchmarks import audit_cells, human_noise_clean
+    from benchmarks import human_noise_sets as sets
 
     def case(group: str, source: str, setting: str, make: Callable[..., Any], *words: Any) -> Case:
         family = FAMILY_OF.get(source.split()[0], "table")
@@ -490,9 +487,7 @@ def make_features(folders: Folders) -> None:
     """What photos look like to EfficientNet-Lite0 and sentences to MiniLM, where it is missing."""
     import json
 
-    import features
-    import unseen
-
+    from benchmarks import features, unseen
     from graylearn.data import embed_images, embed_text
 
     def mini() -> Arrays:

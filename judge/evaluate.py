@@ -193,7 +193,8 @@ def answers(method: str, weights: Path | None, made: Arrays) -> Iterator[tuple[s
 def run(args: argparse.Namespace) -> None:
     """Judge what is left, and append each row."""
     import torch
-    from record import append, record, rows
+
+    from benchmarks.record import append, record, rows
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)

@@ -188,7 +188,7 @@ def tables(rules: Rows, judge: Rows, peers: Rows, every_case: bool) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     """Print the tables."""
-    from record import rows
+    from benchmarks.record import rows
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -310,12 +310,13 @@ def given_regression(made: Callable[[Folders], Arrays], folders: Folders) -> Arr
     }
 
 
-def published(make: Callable[..., Any], folders: Folders, *words: Any) -> Arrays:
-    """A set of benchmarks/human_noise.py."""
+def published(make: Callable[..., Any], folders: Folders | None, *words: Any) -> Arrays:
+    """A set of benchmarks/, made of the words and, if they are given, of the folders."""
     from benchmarks import human_noise_sets
 
-    where = human_noise_sets.Folders(folders.data, folders.features, folders.data)
-    case = make(*words, where) if words else make(where)
+    if folders is not None:
+        words = *words, human_noise_sets.Folders(folders.data, folders.features, folders.data)
+    case = make(*words)
     return arrays(case.x, case.y, case.true_y)
 
 
@@ -391,8 +392,7 @@ def _unseen(name: str, folders: Folders) -> Arrays:
     else:
         with np.load(folders.features / f"{name}-features.npz") as file:
             x, y = file["x"], file["y"]
-    case = unseen.made(x, y, x, "near specific", 0)
-    return arrays(case.x, case.y, case.true_y)
+    return published(unseen.made, None, x, y, x, "near specific", 0)
 
 
 def _as_published() -> Iterator[Case]:
@@ -417,8 +417,8 @@ def _as_published() -> Iterator[Case]:
             yield case("uniform", source, f"uniform {rate}", sets.noisy, source, "uniform", rate, 0)
     for source in ("digits", "cifar10"):
         for classes in (2, 3):
-            words = source, classes, "pairs", 0.1, 0
-            yield case("few", f"{source} {classes}", "pairs 0.1", sets.few_classes, *words)
+            few = source, classes, "pairs", 0.1, 0
+            yield case("few", f"{source} {classes}", "pairs 0.1", sets.few_classes, *few)
     yield case("specific", "photos", "specific", sets.foreign_photos, "specific", 0)
     for (source, noise), shares in sets.MIXED.items():
         for labels in ("random", "specific"):
@@ -438,7 +438,7 @@ def _as_published() -> Iterator[Case]:
         nowhere = sets.Folders(Path(), Path(), Path())
         for place, (name, _) in enumerate(made_by(nowhere, "aside")):
 
-            def nth(where: sets.Folders, made_by: Any = made_by, place: int = place) -> sets.Case:
+            def nth(where: Any, made_by: Any = made_by, place: int = place) -> Any:
                 return list(made_by(where, "aside"))[place][1]()
 
             yield case(group, name.replace(" aside", ""), "clean", nth)

@@ -160,12 +160,10 @@ def measured(case: Arrays, found: Found) -> dict[str, Any]:
         row[f"share_{kind}"] = [estimate, *(ends or (None, None)), float(there)]
         if ends is not None:
             row[f"covers_{kind}"] = bool(ends[0] - 1e-9 <= there <= ends[1] + 1e-9)
-    return _rounded(row)
+    return {key: _rounded(value) for key, value in row.items()}
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return round(value, 5) if isinstance(value, float) else value
@@ -223,7 +221,7 @@ def run(args: argparse.Namespace) -> None:
         print(name, {key: found[0].get(key) for key in ("f1", "ap", "flagged", "seconds")}, flush=True)
     if args.method != "peers" and not args.only and not any(name.endswith(" order") for name in known):
         for row in stability(args.method, args.weights, args.cache):
-            append(record("judge", called=called, **_rounded(row)), args.out)
+            append(record("judge", called=called, **row), args.out)
 
 
 def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[str, Any]]:

@@ -95,9 +95,12 @@ def both_kinds(rows: Rows) -> float:
     return mean([row for row in rows if "f1_mislabelled" in row and "f1_foreign" in row], "kind_right")
 
 
-def goals(names: list[str]) -> list[tuple[str, Callable[[Rows], float], str]]:
+Goal = tuple[str, Callable[[Rows], float], str]
+
+
+def goals(names: list[str]) -> list[Goal]:
     """What is measured over the rows of a method, and the goal."""
-    told_of = [(f"draws, {plan}: mean F1", partial(mean, key="f1", group="draws", setting=plan), f">= {goal}")
+    told_of: list[Goal] = [(f"draws, {plan}: mean F1", partial(mean, key="f1", group="draws", setting=plan), f">= {goal}")
                for plan, goal in PLANS.items()]  # fmt: skip
     for name, drawn in (("draws", True), ("other sets", False)):
         told_of += [

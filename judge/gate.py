@@ -24,7 +24,7 @@ from judge.sources import load
 from judge.tables import CLEAN, Rows, calibration, families, markdown, mean, select, share
 
 KEPT = Path("results/judge_gate.json")
-FIRST, DRAWS = 20_000_000, 160
+FIRST, DRAWS = 20_000_000, 400
 BEHIND = 0.03
 """F1 by which a cell may be worse than what was kept: a draw is judged otherwise on another processor."""
 LIMITS = {

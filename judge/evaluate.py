@@ -206,34 +206,30 @@ def run(args: argparse.Namespace) -> None:
 
 
 def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[str, Any]]:
-    """How many verdicts change by five rows of a misspelt class, in another order, and with the set twice."""
+    """What changes by five rows of a misspelt class, in another order, and with the set twice.
+
+    changed: share of the verdicts; moved: the largest difference of a posterior.
+    """
     for name in STABLE:
         with np.load(cache / f"{name}.npz") as file:
             made = dict(file)
         n = len(made["label"])
         order = np.random.default_rng(0).permutation(n)
-
-        def verdicts(case: Arrays) -> np.ndarray:
-            (_, _, found), *_ = answers(method, weights, case)
-            return np.asarray(found["kind"])
-
-        def taken(rows: np.ndarray, made: Arrays = made) -> Arrays:
-            return made | {key: made[key][rows] for key in ("features", "label")}
-
-        first = verdicts(made)
-        changed = {"order": verdicts(taken(order)) != first[order]}
-        changed["twice"] = verdicts(taken(np.tile(np.arange(n), 2))) != np.tile(first, 2)
+        others = {
+            kind: (made | {key: made[key][rows] for key in ("features", "label")}, rows)
+            for kind, rows in (("order", order), ("twice", np.tile(np.arange(n), 2)))
+        }
         misspelt = cache / f"{name.rpartition('-')[0]}-QS0.npz"
         if misspelt.exists():
             with np.load(misspelt) as file:
-                changed["misspelt"] = verdicts(dict(file))[:n] != first
-        for kind, which in changed.items():
-            yield {
-                "name": f"{name} {kind}",
-                "group": "stable",
-                "setting": kind,
-                "changed": float(which.mean()),
-            }
+                others["misspelt"] = dict(file), np.arange(n)
+        (_, _, first), *_ = answers(method, weights, made)
+        for kind, (other, rows) in others.items():
+            (_, _, found), *_ = answers(method, weights, other)
+            changed = np.mean(found["kind"][: len(rows)] != first["kind"][rows])
+            moved = np.abs(found["posterior"][: len(rows)] - first["posterior"][rows]).max()
+            about = {"name": f"{name} {kind}", "group": "stable", "setting": kind}
+            yield about | {"changed": float(changed), "moved": float(moved)}
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -95,6 +95,11 @@ def calibration_in_worst(rows: Rows) -> float:
     return max((calibration(select(rows, family=name)) for name in families(rows)), default=NONE)
 
 
+def moved(rows: Rows) -> float:
+    """How far another order of the rows moves a posterior, at most."""
+    return max((row["moved"] for row in select(rows, setting="order")), default=NONE)
+
+
 def both_kinds(rows: Rows) -> float:
     """How many of what is found are of the kind that is told, where both kinds are there."""
     return mean([row for row in rows if "f1_mislabelled" in row and "f1_foreign" in row], "kind_right")
@@ -133,6 +138,7 @@ def goals(names: list[str]) -> list[Goal]:
         ("probabilities alone, clean: flagged, %", lambda rows: 100 * given(rows), "<= .5"),
         *((f"{kind}: verdicts changed, %", lambda rows, k=kind: 100 * mean(rows, "changed", setting=k), goal)
           for kind, goal in (("misspelt", "<= .5"), ("order", "0"), ("twice", "<= .1"))),
+        ("order: a posterior moved at most by, 1e-6", lambda rows: 1e6 * moved(rows), "<= 1"),
         ("calibration error", calibration, "<= .03"),
         ("calibration error, worst family", calibration_in_worst, "<= .06"),
         ("sets with .95 of the sure right, %", partial(share, key="sure_right", above=0.9499), ">= 98"),

@@ -1,4 +1,4 @@
-"""Networks: one file an architecture, all built with `make(name, num_classes, in_shape)`."""
+"""Networks: one file per architecture, all built with `make(name, num_classes, in_shape)`."""
 
 from graylearn.nets.base import Net
 from graylearn.nets.densenet121 import DenseNet121

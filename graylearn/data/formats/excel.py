@@ -67,6 +67,8 @@ class Excel(Format):
             cell.hyperlink.ref = cell.coordinate  # openpyxl leaves the links of moved cells where they were
         with replacing(out) as partial:
             book.save(partial)
+        if book.vba_archive:
+            book.vba_archive.close()
 
 
 def _opened(path: Path, *, data_only: bool) -> Any:
@@ -76,7 +78,9 @@ def _opened(path: Path, *, data_only: bool) -> Any:
             size, limit = sum(member.file_size for member in archive.infolist()), most_unpacked(path)
         if size > limit:
             raise DataError(f"{path} cannot be read: {too_large(limit)}")
-        return openpyxl.load_workbook(path, data_only=data_only, keep_vba=path.suffix.lower() == ".xlsm")
+        # macros are kept for rewriting only: openpyxl leaves their archive open
+        macros = not data_only and path.suffix.lower() == ".xlsm"
+        return openpyxl.load_workbook(path, data_only=data_only, keep_vba=macros)
 
 
 def _sheet(book: Any, path: Path, wanted: str | None) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from graylearn.data.formats import FORMATS, NAMELESS, Change, Origin, suffix_of
+from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, suffix_of
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import MIN_CLASS
@@ -67,7 +67,7 @@ def apply_decisions(
         _check_losses(recorded, change, ask)
     where = Path(origin.path if data is None else data)
     _check_form(target, where, origin)
-    is_folder = where.is_dir() and target.suffix.lower() != ".csv"
+    is_folder = where.is_dir() and suffix_of(target) not in TABLES
     check_writable(target, KIND, folder=is_folder, of=[where], overwrite=overwrite)
     _check_there(where)
     check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)

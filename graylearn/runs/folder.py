@@ -256,7 +256,7 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
                 left.unlink(missing_ok=True)
         if not folder._present:
             restrict(folder.path, permissions(settings.reads))
-        if overwrite:
+        if overwrite and folder._present:
             folder._set_aside()
         kept = folder._present
         record(where, KIND, {}, ours)

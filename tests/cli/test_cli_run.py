@@ -77,7 +77,7 @@ def test_what_is_done_with_a_finished_run(made):
         folder=folder,
     )
     codes = [code for code, _, _ in told]
-    assert codes == [3, 3, 0, 2, 2, 0, 0, 2, 1]
+    assert codes == [3, 3, 0, 3, 2, 0, 0, 2, 1]
     assert "--overwrite" in told[0][2]
     assert "epochs was 5 and is now 6" in told[1][2]
     assert json.loads(told[2][1])["dropped"] == 1
@@ -209,7 +209,7 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on(made):
     assert code == 1
     assert is_one_sentence(said), said
     assert "make room" in said
-    assert not list((folder / "full").rglob("*.partial"))
+    assert not list((folder / "full").rglob(".graylearn-*"))
     ((code, _, said),) = several(list(command), folder=folder)
     assert code == 0, said
     assert (folder / "full" / "audit.csv").read_bytes() == (folder / "run" / "audit.csv").read_bytes()

@@ -1,22 +1,23 @@
 """What may be written where: one promise for every command and every `save`."""
 
+import json
 import os
 import shutil
 import stat
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+import warm
 from blobs import blobs
 from PIL import Image
 
 import graylearn as gl
 from graylearn.cli.main import app
-from graylearn.data import atomic
 from graylearn.data.atomic import alone
 from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.formats import FORMATS
 from graylearn.data.written import writing
 from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
 from graylearn.integrations import mlflow, onnx
@@ -160,9 +161,6 @@ def test_what_somebody_else_made_is_never_replaced(name, made, fitted, tmp_path)
     else:
         out.write_text("mine")
     refused(name, made, fitted, out)
-    assert content(tmp_path).keys() == {
-        "/".join(each.relative_to(tmp_path).parts) for each in tmp_path.rglob("*")
-    }
 
 
 @every
@@ -200,13 +198,13 @@ def test_an_output_of_another_kind_is_never_replaced(name, made, fitted, tmp_pat
 
 @every
 def test_two_processes_do_not_write_one_output(name, made, fitted, tmp_path):
-    ending, folder, _, write = WRITERS[name]
+    ending, _folder, _, write = WRITERS[name]
     out = tmp_path / f"out{ending}"
     lock = tmp_path / f".graylearn-out{ending}.lock"
     if name == "audit":
         out.mkdir()
         lock = out / ".lock"
-    with alone(lock, AssertionError()), pytest.raises(FolderTakenError, match="another (process|run)"):
+    with alone(lock, AssertionError()), pytest.raises(FolderTakenError, match=r"another (process|run)"):
         write(made, fitted, out)
 
 
@@ -310,62 +308,73 @@ def test_what_a_person_laid_into_a_run_folder_stays(made, tmp_path):
 
 
 KILLED = """
-import os, signal, sys
-from graylearn.data import atomic
+import json, os, signal, sys
+from pathlib import Path
 from graylearn.data.written import writing
 
-out, number, sent, exchange = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"
-if not exchange:
+place, sent = Path(sys.argv[1]), int(sys.argv[2])
+if sys.argv[3] == "False":
     atomic._exchanged = lambda one, other: False
-left = [number]
 
-def count(event, given):
-    writes = event == "open" and isinstance(given[2], int) and given[2] & (os.O_WRONLY | os.O_RDWR)
-    if writes or event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree"):
-        left[0] -= 1
-        if not left[0]:
-            os.kill(os.getpid(), sent)
 
-sys.addaudithook(count)
-with writing(out, "folder", folder=True) as folder:
-    for name in "abc":
-        (folder / name).write_text("new")
-print("done")
+def fill(out, names, text):
+    with writing(out, "folder", folder=True) as folder:
+        for name in names:
+            (folder / name).write_text(text)
+
+
+def killed(out, number):
+    child = os.fork()
+    if child == 0:
+        left = [number]
+
+        def count(event, given):
+            writes = event == "open" and isinstance(given[2], int) and given[2] & (os.O_WRONLY | os.O_RDWR)
+            if writes or event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree"):
+                left[0] -= 1
+                if not left[0]:
+                    os.kill(os.getpid(), sent)
+
+        sys.addaudithook(count)
+        try:
+            fill(out, "abc", "new")
+            os._exit(0)
+        except KeyboardInterrupt:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+
+number, going = 0, True
+while going:
+    number += 1
+    out = place / str(number) / "out"
+    fill(out, "ab", "old")
+    going = killed(out, number)
+    atomic.settle(out)  # as the next that writes there begins
+    held = {each.name: each.read_text() for each in out.iterdir()}
+    fill(out, "a", "newest")  # it is still known to be ours
+    print(json.dumps([held, sorted(each.name for each in out.parent.rglob("*"))]), flush=True)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of Unix")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
 @pytest.mark.parametrize("exchange", [True, False])
 @pytest.mark.parametrize("sent", [2, 9])
 def test_a_folder_that_is_replaced_is_the_old_or_the_new_one_after_any_kill(exchange, sent, tmp_path):
-    whole = {"old": {name: b"old" for name in "ab"}, "new": {name: b"new" for name in "abc"}}
-    number, done, seen = 0, False, []
-    while not done:
-        number += 1
-        out = tmp_path / f"{number}" / "out"
-        with writing(out, "folder", folder=True) as folder:
-            for name in "ab":
-                (folder / name).write_text("old")
-        words = [str(out), str(number), str(sent), str(exchange)]
-        ended = subprocess.run([sys.executable, "-c", KILLED, *words], capture_output=True, text=True)
-        done = "done" in ended.stdout and ended.returncode == 0
-        atomic.settle(out)  # as the next that writes there begins
-        seen.append(next(name for name, files in whole.items() if content(out) == files))
-        with writing(out, "folder", folder=True) as folder:  # it is still known to be ours
-            (folder / "a").write_text("newest")
-        assert content(out) == {"a": b"newest"}
-        assert [each.name for each in out.parent.iterdir() if each.suffix != ".lock"] == ["out"]
-    assert seen == sorted(seen, reverse=True)
-    assert number > 8
+    said, errors, code = warm.Process(KILLED, tmp_path, sent, exchange).communicate()
+    assert code == 0, errors
+    rows = [json.loads(line) for line in said.splitlines()]
+    old, new = dict.fromkeys("ab", "old"), dict.fromkeys("abc", "new")
+    held = [row[0] for row in rows]
+    assert held == sorted(held, key=lambda files: files == new)
+    assert all(files in (old, new) for files in held)
+    assert held.count(old) > 5
+    assert held.count(new) > 2
+    for _, left in rows:
+        assert [name for name in left if not name.endswith(".lock")] == ["a", "out"]
 
 
 def test_names_of_files_do_not_lead_out_of_their_folder(made, tmp_path):
-    import json
-
-    import pyarrow.parquet as pq
-
-    from graylearn.data.formats import FORMATS
-
     here = tmp_path / "here"
     shutil.copytree(made, here)
     (here / "x").mkdir()
@@ -383,7 +392,11 @@ def test_names_of_files_do_not_lead_out_of_their_folder(made, tmp_path):
         (folder / "data.json").write_text(json.dumps(data))
         decisions = here / "decisions.csv"
         dog = samples["id"][1]
-        decisions.write_text(f"id,decision,label\n{dog},relabel,{name}\n" if column == "label" else f"id,decision,label\n{dog},drop,\n")
+        decisions.write_text(
+            f"id,decision,label\n{dog},relabel,{name}\n"
+            if column == "label"
+            else f"id,decision,label\n{dog},drop,\n"
+        )
         before = content(tmp_path)
         with pytest.raises(GraylearnError, match="leads out of"):
             apply_decisions(folder, decisions, here / "deep" / "out")

@@ -84,18 +84,6 @@ def test_names_stay_text(fitted):
         assert " ".join(name.split()) in words
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_name_alone_is_one_paragraph(name):
-    seen = rendered(plain(name))
-    assert seen.tags == {("p",)}
-    assert "".join(seen.words).strip() == plain_by_hand(name)
-
-
-def plain_by_hand(name):
-    """Without what cannot be seen or is no Unicode."""
-    return " ".join(name.replace("\u202e", " ").replace("\udcff", "\\udcff").split())
-
-
 def test_it_is_written_with_every_save(fitted, iris, tmp_path):
     fitted.save(tmp_path)
     assert (tmp_path / CARD).read_text(encoding="utf-8") == card(fitted)

@@ -310,6 +310,7 @@ def test_what_a_person_laid_into_a_run_folder_stays(made, tmp_path):
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
+from graylearn.data import atomic
 from graylearn.data.written import writing
 
 place, sent = Path(sys.argv[1]), int(sys.argv[2])
@@ -391,12 +392,8 @@ def test_names_of_files_do_not_lead_out_of_their_folder(made, tmp_path):
         data = json.loads((folder / "data.json").read_text().replace(str(made), str(here)))
         (folder / "data.json").write_text(json.dumps(data))
         decisions = here / "decisions.csv"
-        dog = samples["id"][1]
-        decisions.write_text(
-            f"id,decision,label\n{dog},relabel,{name}\n"
-            if column == "label"
-            else f"id,decision,label\n{dog},drop,\n"
-        )
+        decided = f"relabel,{name}" if column == "label" else "drop,"
+        decisions.write_text(f"id,decision,label\n{samples['id'].iloc[-1]},{decided}\n")
         before = content(tmp_path)
         with pytest.raises(GraylearnError, match="leads out of"):
             apply_decisions(folder, decisions, here / "deep" / "out")

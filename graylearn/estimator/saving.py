@@ -179,11 +179,10 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
     classifier.preparation_ = Preparation(scale=scale)
     classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
-    classifier.members_ = int(manifest.get("members", 1))  # older folders hold one network
+    classifier.members_ = int(manifest["members"])
     tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
     classifier.network_ = _network_of(classifier, _part(tensors, _NETWORK), folder)
-    reference = _part(tensors, _REFERENCE) or _part(tensors, "familiar.")  # its name in version 0.1.0
-    classifier.reference_ = {name: value.numpy() for name, value in reference.items()}
+    classifier.reference_ = {name: value.numpy() for name, value in _part(tensors, _REFERENCE).items()}
     check_reference(classifier.reference_)
     classifier.history_ = History.load(folder / _HISTORY)
     classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None

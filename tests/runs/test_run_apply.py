@@ -217,7 +217,7 @@ def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
     with pytest.raises(SettingsError, match="never written over"):
         apply_decisions(plain_run, None, tmp_path / "link.csv", suspects="drop", overwrite=True)
     apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="keep")
-    with pytest.raises(FolderTakenError, match="exists already.*overwrite=True"):
+    with pytest.raises(FolderTakenError, match=r"exists already.*overwrite=True"):
         apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop")
     apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop", overwrite=True)
     assert (tmp_path / "there.csv").read_text() == "a,label\n2,y\n3,x\n"

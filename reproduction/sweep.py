@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from graylearn.data.images.cache import default_cache_folder
 from graylearn.errors import SettingsError
 from graylearn.extras import require
+from graylearn.paths import default_cache_folder
 from graylearn.training.devices import choose
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS

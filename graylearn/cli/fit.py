@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -25,7 +26,7 @@ def _run(
     """Make the run folder and show what came out."""
     if is_standard(given.get("data") or ""):
         # beside the run, which `apply` reads it from
-        given["data"] = saved_input(out.with_name(f"{out.name}-input"))
+        given["data"] = saved_input(out.with_name(f"{out.name}-input"), _keep)
     chosen = flags.chosen(given, command, settings)
     from graylearn.cli.show import show_run
     from graylearn.runs import RunProgress, run
@@ -37,6 +38,15 @@ def _run(
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:
         show_run(summary, with_data_notes=quiet)  # others heard them while it ran
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Write what came on standard input, unless it is there from the last time."""
+    from graylearn.data.written import writing
+
+    if not path.is_file() or path.read_bytes() != content:
+        with writing(path, "copy of standard input") as partial:
+            partial.write_bytes(content)
 
 
 @flags.with_settings(like=_run)

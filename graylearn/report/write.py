@@ -13,7 +13,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from graylearn.data.atomic import replacing
+from graylearn.data.written import writing
 from graylearn.report.data import ReportData
 from graylearn.report.json_text import to_json
 from graylearn.report.payload import build_payload, counts
@@ -58,11 +58,10 @@ def write_report(path: str | Path, data: ReportData) -> Path:
     write_report("report.html", ReportData(title="Pets", table=found.table, classes=found.classes))
     ```
     """
-    path = Path(path)
     page = render(data)
-    with replacing(path) as partial:
+    with writing(path, "report") as partial:
         partial.write_bytes(page)
-    return path
+    return Path(path)
 
 
 def render(data: ReportData) -> bytes:

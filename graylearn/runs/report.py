@@ -17,10 +17,12 @@ from sklearn.metrics import confusion_matrix
 from graylearn import metrics
 from graylearn.audit import Audit
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.networks import outputs_of
-from graylearn.report import Preview, ReportData, image_preview, preview_samples, write_report
+from graylearn.report import Preview, ReportData, image_preview, preview_samples
 from graylearn.report.payload import fingerprint_of
+from graylearn.report.write import render
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
@@ -84,7 +86,8 @@ def make_report(
         groups=group_names(prepared),
         crowd=outcome.crowd,
     )
-    write_report(folder.report, shown)
+    with replacing(folder.report) as partial:
+        partial.write_bytes(render(shown))
     return fingerprint_of(shown)
 
 

@@ -10,7 +10,7 @@ import pytest
 from run_helpers import decide
 from warm import Process
 
-from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.errors import CheckpointError, DataError, FolderTakenError, SettingsError
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.source import read_source
@@ -216,8 +216,8 @@ def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
     (tmp_path / "link.csv").symlink_to(tmp_path / "a.csv")
     with pytest.raises(SettingsError, match="never written over"):
         apply_decisions(plain_run, None, tmp_path / "link.csv", suspects="drop", overwrite=True)
-    (tmp_path / "there.csv").write_text("mine")
-    with pytest.raises(SettingsError, match="exists already"):
+    apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="keep")
+    with pytest.raises(FolderTakenError, match=r"exists already.*overwrite=True"):
         apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop")
     apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop", overwrite=True)
     assert (tmp_path / "there.csv").read_text() == "a,label\n2,y\n3,x\n"

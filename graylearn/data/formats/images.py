@@ -33,6 +33,7 @@ from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, DataWarning, Hint, SettingsError, counted, first_few
+from graylearn.paths import inside
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -78,9 +79,9 @@ class Images(Format):
                 if change.label_of[index] != index:
                     name = _free_name(name, label_of[index], taken)
                     taken.add(_as_one(name))
-                target = partial / name
+                target = inside(partial, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _bring(path / change.ids[index], target, change.link)
+                _bring(inside(path, change.ids[index]), target, change.link)
                 advance(1)
 
     def may_become(self, path: Path, out: Path) -> bool:
@@ -92,7 +93,7 @@ class Images(Format):
         hashes, joint = [], hashlib.sha256()
         with progress_bar("Fingerprints of the images", len(ids)) as advance:
             for name in ids:
-                hashes.append(str(file_fingerprint(path / str(name))["sha256"]))
+                hashes.append(str(file_fingerprint(inside(path, str(name)))["sha256"]))
                 joint.update(f"{name}\0{hashes[-1]}\0".encode("utf-8", "surrogateescape"))
                 advance(1)
         return {"images": len(hashes), "sha256": joint.hexdigest()}, hashes

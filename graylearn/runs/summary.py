@@ -109,8 +109,9 @@ def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
 
 
 def worst_of(audit: Audit) -> list[dict[str, Any]]:
-    """The five strongest suspects."""
+    """The five strongest suspects; resembles: the likeliest class, also of what belongs to none."""
     rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable").head(5)
+    best = audit.probabilities.argmax(axis=1)
     return [
         {
             "id": str(row["id"]),
@@ -118,8 +119,9 @@ def worst_of(audit: Audit) -> list[dict[str, Any]]:
             "score": round(row["score"], 4),
             "kind": row["kind"],
             "suggested": None if row["suggested"] is None else str(row["suggested"]),
+            "resembles": str(audit.classes[best[index]] if row["suggested"] is None else row["suggested"]),
         }
-        for row in rows.to_dict("records")
+        for index, row in rows.to_dict("index").items()
     ]
 
 

@@ -27,7 +27,7 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
         "included above",
     ]
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
-    assert _estimated(nothing | {"ranges": {}}, "ood") == "not told"
+    assert _estimated(nothing | {"ranges": {}}, "ood") == "not judged"
     assert _estimated(summary(5, None, 0.05, 0.1), "ood") == "at most 10.0%"
 
 
@@ -81,13 +81,13 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "contamination": {"ood": None, "mislabelled": 0.193, "total": 0.193},
         "ranges": {"total": (0.116, 0.229)},
         "first": [],
-        "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "score": 0.9}],
+        "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "resembles": "b", "score": 0.9}],
     }
     show_run(nothing | found | {"id_word": "no. [red]"})
     told = capsys.readouterr().out
     assert "19 suspects: 4 sure, 15 for review" in told
     assert "no. [red]" in told  # the user's column, whatever it is called
-    assert "estimated in all: 19.3%, 90 % range 11.6% to 22.9%" in told
+    assert "estimated in all: 19.3%, 90% range 11.6% to 22.9%" in told
     assert "next    open the report and decide, then graylearn apply run" in told
 
 

@@ -67,7 +67,7 @@ const className = (k, length = 60) => (k < 0 ? "no class" : short(report.classes
 
 const whole = new Intl.NumberFormat("en");
 const number = (value) => whole.format(value);
-const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}\u00a0%`;
+const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}%`;
 const plural = (n, word, many = `${word}s`) => `${number(n)} ${n === 1 ? word : many}`;
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 

@@ -24,7 +24,7 @@ function drawTiles() {
     const part = (kind) => {
       const ends = report.ranges[kind];
       if (share[kind] || (ends && !ends[1])) return percent(share[kind]);
-      return ends ? `at most ${percent(ends[1])}` : "not told";
+      return ends ? `at most ${percent(ends[1])}` : "not judged";
     };
     const range = high ? `probably ${percent(low)} to ${percent(high)}; ` : "";
     const parts = untold
@@ -37,7 +37,7 @@ function drawTiles() {
         "div",
         { class: "tile" },
         el("p", { class: "tile-name" }, "estimated contamination"),
-        el("p", { class: "tile-number" }, untold ? "not told" : most ? `at most ${percent(high)}` : percent(share.total)),
+        el("p", { class: "tile-number" }, untold ? "not judged" : most ? `at most ${percent(high)}` : percent(share.total)),
         el("p", { class: "muted" }, parts),
       ),
     );

@@ -163,13 +163,13 @@ def test_the_charts_are_drawn(open_report):
     assert "92.0 ± 1.0" in page.locator("figure").nth(1).inner_text()
     ece = gl.metrics.ece(probabilities, target, 10)
     assert (
-        f"Expected calibration error {100 * ece:.1f}\xa0%" in page.locator("figcaption").nth(2).inner_text()
+        f"Expected calibration error {100 * ece:.1f}%" in page.locator("figcaption").nth(2).inner_text()
     )
     expect(page.locator("figure").nth(3).locator("svg[role=img]")).to_have_count(2)
     pairs = page.locator(".pairs tbody tr").all_inner_texts()
     assert [pair.split("\t") for pair in pairs] == [
-        ["dog", "owl", "3", "30.0\xa0%"],
-        ["cat", "dog", "1", "16.7\xa0%"],
+        ["dog", "owl", "3", "30.0%"],
+        ["cat", "dog", "1", "16.7%"],
     ]
     page.locator("svg[aria-label^=Confusion] .wrong").first.hover(force=True)
     expect(page.locator(".readout")).to_have_text(re.compile("given (dog|cat), predicted (owl|dog): [31]"))
@@ -178,7 +178,7 @@ def test_the_charts_are_drawn(open_report):
         *("seconds", "1.5"),
         *("refined", "yes"),
     ]
-    assert "35.0\xa0%" in page.locator(".tiles").inner_text()
+    assert "35.0%" in page.locator(".tiles").inner_text()
     assert page.locator(".note").inner_text() == "The audit abstained here."
 
 

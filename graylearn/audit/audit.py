@@ -127,8 +127,9 @@ def audit(
         features, order = read(values, label, id_like)
         given, counts = (label, names), np.bincount(label, minlength=len(names))
         looks = None if features is None else (label[order], features)
-        meant = np.arange(len(names)) if keep_labels else meant_by(names, counts, looks)
-        note_labels(names, counts, None if keep_labels else meant)
+        meant = meant_by(names, counts, looks)
+        note_labels(names, counts, meant, kept=keep_labels)
+        meant = np.arange(len(names)) if keep_labels else meant
         label, names = merged(label, names, meant)
         label, learned = label[order], False
         group = None if group is None else group[order]

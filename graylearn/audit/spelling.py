@@ -39,4 +39,8 @@ def as_written(found: Audit, label: Ints, names: Sequence[Label], meant: Ints) -
         suggested=np.append(judged, -1)[found.suggested],
         posterior=np.where(only, 1.0, found.posterior),
         wrong=np.where(only, 1.0, found.wrong),
+        ranges={
+            name: (low + only.mean(), high + only.mean()) if name != "ood" else (low, high)
+            for name, (low, high) in found.ranges.items()
+        },
     )

@@ -36,7 +36,18 @@ PANELS = {
 }
 SHORT = {"label": "-l"}
 FIRST = (
-    *("out", "overwrite", "as_json", "label", "text", "group", "without", "keep_labels", "annotators", "test"),
+    *(
+        "out",
+        "overwrite",
+        "as_json",
+        "label",
+        "text",
+        "group",
+        "without",
+        "keep_labels",
+        "annotators",
+        "test",
+    ),
     *("against", "accept", "max_suspects", "help_all"),
 )
 """What --help shows of the options of a run and of `check`, ten each; --help-all shows all."""

@@ -56,9 +56,7 @@ def meant_by(names: Sequence[object], counts: Sequence[int] | Ints, looks: Looks
     return meant if classes > 1 else np.arange(len(names))
 
 
-def _is_meant(
-    k: int, other: int, names: Sequence[object], count: Ints, looks: Looks | None
-) -> bool:
+def _is_meant(k: int, other: int, names: Sequence[object], count: Ints, looks: Looks | None) -> bool:
     """Whether label k is `other` misspelt, whose spelling is near."""
     same = _plain(str(names[k])) == _plain(str(names[other]))
     likely = same or count[k] <= RARE * count[other]
@@ -101,6 +99,11 @@ def _mixed(k: int, other: int, label: Ints, features: NDArray[Any]) -> tuple[flo
     return own, others, float((given == k).sum() / both.sum())
 
 
+def are_near(name: str, other: str) -> bool:
+    """Whether the two are one typing error apart, or are spelt alike."""
+    return not _ways(name).isdisjoint(_ways(other))
+
+
 def merged(label: Ints, names: Sequence[Label], meant: Ints) -> tuple[Ints, tuple[Label, ...]]:
     """(label (N,), names) without the misspelt ones, each label the class that it means."""
     left = np.unique(meant)
@@ -110,7 +113,9 @@ def merged(label: Ints, names: Sequence[Label], meant: Ints) -> tuple[Ints, tupl
 def in_words(names: Sequence[object], count: Sequence[int] | Ints, meant: Ints) -> list[str]:
     """The misspelt labels, each with what it means and how often both are given; the most frequent first."""
     wrong = sorted(np.flatnonzero(meant != np.arange(len(names))), key=lambda k: -count[k])
-    return [f"{names[k]!r} ({count[k]:,}) for {names[meant[k]]!r} ({count[meant[k]]:,})" for k in wrong]
+    return [
+        f"{str(names[k])!r} ({count[k]:,}) for {str(names[meant[k]])!r} ({count[meant[k]]:,})" for k in wrong
+    ]
 
 
 def _plain(label: str) -> str:

@@ -218,7 +218,9 @@ def test_help_shows_ten_options_and_help_all_the_rest(tmp_path):
     short = several(*([word, "--help"] for word in commands), folder=tmp_path)
     whole = several(*([word, "--help-all"] for word in commands), folder=tmp_path)
     for (_, few, _), (code, all_of_them, _) in zip(short, whole, strict=True):
-        names = [set(re.findall(r"^│ (?:\* )?(--[a-z-]+)", text, re.MULTILINE)) for text in (few, all_of_them)]
+        names = [
+            set(re.findall(r"^│ (?:\* )?(--[a-z-]+)", text, re.MULTILINE)) for text in (few, all_of_them)
+        ]
         assert code == 0
         assert len(names[0] - {"--help", "--help-all"}) <= 10
         assert names[0] < names[1]

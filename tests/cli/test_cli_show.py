@@ -81,7 +81,9 @@ def test_what_comes_next_is_said_and_the_range_of_what_was_found(capsys):
         "contamination": {"ood": None, "mislabelled": 0.193, "total": 0.193},
         "ranges": {"total": (0.116, 0.229)},
         "first": [],
-        "worst": [{"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "resembles": "b", "score": 0.9}],
+        "worst": [
+            {"id": "7", "label": "a", "kind": "mislabelled", "suggested": "b", "resembles": "b", "score": 0.9}
+        ],
     }
     show_run(nothing | found | {"id_word": "no. [red]"})
     told = capsys.readouterr().out

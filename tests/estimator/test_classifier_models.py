@@ -59,7 +59,8 @@ def test_trees_are_fitted_again_on_what_the_audit_believes(dirty):
 def test_nothing_is_shown_unless_asked_for(dirty, monkeypatch, capsys, verbose):
     monkeypatch.setattr(progress, "EVERY", 0.0)
     x, given, _, _ = dirty
-    gl.GrayClassifier(network=DecisionTreeClassifier(), verbose=verbose, random_state=0).fit(x, given)
+    found = gl.GrayClassifier(network=DecisionTreeClassifier(), verbose=verbose, random_state=0).fit(x, given)
+    assert found.audit_ is not None
     assert ("audit, judging" in capsys.readouterr().err) == verbose
 
 
@@ -72,7 +73,9 @@ def test_the_audit_asks_copies_of_the_model_and_no_network(dirty, monkeypatch):
         return gl.audit(*data, **options)
 
     monkeypatch.setattr(models, "audit_samples", audit)
-    gl.GrayClassifier(network=model, random_state=0).fit(x, given)
+    found = gl.GrayClassifier(network=model, random_state=0).fit(x, given)
+    assert asked == []  # until somebody reads it
+    assert found.audit_ is found.audit_
     assert asked == [model]
 
 

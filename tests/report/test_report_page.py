@@ -162,9 +162,7 @@ def test_the_charts_are_drawn(open_report):
     assert "flagged from 0.50" in page.locator("figure").nth(0).inner_text()
     assert "92.0 ± 1.0" in page.locator("figure").nth(1).inner_text()
     ece = gl.metrics.ece(probabilities, target, 10)
-    assert (
-        f"Expected calibration error {100 * ece:.1f}%" in page.locator("figcaption").nth(2).inner_text()
-    )
+    assert f"Expected calibration error {100 * ece:.1f}%" in page.locator("figcaption").nth(2).inner_text()
     expect(page.locator("figure").nth(3).locator("svg[role=img]")).to_have_count(2)
     pairs = page.locator(".pairs tbody tr").all_inner_texts()
     assert [pair.split("\t") for pair in pairs] == [

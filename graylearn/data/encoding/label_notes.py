@@ -83,11 +83,15 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
 
 
 def note_labels(
-    classes: Sequence[object] | np.ndarray, counts: Sequence[int] | Ints, judged: Ints | None = None
+    classes: Sequence[object] | np.ndarray,
+    counts: Sequence[int] | Ints,
+    meant: Ints | None = None,
+    *,
+    kept: bool = False,
 ) -> None:
     """Warn of labels that may not be the classes (K,) they are taken for; counts (K,): of each.
 
-    judged: (K,) the class that each was taken for; None if each was taken for its own.
+    meant: (K,) as `meant_by` found it; None goes by spelling alone. kept: misspelt ones stay classes.
     """
     for label, count in zip(classes, counts, strict=True):
         if count and isinstance(label, str) and label.strip() in _NO_LABEL:
@@ -98,21 +102,25 @@ def note_labels(
             )
             told.about = f"the label {str(label)!r}"
             warnings.warn(told, stacklevel=2)
-    _note_misspelt(list(classes), counts, judged)
+    _note_misspelt(list(classes), counts, meant, kept)
     _note_measured(classes, int(np.sum(counts)))
 
 
-def _note_misspelt(classes: Sequence[object], counts: Sequence[int] | Ints, judged: Ints | None) -> None:
+def _note_misspelt(
+    classes: Sequence[object], counts: Sequence[int] | Ints, meant: Ints | None, kept: bool
+) -> None:
     """Warn of labels that mean another class."""
-    meant = meant_by(classes, counts) if judged is None else judged
+    meant = meant_by(classes, counts) if meant is None else meant
     if not (wrong := in_words(classes, counts, meant)):
         return
-    outcome, mend = "count as classes of their own", "write them alike if they are one"
-    if judged is not None:
-        outcome = "are judged as the class that they mean"
-        mend = "keep_labels=True, or --keep-labels, keeps them apart"
-    warning = DataWarning(f"labels that seem misspelt {outcome}: {first_few(wrong, _MOST_ALIKE)}; {mend}")
-    warning.about = "labels that seem misspelt"
+    outcome = (
+        "they count as classes of their own"
+        if kept
+        else "an audit judges them as the class that they mean, and a fit takes them for classes of their own; "
+        "keep_labels=True, or --keep-labels, has the audit do so too"
+    )
+    warning = DataWarning(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}")
+    warning.about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"
     warnings.warn(warning, stacklevel=3)
 
 

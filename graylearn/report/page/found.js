@@ -31,7 +31,7 @@ function drawTiles() {
       ? "what is known of it is among the notes"
       : most
         ? "where another class seems likelier: wrong labels or hard samples, nothing tells which"
-        : `${range}ood ${part("ood")}, mislabelled ${part("mislabelled")}`;
+        : `${range}mislabelled ${part("mislabelled")}, no class ${part("ood")}`;
     tiles.push(
       el(
         "div",
@@ -43,7 +43,17 @@ function drawTiles() {
     );
   }
   byId("tiles").append(...tiles);
-  byId("notes").append(...report.notes.map((note) => el("li", { class: "note" }, said(note, 600))));
+  byId("notes").append(...report.notes.map(noteItem));
+  byId("reading-box").hidden = !report.reading.length;
+  byId("reading-words").textContent = `How the data were read: ${plural(report.reading.length, "note")}`;
+  byId("reading").append(...report.reading.map(noteItem));
+}
+
+/** A note; where it speaks of one value of a column, or of a folder, with a link to the suspects there. */
+function noteItem(note) {
+  const [, column, value] = report.gathered.find(([words]) => words === note) ?? [];
+  const filters = columnNames.includes(column) ? { column, value } : column === "folder" ? { search: `${value}/` } : null;
+  return el("li", { class: "note" }, said(note, 600), filters ? [" ", listLink("Show these suspects", () => showList(filters))] : null);
 }
 
 /** One line a class: name, bar of its samples by kind, number of suspects; most suspects first. */
@@ -59,7 +69,7 @@ function classLine(k, longest) {
     bar.append(piece);
   });
   const share = all ? (mislabelled + ood) / all : 0;
-  const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} out of distribution`;
+  const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} of no class`;
   return el(
     "tr",
     { "data-class": k },

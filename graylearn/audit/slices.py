@@ -56,7 +56,7 @@ def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
 
 
 def sentences(found: pd.DataFrame, share: float, most: int = 3) -> dict[str, tuple[str, str]]:
-    """The first slices, for people, each with its column and value; `share`: of suspects among all samples."""
+    """The first slices, for people, each with its column and value; `share`: of suspects in all."""
     return {
         f"suspects gather where {row['column']} is {shortened(row['value'])!r}: {row['suspects']:,} of "
         f"{row['samples']:,} samples, {row['share']:.1%} against {share:.1%} of all": (

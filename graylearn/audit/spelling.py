@@ -1,4 +1,4 @@
-"""The verdict on misspelt labels: what was judged as the class that is meant, told of the label as written."""
+"""The verdict on misspelt labels: judged as the class that is meant, told of the label as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels that are another class misspelt: `QS0`, `card_arival`, `STAR `; found once, for audits, fits and runs.
+"""Labels that are another class misspelt: `QS0`, `card_arival`, `STAR `; one rule for audits, fits and runs.
 
 A misspelt label is no class of its own. An audit that took it for one would look for its few samples
 everywhere: five rows labelled `QS0` took away all 254 wrong labels that were found without them.
@@ -71,8 +71,8 @@ def _is_meant(k: int, other: int, names: Sequence[object], count: Ints, looks: L
 
 
 def _mixed(k: int, other: int, label: Ints, features: NDArray[Any]) -> tuple[float, float, float]:
-    """Of the nearest samples of those labelled k: the share of k among both labels, the share of `other` among
-    all but k, and the share of k among both labels if they were shuffled."""
+    """Of the nearest samples of those labelled k: the share of k among both labels, that of `other` among all
+    but k, and the share of k among both labels if they were shuffled."""
     random = np.random.default_rng(0)
     rows = np.flatnonzero(label == k)
     asked = rows if len(rows) <= _ASKED else random.choice(rows, _ASKED, replace=False)

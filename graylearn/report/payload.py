@@ -115,7 +115,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
 def _misspelt(
     classes: tuple[str, ...], label: NDArray[np.int64], suggested: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> list[list[int]]:
-    """Labels and the classes they mean, of which the spelling is near and that nearly all samples look like."""
+    """Labels and the classes they mean: near in spelling, and what most of their samples look like."""
     found = []
     wrong = kind == KINDS.index("mislabelled")
     for given in np.unique(label[wrong]).tolist():

@@ -169,8 +169,8 @@ def notes_of(outcome: Outcome) -> list[str]:
 
 
 def gathered_in(outcome: Outcome) -> dict[str, tuple[str, str]]:
-    """Where suspects gather, in sentences, by columns that are no numbers, be they learned from or not, and by
-    folders; one folder a class is none. Each with its column and value."""
+    """Where suspects gather, in sentences, each with its column and value: by columns that are no numbers, be
+    they learned from or not, and by folders; one folder per class is none."""
     prepared, audit = outcome.prepared, outcome.fitted.audit
     if not audit.suspected.any():
         return {}

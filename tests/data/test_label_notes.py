@@ -175,7 +175,8 @@ def test_labels_that_seem_misspelt_are_told():
         str(told.message)
         .split(": ")[1]
         .startswith(
-            "'yes ' (40) for 'Yes' (40), 'caf\u00e9' (9) for 'cafe\u0301' (9), 'GALAXI' (7) for 'GALAXY' (1,500), "
+            "'yes ' (40) for 'Yes' (40), 'caf\u00e9' (9) for 'cafe\u0301' (9), "
+            "'GALAXI' (7) for 'GALAXY' (1,500), "
             "'QS0' (3) for 'QSO' (90), 'paste due' (2) for 'past_due' (300) and 1 more"
         )
     )

@@ -23,7 +23,7 @@ def test_what_was_found_is_on_the_page(open_report, small):
     rows = page.locator("table.classes tbody tr")
     assert rows.count() == 3
     # Of the 60 suspects each label has 20; all suspects labelled owl (index 2 mod 3) are ood.
-    assert "40 samples, 0 mislabelled, 20 out of distribution" in rows.nth(2).inner_text()
+    assert "40 samples, 0 mislabelled, 20 of no class" in rows.nth(2).inner_text()
     assert page.locator("#count").inner_text() == "1 to 25 of 60 shown, out of 60 suspects"
     expect(page.locator(".sample .id")).to_have_text([photo(index) for index in range(25)])
     first = page.locator(".sample").first

@@ -116,7 +116,7 @@ def _note_misspelt(
     outcome = (
         "they count as classes of their own"
         if kept
-        else "an audit judges them as the class that they mean, and a fit takes them for classes of their own; "
+        else "an audit judges them as the class that they mean, a fit takes them for classes of their own; "
         "keep_labels=True, or --keep-labels, has the audit do so too"
     )
     warning = DataWarning(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}")

@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from graylearn.losses import gray_loss
-from graylearn.losses.soft import soft_gray_rows
+from graylearn.losses.reference import soft_gray_rows
 from graylearn.methods.base import Method, Step, register
 
 

@@ -26,7 +26,7 @@ if (location.hash === "#anew") {
 """
 
 SIZE = {"width": 1200, "height": 900}
-PATIENCE = 15  # seconds: a busy machine is slow, and no fault of the page
+PATIENCE = 600  # seconds: a busy machine is slow, and no fault of the page
 
 
 class Watched:

@@ -31,6 +31,7 @@ from PIL import Image
 from scipy.fft import dctn
 
 from benchmarks import record
+from graylearn.audit.alignment import small_ones
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.near_copies import thumbnails
 
@@ -78,7 +79,8 @@ def by_datalab(images: np.ndarray) -> Pairs:
 
     lab = Datalab({"y": [0] * len(images)}, verbosity=0)
     lab.find_issues(
-        features=thumbnails(images, np.arange(len(images)))[0], issue_types={"near_duplicate": {}}
+        features=thumbnails(small_ones(images, np.arange(len(images)))).views[0],
+        issue_types={"near_duplicate": {}},
     )
     issues = lab.get_issues("near_duplicate")
     sets = issues["near_duplicate_sets"]

@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import itertools
 import os
 import re
 import sys
@@ -124,6 +125,20 @@ def matching(pattern: Path) -> list[Path]:
     if not re.search(r"[*?[]", str(pattern)):
         return []
     return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  it may begin anywhere
+
+
+def beside(data: str, what: str) -> Path:
+    """Where a run goes that nobody named: `orders-audit` beside orders.csv; in this folder, if data come
+    from an address or standard input."""
+    if data == "-" or address_of(data) is not None:
+        named = Path("input" if data == "-" else data.rstrip("/").rpartition("/")[2])
+    else:
+        whole = itertools.takewhile(lambda part: not re.search(r"[*?[]", part), as_path(data).parts)
+        named = Path(*whole)
+        if not named.name or ".." in named.parts:
+            named = named.resolve()
+    stem = re.sub(r"(\.[A-Za-z]\w*){1,2}$", "", named.name) or "data"
+    return named.parent / f"{stem}-{what}"
 
 
 def most_unpacked(path: Path, always: int | None = None) -> int:

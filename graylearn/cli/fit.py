@@ -9,14 +9,14 @@ from typing import Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.paths import is_standard, saved_input
+from graylearn.paths import beside, is_standard, saved_input
 from graylearn.runs.settings import Command, Measuring
 
 
 def _run(
     command: Command,
     *,
-    out: flags.Out,
+    out: flags.Out = None,
     settings: flags.SettingsFile = None,
     overwrite: flags.Overwrite = False,
     as_json: flags.AsJson = False,
@@ -25,9 +25,11 @@ def _run(
 ) -> None:
     """Make the run folder and show what came out."""
     if is_standard(given.get("data") or ""):
+        out = out or beside("-", command)
         # beside the run, which `apply` reads it from
         given["data"] = saved_input(out.with_name(f"{out.name}-input"), _keep)
     chosen = flags.chosen(given, command, settings)
+    out = out or beside(chosen.data, command)
     from graylearn.cli.show import show_run
     from graylearn.runs import RunProgress, run
 
@@ -76,7 +78,7 @@ def audit(**given: Any) -> None:
 
     Examples:
 
-      graylearn audit wine.csv --label quality --out run
+      graylearn audit wine.csv --label quality
 
       graylearn audit photos/ --out run
 
@@ -86,6 +88,6 @@ def audit(**given: Any) -> None:
 
       graylearn audit posts.csv --annotators anna --annotators ben --annotators cleo --out run
 
-    Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
+    Then open report.html in the run folder, decide, download decisions.csv, and give it to graylearn apply.
     """
     _run("audit", **given)

@@ -99,7 +99,7 @@ def summary(data: ReportData) -> str:
     do, them = ("does", "it") if suspects == 1 else ("do", "them")
     return (
         f"{suspects:,} of {n:,} samples {do} not seem to belong where the label puts {them}: "
-        f"{found['mislabelled']:,} mislabelled, {found['ood']:,} out of distribution."
+        f"{found['mislabelled']:,} mislabelled, {found['ood']:,} of no class."
     )
 
 

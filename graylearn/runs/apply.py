@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, suffix_of
+from graylearn.data.misspelt import are_near
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import MIN_CLASS
@@ -135,7 +136,16 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
         for label, keep, row in zip(recorded.labels, change.keep, change.label_of, strict=True)
         if keep and recorded.labels[row] == label
     )
-    lost = [label for label, count in labels.items() if count >= MIN_CLASS and 2 * left[label] < count]
+    now = {label: set[str]() for label in labels}
+    for label, row in zip(recorded.labels, change.label_of, strict=True):
+        now[label].add(recorded.labels[row])
+    lost = [
+        label
+        for label, count in labels.items()
+        if count >= MIN_CLASS
+        and 2 * left[label] < count
+        and not any(are_near(label, other) for other in now[label] - {label})  # a class that was misspelt
+    ]
     if not lost:
         return
     worst = min(lost, key=lambda label: left[label] / labels[label])

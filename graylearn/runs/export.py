@@ -36,7 +36,7 @@ class Exported:
         return (
             f"{self.out}: {kind} that reads {self.reads} and answers class (one of {len(self.classes)}), "
             "probabilities, ood_score, and rejected: whether ood_score is larger than that of "
-            f"{100 * self.reject_at:.4g} % of the samples that belong"
+            f"{100 * self.reject_at:.4g}% of the samples that belong"
         )
 
 

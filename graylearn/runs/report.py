@@ -26,7 +26,7 @@ from graylearn.report.write import render
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.summary import Outcome, id_word
+from graylearn.runs.summary import Outcome, gathered_in, id_word
 
 JUDGES = {
     "held-out": "networks that had not seen it",
@@ -64,7 +64,9 @@ def make_report(
         run=str(folder.path.absolute()),
         facts=_facts(outcome, summary, environment),
         threshold=border_of(audit),
-        notes=[*summary["notes"], *summary["data_notes"]],
+        notes=summary["notes"],
+        reading=summary["data_notes"],
+        gathered=[(words, *where) for words, where in gathered_in(outcome).items()],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
         look_first=summary["look_first"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -14,6 +15,9 @@ from graylearn.methods import METHODS
 REVISIONS = {"table": 1, "image": 2}
 """By kind; raised whenever the code changes what a cell's numbers mean: older results are then run anew.
 Images: 2 since the last two batches of an epoch share what is left."""
+
+RECIPE = ("weight_decay", "momentum")
+"""What a cell may change of how its preset trains."""
 
 OWN_METHODS = ("oracle", "gl+refine")
 """What a cell may name beside METHODS: standard training on the in-distribution samples alone, and Gray
@@ -25,6 +29,9 @@ each of the three. There are no OOD samples beside them."""
 
 LABELS = ("specific", "random", *HUMAN_LABELS)
 """How the samples of an experiment may be labelled."""
+
+Choices = tuple[tuple[str, Any], ...]
+"""Settings by name that are not at their defaults, sorted: (("eps", 1e-05), ("w", 0.5))."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,10 @@ class Cell:
     """How many in-distribution training samples, a stratified part of them; None is all."""
     revision: int = 0
     """Of the measuring code; 0 becomes that of the kind as it is now."""
+    options: Choices = ()
+    """Of the method, where they are not its defaults."""
+    recipe: Choices = ()
+    """Where the training differs from its preset or protocol: names in RECIPE."""
 
     def __post_init__(self) -> None:
         if self.kind not in ("table", "image"):
@@ -72,6 +83,10 @@ class Cell:
             raise SettingsError(f"there is no method {self.method!r}; choose from {known}")
         if self.protocol not in ("paper", "released", "tuned"):
             raise SettingsError(f"protocol is {self.protocol!r}; choose 'paper', 'released' or 'tuned'")
+        self._set(options=_sorted(self.options), recipe=_sorted(self.recipe))
+        for name, _ in self.recipe:
+            if name not in RECIPE:
+                raise SettingsError(f"recipe has {name!r}; it may have {', '.join(RECIPE)}")
         if self.method == "oracle":
             # it sees no OOD sample, so their number, source and labels make no difference: run it once
             self._set(labels="none", alpha=0.0)
@@ -93,20 +108,26 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        """The settings as JSON holds them; options and recipe only where there are any."""
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for name in ("options", "recipe"):
+            chosen = dict(settings.pop(name))
+            if chosen:
+                settings[name] = chosen
+        return settings
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Self:
         """The cell that `to_dict` told of."""
-        return cls(**settings)
+        choices = {name: _sorted(settings.get(name, {})) for name in ("options", "recipe")}
+        return cls(**(settings | choices))
 
     def but(self, **changes: Any) -> Self:
         """The same cell with other settings: `cell.but(method="standard")`."""
         return dataclasses.replace(self, **changes)
 
     def __str__(self) -> str:
-        parts = [self.dataset, self.method, f"seed {self.seed}"]
+        parts = [self.dataset, with_options(self.method, self.options), f"seed {self.seed}"]
         if self.ood not in ("smallest-class", "other-classes", "none"):
             parts.insert(1, f"+ {self.ood}")
         if self.labels in ("random", "specific"):
@@ -117,4 +138,28 @@ class Cell:
             parts.append(f"{self.net}, {self.preset} {self.epochs} epochs")
         elif self.protocol != "paper":
             parts.append(self.protocol)
+        if self.recipe:
+            parts[-1] += f", {told(self.recipe)}"
         return " ".join(parts[:-1]) + ", " + parts[-1] if len(parts) > 3 else " ".join(parts)
+
+
+def with_options(method: str, options: Choices | Mapping[str, Any]) -> str:
+    """ "gl (eps 1e-05, w 0.5)": a method and its options as one name."""
+    return f"{method} ({told(options)})" if options else method
+
+
+def told(choices: Choices | Mapping[str, Any]) -> str:
+    """ "momentum 0, weight decay 0"."""
+    return ", ".join(
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {_shown(value)}"
+        for name, value in _sorted(choices)
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sorted(choices: Choices | Mapping[str, Any]) -> Choices:
+    pairs = choices.items() if isinstance(choices, Mapping) else choices
+    return tuple(sorted((str(name), value) for name, value in pairs))

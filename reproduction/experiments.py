@@ -33,6 +33,7 @@ CIFAR10 = Source("cifar10", "tiny-imagenet")
 SVHN = Source("svhn", "tiny-imagenet")
 MANY = Source("tiny-imagenet/100", "other-classes")
 GROUP_0 = Source("cifar10", "tiny-imagenet/0")
+CIFAR100 = Source("cifar100", "mini-imagenet")
 MISSING = tuple(Source(name, "mini-imagenet") for name in ("cifar10", "svhn", "cifar100"))
 """The paper's own image sets, which wait for their files."""
 
@@ -179,10 +180,32 @@ HUMAN = Experiment(
     ),
 )  # fmt: skip
 
+_NO_DECAY = (("weight_decay", 0.0),)
+_PLAIN_SGD = (("momentum", 0.0), ("weight_decay", 0.0))
+_AS_RELEASED = (("eps", 1e-5), ("w", 0.5))
+READINGS = Experiment(
+    name="readings",
+    title="CIFAR-100 with Mini-ImageNet under readings of what the paper does not say: the weight w and eps "
+    "of the released loss, weight decay, momentum",
+    claim="On CIFAR-100 GL is 11.3 points above standard training with specific and 10.1 with random labels.",
+    grids=(
+        Grid("image", (CIFAR100,), ("standard", "gl", "oracle"), labels=("random",)),
+        Grid("image", (CIFAR100,), ("standard", "gl"), labels=("specific",)),
+        Grid("image", (CIFAR100,), ("gl",), options=_AS_RELEASED),
+        Grid("image", (CIFAR100,), ("standard", "gl", "nl", "oracle"), recipe=_NO_DECAY),
+        Grid("image", (CIFAR100,), ("standard", "gl"), recipe=_PLAIN_SGD),
+    ),
+    quick=(
+        _quick(("standard", "gl", "oracle")),
+        _quick(("gl",), options=_AS_RELEASED),
+        _quick(("standard", "gl"), recipe=_PLAIN_SGD),
+    ),
+)
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        TABLE1, TABLE2, ALPHA, SOURCES, ARCHITECTURES, CALIBRATION, ABLATION, REGIMES, HUMAN,
+        TABLE1, TABLE2, ALPHA, SOURCES, ARCHITECTURES, CALIBRATION, ABLATION, READINGS, REGIMES, HUMAN,
     )
 }  # fmt: skip
 """Every experiment by name."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graylearn.errors import SettingsError
-from reproduction.cells import Cell
+from reproduction.cells import Cell, Choices
 from reproduction.options import Options
 
 Labels = Literal["random", "specific", "aggregate", "worst"]
@@ -75,6 +75,10 @@ class Grid:
     """Of image cells."""
     train_size: int | None = None
     """In-distribution training samples; None is all, or what TABLE_SIZES says."""
+    options: Choices = ()
+    """Of the methods, where not their defaults; as in Cell."""
+    recipe: Choices = ()
+    """Where the training differs from its preset; as in Cell."""
 
     def cells(self, options: Options, strangers: tuple[str, ...] = ()) -> Iterator[Cell]:
         """Every cell of the grid that the options leave in, and those of methods it does not declare."""
@@ -92,7 +96,8 @@ class Grid:
                 size = TABLE_SIZES.get(source.dataset)
             yield Cell(
                 kind=self.kind, dataset=source.dataset, ood=source.ood, method=method, seed=seed,
-                alpha=alpha, labels=labels, train_size=size, **training,
+                alpha=alpha, labels=labels, train_size=size, options=self.options, recipe=self.recipe,
+                **training,
             )  # fmt: skip
 
     def _trained(self, options: Options) -> list[dict[str, Any]]:

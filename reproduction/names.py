@@ -40,7 +40,9 @@ SHAPES: dict[str, str] = {
 
 def method_title(name: str) -> str:
     """A method as tables and figures call it."""
-    return METHOD_TITLES.get(name, name)
+    plain, _, options = name.partition(" (")
+    title = METHOD_TITLES.get(plain, plain)
+    return f"{title} ({options}" if options else title
 
 
 def dataset_title(name: str) -> str:

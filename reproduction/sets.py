@@ -75,7 +75,7 @@ def _table(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
 
 def _images(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
     name, _, count = cell.dataset.partition("/")
-    train, test = _read_pictures(name, folder)
+    train, test = (_read_pictures(name, folder, part) for part in ("train", "test"))
     ood = _ood(cell, train, folder)
     people = cell.labels in HUMAN_LABELS
     if count:
@@ -136,7 +136,7 @@ def _ood(cell: Cell, train: Samples, folder: str | None) -> Samples:
             )
         found = keep_classes(train, train.classes[int(count) :])
     else:
-        found = ood_classes(source, _read_pictures(source, folder)[0])
+        found = ood_classes(source, _read_pictures(source, folder, "train"))
     return group_of(found, int(group)) if group else found
 
 
@@ -170,13 +170,13 @@ def _read(name: str, folder: str | None, protocol: str) -> Samples:
     return Samples(x, bunch.target.astype(np.int64), classes, np.arange(len(x)), "table")
 
 
-@lru_cache(maxsize=3)
-def _read_pictures(name: str, folder: str | None) -> tuple[Samples, Samples]:
-    """(train, test) of an image set, read once a process."""
+@lru_cache(maxsize=5)
+def _read_pictures(name: str, folder: str | None, part: Literal["train", "test"]) -> Samples:
+    """A part of an image set, read once a process; of a source of OOD samples the train part alone is."""
     if name != "digits":
-        return load(name, folder)
+        return load(name, folder, split=part)
     table = _read("digits", None, "paper")
     pixels = np.round(table.x.to_numpy() * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8, 1)
     pixels = pixels.repeat(2, axis=1).repeat(2, axis=2)  # 16 x 16, so that crops leave a digit whole
     images = Samples(pixels, table.y, table.classes, table.ids, "image")
-    return train_test_split(images, seed=0)
+    return train_test_split(images, seed=0)[0 if part == "train" else 1]

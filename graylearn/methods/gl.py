@@ -26,8 +26,8 @@ class Gray(Method):
     """(1 - w) C L_G + w (1 - C) L_C, as in the authors' code, whose default is .5: half of the loss.
     Default: the paper's equation, which has no such weight."""
     eps: Share = 0.0
-    """Added to the probabilities inside both logarithms, as the authors' code does with 1e-5: no loss of a
-    sample can then exceed 11.5 a logarithm. Default: none, as in the paper's equation."""
+    """L_C = -sum log(1 - Q_k + eps), as in the authors' code with 1e-5: no other label then costs more than
+    11.5. Default: none, as in the paper's equation."""
     mean: bool = False
     """L_C as the mean over the K - 1 other labels. Default: their sum, as in the paper and its code."""
     detach: bool = True
@@ -68,14 +68,11 @@ class Gray(Method):
     def _parts(self, step: Step) -> tuple[Tensor, Tensor]:
         """L_G and L_C of each sample."""
         logits, target = step.logits, step.target
+        given = F.cross_entropy(logits, target, reduction="none")
         if not self.eps:
-            given = F.cross_entropy(logits, target, reduction="none")
             return given, complementary_loss(logits, target, reduction="none")
-        probabilities = logits.softmax(1)
-        index = target.unsqueeze(1)
-        given = -(probabilities.gather(1, index).squeeze(1) + self.eps).log()
-        every = -(1 - probabilities + self.eps).log()
-        return given, every.scatter(1, index, 0.0).sum(1)
+        every = -(1 - logits.softmax(1) + self.eps).log()
+        return given, every.scatter(1, target.unsqueeze(1), 0.0).sum(1)
 
     def _believed(self, step: Step, confidence: str | Tensor) -> Tensor:
         """C of each sample."""

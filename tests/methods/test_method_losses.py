@@ -45,7 +45,6 @@ def reference(name, options, logits, target):
             options.get("confidence", own)
         ]
         if eps := options.get("eps"):
-            claimed = -np.log(q + eps)
             excluded = -(np.log(1 - Q + eps) * (1 - label)).sum(1)
         if options.get("mean"):
             excluded = excluded / (K - 1)

@@ -12,16 +12,25 @@ from typing import Any, Literal, Self
 from graylearn.errors import SettingsError
 from graylearn.methods import METHODS
 
-REVISIONS = {"table": 1, "image": 2}
-"""By kind; raised whenever the code changes what a cell's numbers mean: older results are then run anew.
-Images: 2 since the last two batches of an epoch share what is left."""
+REVISIONS = {"table": 1, "released": 2, "image": 2}
+"""By kind; raised whenever the code changes what a cell's numbers mean, so that older results are run anew.
+Images: 2 since the last two batches of an epoch share what is left. Protocol released: 2 since it is the
+authors' loop step by step."""
 
-RECIPE = ("weight_decay", "momentum")
-"""What a cell may change of how its preset trains."""
+RECIPE = ("weight_decay", "momentum", "normalised")
+"""What a cell may change of how its preset or protocol trains: two settings of SGD, and for tables of protocol
+released features of mean 0 and standard deviation 1."""
 
-OWN_METHODS = ("oracle", "gl+refine")
-"""What a cell may name beside METHODS: standard training on the in-distribution samples alone, and Gray
-Learning followed by a second fit on what its audit believes."""
+OWN_METHODS = ("oracle", "majority", "gl+refine")
+"""What a cell may name beside METHODS: standard training on the in-distribution samples alone; the prediction
+of the training set's largest class for every sample of a table; and Gray Learning followed by a second fit on
+what its audit believes."""
+
+CLEAN = ("oracle", "majority")
+"""Methods that see no OOD sample: one run serves all that differ only in these."""
+
+RELEASED_METHODS = ("oracle", "majority", "standard", "mae", "bt", "spl", "il", "sl", "nl", "gl")
+"""Those of protocol released, whose code has no others."""
 
 HUMAN_LABELS = ("aggregate", "worst", "random1", "random2", "random3")
 """What people said CIFAR-10's training images are (CIFAR-10N): the vote of three, the worst of three, and
@@ -77,18 +86,22 @@ class Cell:
         if self.kind not in ("table", "image"):
             raise SettingsError(f"kind is {self.kind!r}; choose 'table' or 'image'")
         if self.revision == 0:
-            self._set(revision=REVISIONS[self.kind])
+            self._set(revision=REVISIONS["released" if self.protocol == "released" else self.kind])
         if self.method not in METHODS and self.method not in OWN_METHODS:
             known = ", ".join([*METHODS, *OWN_METHODS])
             raise SettingsError(f"there is no method {self.method!r}; choose from {known}")
         if self.protocol not in ("paper", "released", "tuned"):
             raise SettingsError(f"protocol is {self.protocol!r}; choose 'paper', 'released' or 'tuned'")
+        if self.method not in (RELEASED_METHODS if self.protocol == "released" else (*METHODS, *OWN_METHODS)):
+            raise SettingsError(
+                f"the released code has no {self.method!r}; it has {', '.join(RELEASED_METHODS)}"
+            )
         self._set(options=_sorted(self.options), recipe=_sorted(self.recipe))
         for name, _ in self.recipe:
             if name not in RECIPE:
                 raise SettingsError(f"recipe has {name!r}; it may have {', '.join(RECIPE)}")
-        if self.method == "oracle":
-            # it sees no OOD sample, so their number, source and labels make no difference: run it once
+        if self.method in CLEAN:
+            # they see no OOD sample, so their number, source and labels make no difference: run once
             self._set(labels="none", alpha=0.0)
             if self.kind == "image":
                 self._set(ood="none")

@@ -10,6 +10,7 @@ from reproduction.paper import STAND_INS
 
 METHOD_TITLES: dict[str, str] = {
     "oracle": "Oracle",
+    "majority": "Majority",
     "standard": "Standard",
     "mae": "MAE",
     "bt": "BT",

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from graylearn.methods import METHODS
-from reproduction.cells import with_options
+from reproduction.cells import CLEAN, with_options
 
 Row = Mapping[str, Any]
 
-METHOD_ORDER: tuple[str, ...] = ("oracle", *METHODS, "gl+refine")
+METHOD_ORDER: tuple[str, ...] = ("oracle", "majority", *METHODS, "gl+refine")
 """The order of methods in every table and figure; others follow by name."""
 
 NOT_SETTINGS = frozenset({"method", "options", "seed", "revision"})
@@ -128,7 +128,7 @@ def groups(found: Sequence[Record]) -> list[Group]:
     by_settings: dict[tuple[tuple[str, str], ...], list[Record]] = {}
     oracles: dict[tuple[tuple[str, str], ...], list[Record]] = {}
     for record in found:
-        if record.method == "oracle":
+        if record.method in CLEAN:
             oracles.setdefault(record.settings(CONTAMINATION), []).append(record)
         else:
             by_settings.setdefault(record.settings(), []).append(record)

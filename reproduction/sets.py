@@ -13,10 +13,9 @@ import pandas as pd
 
 from graylearn.data import Contaminated, Samples, contaminate, datasets_table, keep_classes, load
 from graylearn.data.catalog.files import Finder, data_folder
-from graylearn.data.catalog.tables import RELEASED
-from graylearn.data.catalog.tasks import paper_task, released_task
+from graylearn.data.catalog.tasks import paper_task
 from graylearn.data.npz import read_arrays
-from graylearn.data.splits import hold_out_smallest, stratified_choice, train_test_split
+from graylearn.data.splits import stratified_choice, train_test_split
 from graylearn.errors import DataError
 from reproduction.cells import HUMAN_LABELS, Cell
 from reproduction.stand_ins import group_of, ood_classes
@@ -60,17 +59,13 @@ def cell_samples(cell: Cell, folder: Folder) -> tuple[Contaminated, Samples]:
     return train, test
 
 
+def read_table(cell: Cell, folder: str | None) -> Samples:
+    """The whole table of a cell as its protocol reads it."""
+    return _read(cell.dataset, folder, "released" if cell.protocol == "released" else "paper")
+
+
 def _table(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
-    released = cell.protocol == "released"
-    samples = _read(cell.dataset, folder, "released" if released else "paper")
-    if released:
-        ood = (
-            RELEASED[cell.dataset].ood
-            if cell.dataset in RELEASED
-            else hold_out_smallest(samples)[1].classes[0]
-        )
-        return released_task(samples, ood, cell.seed)
-    return paper_task(samples, cell.seed, alpha=cell.alpha, labels=_scheme(cell))
+    return paper_task(read_table(cell, folder), cell.seed, alpha=cell.alpha, labels=_scheme(cell))
 
 
 def _images(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
@@ -143,17 +138,15 @@ def _ood(cell: Cell, train: Samples, folder: str | None) -> Samples:
 def _part(train: Contaminated, cell: Cell) -> Contaminated:
     """So many in-distribution samples, every class in proportion, with OOD samples for alpha if there are.
 
-    Which in-distribution samples depends on the seed alone, so that the oracle gets the same ones. Protocol
-    "released" takes all OOD samples whatever alpha they give.
+    Which in-distribution samples depends on the seed alone, so that the oracle gets the same ones.
     """
     inside, ood = np.flatnonzero(~train.is_ood), np.flatnonzero(train.is_ood)
     size = cell.train_size
     assert size is not None
     if size < len(inside):
         inside = inside[stratified_choice(train.true_y[inside], size, cell.seed)]
-    if cell.protocol != "released":
-        wanted = min(len(ood), round(cell.alpha / (1 - cell.alpha) * len(inside)))
-        ood = np.random.default_rng([cell.seed, 1]).permutation(ood)[:wanted]
+    wanted = min(len(ood), round(cell.alpha / (1 - cell.alpha) * len(inside)))
+    ood = np.random.default_rng([cell.seed, 1]).permutation(ood)[:wanted]
     return train.take(np.sort(np.concatenate([inside, ood])))
 
 

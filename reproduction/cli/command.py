@@ -153,7 +153,7 @@ def reproduce(
 
       python -m reproduction table2 --quick
 
-      python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,released,tuned
+      python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,tuned
 
       python -m reproduction table1 --data ~/data --device cuda --epochs-scale 0.3 --time-limit 3000 --out out
 

@@ -20,7 +20,7 @@ import numpy as np
 from torch import nn
 
 from graylearn.data import Contaminated, Samples
-from graylearn.data.batches.augment import PixelScale, as_nhwc
+from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc
 from graylearn.errors import CheckpointError, FolderTakenError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
@@ -93,6 +93,7 @@ def pipeline_of(cell: Cell, train_set: Contaminated, test: Samples, device: str 
         seed=cell.seed,
         device=device,
         compile=_compile(method, device),
+        augment=_augment(cell),
         scale=PixelScale.measure(as_nhwc(as_tensor(samples.x))),
         log="none",
     )
@@ -110,7 +111,12 @@ def _optimizer(cell: Cell) -> OptimizerSettings:
     """That of the preset, with what the cell's recipe changes."""
     preset = PRESETS[cell.preset].optimizer
     assert isinstance(preset, OptimizerSettings)
-    return replace(preset, **dict(cell.recipe))
+    return replace(preset, **{name: value for name, value in cell.recipe if hasattr(preset, name)})
+
+
+def _augment(cell: Cell) -> Augment | None:
+    preset, padding = PRESETS[cell.preset].augment, dict(cell.recipe).get("padding")
+    return preset if preset is None or padding is None else replace(preset, padding=padding)
 
 
 def _measured(

@@ -80,7 +80,7 @@ def train_released(cell: Cell, samples: Samples) -> dict[str, Any]:
 
 
 def released_parts(samples: Samples, cell: Cell) -> tuple[Samples, Samples, Samples]:
-    """(train, test, OOD): the OOD class is the one their code names, a plain random fifth of the rest is test."""
+    """(train, test, OOD): OOD is the class that their code names, test a plain random fifth of the rest."""
     known = RELEASED.get(cell.dataset)
     ood_class = known.ood if known else hold_out_smallest(samples)[1].classes[0]
     inside, ood = hold_out_classes(samples, [ood_class])

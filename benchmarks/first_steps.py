@@ -20,10 +20,10 @@ import torch
 from record import append, described, record
 from torch import nn
 
-from graylearn.data import load
 from graylearn.nets import make
 from graylearn.training import train
 from graylearn.training.loop import EpochEnd
+from reproduction.catalog import load
 
 SETTINGS = {"net": "resnet18", "images": 24576, "epochs": 16, "batch_size": 512}
 POOL, TEST = 25000, 5000

@@ -20,7 +20,7 @@ import torch
 from record import append, described, record
 from small_images import accuracy, halved
 
-from graylearn.data import load
+from reproduction.catalog import load
 
 SETTINGS = {"net": "small_cnn-16", "images": 2560, "epochs": 20, "batch_size": 256, "pixels": 16}
 METHODS = ("standard", "lcvd", "srcc")

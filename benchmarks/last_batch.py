@@ -18,7 +18,7 @@ import torch
 from record import append, described, record
 from small_images import accuracy, halved
 
-from graylearn.data import load
+from reproduction.catalog import load
 
 BATCH, WHOLE = 256, 10
 LEFT = (4, 16, 64, 128)

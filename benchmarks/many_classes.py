@@ -19,7 +19,7 @@ from record import append, described, record
 from small_images import halved
 
 from graylearn import GrayClassifier
-from graylearn.data import load
+from reproduction.catalog import load
 
 SETTINGS = {"images": 6000, "epochs": 10, "pixels": 16}
 METHODS = ("standard", "gl", "gl-relative")

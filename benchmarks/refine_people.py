@@ -24,8 +24,9 @@ import refine_tables
 import torch
 
 from graylearn.audit import audit
-from graylearn.data import Contaminated, load
+from graylearn.data import Contaminated
 from graylearn.data.splits import stratified_choice
+from reproduction.catalog import load
 
 PEOPLE = ("aggregate", "worst")
 DRAWN = ("pairs 0.2", "pairs 0.4", "by-feature 0.2", "by-feature 0.4")

@@ -54,10 +54,10 @@ from graylearn.audit.parts import Dealing
 from graylearn.audit.progress import watched
 from graylearn.audit.result import Audit
 from graylearn.audit.scaling import scaled
-from graylearn.data import load
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import GraylearnError
 from graylearn.estimator import calibration
+from reproduction.catalog import load
 
 Row = dict[str, Any]
 K = 20

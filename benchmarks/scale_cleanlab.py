@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from graylearn.audit.audit import audit
-from graylearn.data import load
 from graylearn.data.splits import stratified_choice
+from reproduction.catalog import load
 
 
 def measure_heartbeats(n: int, data: Path) -> Iterator[dict[str, Any]]:

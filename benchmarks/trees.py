@@ -47,11 +47,12 @@ import audit_cells as cells
 import record
 
 import graylearn as gl
-from graylearn.data import Contaminated, contaminate, load
+from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import logits_of
 from graylearn.estimator.pipeline import Stage, Stages
 from graylearn.integrations.trees import gray_objective
+from reproduction.catalog import load
 
 REVISION = 2
 TABLES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")

@@ -26,7 +26,6 @@ from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method, make_method
-from graylearn.nets import make
 from graylearn.training import PRESETS, History, Result, Settings
 from graylearn.training.devices import choose
 from graylearn.training.optimizers import OptimizerSettings
@@ -35,6 +34,7 @@ from graylearn.training.settings import resolve
 from reproduction.cells import Cell
 from reproduction.epoch_tests import EpochTests
 from reproduction.measure import audited, tested, trained
+from reproduction.nets import make
 from reproduction.progress import Progress
 from reproduction.sets import Folder, cell_samples
 from reproduction.traces import NONE, Traces

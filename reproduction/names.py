@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graylearn.data.catalog import CATALOG
+from reproduction.catalog import CATALOG
 from reproduction.paper import STAND_INS
 
 METHOD_TITLES: dict[str, str] = {

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graylearn.data import Samples
-from graylearn.data.catalog.tables import RELEASED
-from graylearn.data.catalog.tasks import feature_sum_labels
 from graylearn.data.splits import hold_out_classes, hold_out_smallest
+from reproduction.catalog.tables import RELEASED
+from reproduction.catalog.tasks import feature_sum_labels
 from reproduction.cells import Cell
 from reproduction.measure import majority, tested
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from graylearn.data.catalog import CATALOG
 from reproduction import names, paper
+from reproduction.catalog import CATALOG
 from reproduction.cells import CLEAN, told
 from reproduction.columns import NOT_AT_HAND, NOT_YET, Column, make_column, missing
 from reproduction.experiments import EXPERIMENTS

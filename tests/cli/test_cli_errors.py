@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import MAIN, environment, is_one_sentence, run, several, write_csv
 from warm import Process
 
-COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks", "datasets")
+COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks")
 
 
 @pytest.fixture
@@ -170,7 +170,6 @@ def test_an_empty_path_is_not_this_folder(folder):
         ["tasks", "run", "--out", ""],
         *(["check", "data.csv", option, ""] for option in ("--against", "--junit", "--sarif", "--cache")),
         ["duplicates", "data.csv", "--out", ""],
-        ["datasets", "--data", ""],
     ]
     before = sorted(folder.iterdir())
     for words, (code, _, stderr) in zip(paths, several(*paths, folder=folder), strict=True):

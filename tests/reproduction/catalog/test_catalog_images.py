@@ -19,9 +19,9 @@ from published_images import (
     write_torchvision_fashion,
 )
 
-from graylearn.data.catalog import CATALOG, available, datasets_table, load
 from graylearn.data.samples import Samples
 from graylearn.data.splits import split_sources
+from reproduction.catalog import CATALOG, available, datasets_table, load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
 

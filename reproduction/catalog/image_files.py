@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from graylearn.data.catalog.files import Finder, Found
-from graylearn.data.catalog.images import Part, image_samples
 from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
+from reproduction.catalog.files import Finder, Found
+from reproduction.catalog.images import Part, image_samples
 
 MINI_FOLDERS = (
     "mini-imagenet", "miniimagenet", "mini_imagenet", "miniImagenet", "miniImageNet", "MiniImageNet",

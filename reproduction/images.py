@@ -25,7 +25,7 @@ from graylearn.errors import CheckpointError, FolderTakenError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
 from graylearn.estimator.trainset import plain_training_set
-from graylearn.methods import Method, make_method
+from graylearn.methods import Method
 from graylearn.training import PRESETS, History, Result, Settings
 from graylearn.training.devices import choose
 from graylearn.training.optimizers import OptimizerSettings
@@ -36,6 +36,7 @@ from reproduction.epoch_tests import EpochTests
 from reproduction.measure import audited, tested, trained
 from reproduction.nets import make
 from reproduction.progress import Progress
+from reproduction.readings import method_of
 from reproduction.sets import Folder, cell_samples
 from reproduction.traces import NONE, Traces
 
@@ -82,7 +83,7 @@ def run_images(
 def pipeline_of(cell: Cell, train_set: Contaminated, test: Samples, device: str | None) -> Pipeline:
     """The way of a cell's samples, as its preset says; judged by the history of its first fit."""
     clean = cell.method == "oracle"
-    method = make_method("standard" if clean else cell.method, **dict(cell.options))
+    method = method_of(cell)
     samples = plain_training_set(train_set.clean() if clean else train_set)
     settings = resolve(
         cell.preset,

@@ -68,11 +68,11 @@ bench-deps: .venv/bench.stamp
 
 # An hour of kills, full disks and crowded folders; by hand, never in CI.
 soak: .venv/test.stamp
-	$(BIN)/python -m benchmarks.soak --results results/soak.jsonl
+	$(BIN)/python -m benchmarks soak --results results/soak.jsonl
 
 # A million damaged files; by hand. CI runs a small part of it with the tests.
 fuzz: .venv/test.stamp
-	$(BIN)/python -m benchmarks.fuzz --cases 1000000 --results results/fuzz.jsonl
+	$(BIN)/python -m benchmarks fuzz --cases 1000000 --results results/fuzz.jsonl
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-run demo-digits.npz

@@ -1,6 +1,6 @@
 """Several annotators: consensus, their quality and the samples to ask about again, against peers.
 
-    python benchmarks/annotators.py --data FOLDER --features FOLDER   # results/annotators.jsonl, then a table
+    python -m benchmarks annotators --data FOLDER --features FOLDER   # results/annotators.jsonl, then a table
 
 Two crowds: what three people each said of CIFAR-10 images (CIFAR-10N; --features holds cifar10.npz with
 EfficientNet `features` and their `rows`), 3,000 images a seed; and 25 simulated annotators of scikit-learn's
@@ -18,7 +18,6 @@ them. All ways that read a model read the same held-out probabilities. The estim
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -31,9 +30,7 @@ from cleanlab.multiannotator import get_label_quality_multiannotator
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import record
-
+from benchmarks import record
 from graylearn.audit.annotators import consensus
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_features
@@ -158,7 +155,3 @@ def main() -> None:
                 )
             print(crowd, seed, flush=True)
     print(table(args.out))
-
-
-if __name__ == "__main__":
-    main()

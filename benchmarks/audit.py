@@ -1,8 +1,8 @@
 """The audit against cleanlab, PyOD and a standard-trained network: does it find what does not belong?
 
-    python benchmarks/audit.py --data FOLDER --features FOLDER --jobs 12        # results/audit.jsonl
-    python benchmarks/audit.py --data FOLDER --features FOLDER --time           # seconds, one process
-    python benchmarks/audit.py --summary                                        # tables in Markdown
+    python -m benchmarks audit --data FOLDER --features FOLDER --jobs 12        # results/audit.jsonl
+    python -m benchmarks audit --data FOLDER --features FOLDER --time           # seconds, one process
+    python -m benchmarks audit --summary                                        # tables in Markdown
 
 One JSON line a cell, setting, seed and method; a run that was cut short goes on where it was. All methods
 see the same scaled features. `--features` holds cifar10-features.npz, tiny-features.npz (EfficientNet-Lite0)
@@ -23,15 +23,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import audit_cells as cells
-import audit_tables
 import numpy as np
-import record
 import torch
-from audit_methods import METHODS, TIMED_ONLY, Scores, Set, importable
 from joblib import Parallel, delayed, parallel_config
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from benchmarks import audit_cells as cells
+from benchmarks import audit_tables, record
+from benchmarks.audit_methods import METHODS, TIMED_ONLY, Scores, Set, importable
 from graylearn.data import Contaminated
 
 Task = tuple[str, str, int, list[str]]
@@ -188,7 +187,3 @@ def main() -> None:
     elif not args.summary:
         run(args, deadline)
     print(audit_tables.summary(args.out))
-
-
-if __name__ == "__main__":
-    main()

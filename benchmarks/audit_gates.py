@@ -1,8 +1,8 @@
 """What the audit's gates read on clean sets: the constants in graylearn/audit are set from this.
 
-    python benchmarks/audit_gates.py                        # some 60 sets made up or in scikit-learn, minutes
-    python benchmarks/audit_gates.py --rounds 8             # more draws of each
-    python benchmarks/audit_gates.py --data FOLDER --features FOLDER      # the clean cells of audit.py too
+    python -m benchmarks audit_gates                        # some 60 sets made up or in scikit-learn, minutes
+    python -m benchmarks audit_gates --rounds 8             # more draws of each
+    python -m benchmarks audit_gates --data FOLDER --features FOLDER      # the clean cells of audit.py too
 
 Nothing in these sets is wrong, so that every gate ought to stay shut. For each gate the largest readings are
 printed beside the constant: a constant is set just beyond the largest reading, and anew whenever the views,
@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import audit_cells as cells
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.datasets import (
@@ -28,6 +27,7 @@ from sklearn.datasets import (
     make_classification,
 )
 
+from benchmarks import audit_cells as cells
 from graylearn.audit import apart, label_parts, mixture
 from graylearn.audit.apart import foreign_rank, standing
 from graylearn.audit.centroids import centre_cosine
@@ -140,7 +140,3 @@ def main() -> None:
         largest = ", ".join(f"{value:.3g} ({name})" for value, name in read[:4])
         beyond = sum(value > limit for value, _ in read)
         print(f"{gate} = {limit:g}: beyond it {beyond} of {len(read)}; largest {largest}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """The tables of docs/lab/audit.md, made from results/audit.jsonl.
 
-python benchmarks/audit_tables.py            # write them into the page, between its markers
-python benchmarks/audit_tables.py --check    # only say whether the page is as the results make it
+python -m benchmarks audit_tables            # write them into the page, between its markers
+python -m benchmarks audit_tables --check    # only say whether the page is as the results make it
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import record
-from lab_pages import bring_up_to_date, markdown
-from record import Row
+from benchmarks import record
+from benchmarks.record import Row, markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, RESULTS = ROOT / "docs" / "lab" / "audit.md", ROOT / "results" / "audit.jsonl"
-START, END = "<!-- audit tables -->", "<!-- end -->"
+START, END = "<!-- table: audit tables -->", "<!-- end -->"
 
 USUAL = ("ood10", "ood20", "mix")
 OURS = ("graylearn held-out", "graylearn history")
@@ -207,7 +206,3 @@ def filled(page: str, path: Path = RESULTS) -> str:
     if not found:
         sys.exit(f"{PAGE.name} has no place for tables between {START} and {END}")
     return f"{before}{START}\n{summary(path)}\n{END}{after}"
-
-
-if __name__ == "__main__":
-    bring_up_to_date({PAGE: filled})

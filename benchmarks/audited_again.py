@@ -1,6 +1,6 @@
 """What does a second audit say of a set that was cleaned by the first?
 
-    python benchmarks/audited_again.py --data FOLDER      # results/audited_again.jsonl, then a table
+    python -m benchmarks audited_again --data FOLDER      # results/audited_again.jsonl, then a table
 
 --data holds mitbih_train.csv.gz, star_classification.csv and banking77-train.csv; digits come with
 scikit-learn. 10 % of the labels are replaced by other classes; a tenth of the digits are eights and nines
@@ -17,10 +17,10 @@ from statistics import mean
 
 import numpy as np
 import pandas as pd
-import record
 from sklearn.datasets import load_digits
 
 import graylearn as gl
+from benchmarks import record
 from graylearn.audit.kinds import MISLABELLED, SURE
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "audited_again.jsonl"
@@ -100,7 +100,3 @@ def main() -> None:
             for row in measured(name, seed, given.data):
                 record.append(row, given.out)
     show(given.out)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Tables with a column of sentences: does it help the audit where it tells the class, and cost where not?
 
-    python benchmarks/comments.py --data FOLDER        # results/comments.jsonl
+    python -m benchmarks comments --data FOLDER        # results/comments.jsonl
 
 --data holds banking77-train.csv and the tables of junk.py. Tables of two kinds, with 10 % wrong labels:
 
@@ -18,12 +18,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
-import junk
 import numpy as np
 import pandas as pd
-import record
 
 import graylearn as gl
+from benchmarks import junk, record
 from graylearn.data.encoding import encode
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "comments.jsonl"
@@ -105,7 +104,3 @@ def main() -> None:
                 told = measured(table, way, seed)
                 asked = {"kind": kind, "name": str(name), "seed": seed, "way": way}
                 record.append(record.record("comments", group=group, **asked, **told), given.out)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """Labels of tables that are called those of another class: are they found, and is what overlaps left alone?
 
     pip download --no-deps river==0.26.1 orange3==3.40.0                   # into FOLDER, beside the tables
-    python benchmarks/confused_tables.py --data FOLDER      # results/confused_tables.jsonl, then a table
+    python -m benchmarks confused_tables --data FOLDER      # results/confused_tables.jsonl, then a table
 
 Of each class 0, 8 or 20 % bear the label of one other class, drawn for all classes. The rule was set with
 `ground` (seven kinds of ground, of river) and `titanic` (of Orange) in view, the others are aside.
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import record
 from sklearn import datasets
 from sklearn.decomposition import PCA
 
 import graylearn as gl
+from benchmarks import record
 from graylearn.audit.kinds import SURE
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "confused_tables.jsonl"
@@ -128,7 +128,3 @@ def main() -> None:
                 record.append(record.record("confused-tables", **named, **row), given.out)
             means = {key: mean(row[key] for row in told if key in row) for row in told for key in row}
             print(f"{name:22} {rate:4}", *(f"{key} {value:.3f}" for key, value in means.items()), flush=True)
-
-
-if __name__ == "__main__":
-    main()

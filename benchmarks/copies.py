@@ -1,6 +1,6 @@
 """Do copies hide wrong labels? Sets of which a share stands there twice, wrong labels and all.
 
-    python benchmarks/copies.py --data FOLDER      # results/copies.jsonl, then a table
+    python -m benchmarks copies --data FOLDER      # results/copies.jsonl, then a table
 
 --data holds mitbih_train.csv.gz and Skyserver*.csv; digits come with scikit-learn, and `words` is drawn: four
 columns of six words each, whose rows are equal by chance. 10 % of the labels are replaced by other classes,
@@ -18,10 +18,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-import record
 from sklearn.datasets import load_digits
 
 import graylearn as gl
+from benchmarks import record
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "copies.jsonl"
 SETS = ("digits", "heart beats", "stars", "words")
@@ -96,7 +96,3 @@ def main() -> None:
                         record.record("copies", name=name, share=share, seed=seed, way=way, **told), given.out
                     )
     show(given.out)
-
-
-if __name__ == "__main__":
-    main()

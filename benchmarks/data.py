@@ -1,6 +1,6 @@
 """How long reading takes beside the bare library underneath; ratios are of times measured in one run.
 
-    python benchmarks/data.py --arrhythmia FOLDER/mitbih_train.csv.gz --out results/data.jsonl
+    python -m benchmarks data --arrhythmia FOLDER/mitbih_train.csv.gz
 
 Tables: `read` on 87,554 x 188 numbers, gzipped, against `pyarrow.csv.read_csv` alone (target: at most 2).
 Images: the first pass of `cache_images` over 10,000 JPEG files against a loop that only opens, converts and
@@ -21,13 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 import numpy as np
 import pyarrow.csv
 from PIL import Image
-from record import append, described, record
 
+from benchmarks.record import RESULTS, append, described, markdown, record, rows
 from graylearn.data.images.cache import cache_images
 from graylearn.data.read import read
 
@@ -132,6 +130,23 @@ def measure_images(count: int, side: int, size: int, workers: int, repeats: int)
     )
 
 
+def table() -> str:
+    body = []
+    for row in rows(RESULTS / "data.jsonl"):
+        ours, bare = ("first_pass", "pillow") if "side" in row else ("graylearn", "pyarrow")
+        what = (
+            f"10,000 JPEGs of {row['side']} pixels, first pass"
+            if "side" in row
+            else "Arrhythmia, 87,554 x 187, gzip"
+        )
+        taken = row["seconds"]
+        body.append([what, f"{taken[ours]:.1f}", f"{taken[bare]:.1f}", f"{row['ratio']:.2f}"])
+    return markdown(["what", "seconds", "pyarrow or Pillow alone", "ratio"], body)
+
+
+LAB_TABLES = {"measurements.md": {"data": table}}
+
+
 def main() -> None:
     parser = described(__doc__)
     parser.add_argument("--arrhythmia", type=Path, help="mitbih_train.csv.gz")
@@ -140,20 +155,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="JSON lines to add the rows to")
+    parser.add_argument("--out", type=Path, default=RESULTS / "data.jsonl")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
     if options.arrhythmia:
-        rows.append(measure_table(options.arrhythmia, options.repeats))
-    rows += [
-        measure_images(options.images, side, options.size, options.workers, options.repeats)
-        for side in options.sides
-    ]
-    for row in rows:
-        print({key: row[key] for key in ("experiment", "seconds", "ratio")}, row.get("side", ""))
-        if options.out:
-            append(row, options.out)
-
-
-if __name__ == "__main__":
-    main()
+        append(measure_table(options.arrhythmia, options.repeats), options.out)
+    for side in options.sides:
+        append(
+            measure_images(options.images, side, options.size, options.workers, options.repeats), options.out
+        )

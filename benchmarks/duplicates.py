@@ -1,6 +1,6 @@
 """Copies among real photos, at the automatic threshold, against a perceptual hash and cleanlab's Datalab.
 
-    python benchmarks/duplicates.py --images FOLDER      # results/duplicates.jsonl, then a table
+    python -m benchmarks duplicates --images FOLDER      # results/duplicates.jsonl, then a table
 
 --images holds cifar10.npz and tiny-imagenet.npz with `train_x` (uint8, N H W C). Of 1,000 photos a third has
 a copy that was resized to three quarters and back, recompressed (JPEG, quality 40), cropped to .85 a side,
@@ -36,9 +36,7 @@ import torch
 from PIL import Image
 from scipy.fft import dctn
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import record
-
+from benchmarks import record
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.near_copies import thumbnails
 
@@ -179,7 +177,3 @@ def main() -> None:
                 record.append(record.record("strangers", **row), args.out)
             print(photos, seed, flush=True)
     print(table(args.out))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """The features that benchmarks read: photos as EfficientNet-Lite0 sees them, sentences as MiniLM does.
 
-    python benchmarks/features.py --data FOLDER --out FOLDER
+    python -m benchmarks features --data FOLDER --out FOLDER
 
 `--data` holds cifar10.npz and tiny-imagenet.npz (train_x, train_y), and banking77-train.csv, also in text/.
 CIFAR-10: the first 10,000 training images, whose `rows` tell which labels people gave them. Tiny-ImageNet: of
@@ -11,15 +11,12 @@ Rows of Tiny-ImageNet in results/ from before this file are of other images, 80 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from record import described
-
+from benchmarks.record import described
 from graylearn.data import embed_images, embed_text
 
 PHOTOS, CLASSES, OF_A_CLASS = 10_000, 50, 80
@@ -68,7 +65,3 @@ def main() -> None:
         made = makers[name]()
         np.savez(given.out / f"{name}-features.npz", **made)  # type: ignore[arg-type]
         print(name, {key: values.shape for key, values in made.items()}, flush=True)
-
-
-if __name__ == "__main__":
-    main()

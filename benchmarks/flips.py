@@ -1,7 +1,7 @@
 """Two and three classes, labels flipped by chance, a few hundred rows: what the audit finds and estimates.
 
-    python benchmarks/flips.py --data FOLDER        # results/flips.jsonl; goes on where it was
-    python benchmarks/flips.py --summary            # the table in Markdown
+    python -m benchmarks flips --data FOLDER        # results/flips.jsonl; goes on where it was
+    python -m benchmarks flips --summary            # the table in Markdown
 
 The rules were set on breast cancer, iris and wine, among others; the other sets are kept aside.
 """
@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import record
 import torch
-from human_noise_clean import _table
-from human_noise_sets import Folders
 from sklearn import datasets
 
 import graylearn as gl
+from benchmarks import record
+from benchmarks.human_noise_clean import _table
+from benchmarks.human_noise_sets import Folders
 from graylearn.audit.kinds import SURE
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3)
@@ -107,7 +107,3 @@ def main() -> None:
                     row = {"name": name, "rate": rate, "seed": seed, **measured(*make(seed), rate, seed)}
                     record.append(record.record("flips", **row), args.out)
     print(summary(args.out))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """Fuzzing by hand: every reader, loader and settings file, and the loss, with damaged input.
 
-    nice -n 15 python -m benchmarks.fuzz --cases 1000000 --results results/fuzz.jsonl
-    python -m benchmarks.fuzz --target model --case 1234    # one case again, with its traceback
+    nice -n 15 python -m benchmarks fuzz --cases 1000000 --results results/fuzz.jsonl
+    python -m benchmarks fuzz --target model --case 1234    # one case again, with its traceback
 
 Every case ends in right data or in one sentence; a raw exception, a case of more than SLOWEST seconds, one
 that asks for more than MEMORY bytes and one that kills the process are findings, which are printed with the

@@ -1,6 +1,6 @@
 """Wrong labels that gather in one class: are they told from samples of no class?
 
-    python benchmarks/gathered.py --data FOLDER      # results/gathered.jsonl, then a table
+    python -m benchmarks gathered --data FOLDER      # results/gathered.jsonl, then a table
 
 --data holds banking77-train.csv; digits come with scikit-learn. Half of the labels of one digit, or of five
 of the 77 intents, are drawn at random; `everywhere` has as many, drawn over all classes.
@@ -15,10 +15,10 @@ from statistics import mean
 
 import numpy as np
 import pandas as pd
-import record
 from sklearn.datasets import load_digits
 
 import graylearn as gl
+from benchmarks import record
 from graylearn.audit.kinds import OOD, SURE
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "gathered.jsonl"
@@ -63,7 +63,3 @@ def main() -> None:
             for seed, row in zip(given.seeds, told, strict=True):
                 record.append(record.record("gathered", name=name, way=way, seed=seed, **row), given.out)
             print(f"{name:10} {way:11}", *(f"{mean(row[key] for row in told):6.1f}" for key in KEYS))
-
-
-if __name__ == "__main__":
-    main()

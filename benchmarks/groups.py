@@ -1,6 +1,6 @@
 """Samples that belong together: what an audit finds that knows of it, and one that does not.
 
-    python benchmarks/groups.py --data FOLDER      # results/groups.jsonl, then a table
+    python -m benchmarks groups --data FOLDER      # results/groups.jsonl, then a table
 
 --data holds series of the UCR and UEA archives (JapaneseVowels, BasicMotions, ACSF1 and PLAID, *_TRAIN.ts and
 *_TEST.ts each), watch_dataset.npy of seglearn and tiny-imagenet.npz with `train_x` (uint8, N H W C) and
@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import record
 from sklearn.datasets import load_digits
 
 import graylearn as gl
+from benchmarks import record
 from graylearn.audit import KINDS, LEVELS
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "groups.jsonl"
@@ -198,7 +198,3 @@ def main() -> None:
             row = {"name": name, "noise": noise, "seed": seed, "way": way}
             record.append(record.record("groups", **row, **measured(held, noise, seed, way)), asked.out)
     show(asked.out)
-
-
-if __name__ == "__main__":
-    main()

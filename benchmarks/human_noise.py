@@ -1,9 +1,9 @@
 """The audit on labels that people get wrong, against cleanlab, plain disagreement and a fixed margin.
 
-    python benchmarks/human_noise.py --data FOLDER --features FOLDER        # results/human_noise.jsonl
-    python benchmarks/human_noise.py --groups people clean --seeds 0        # a part of it
-    python benchmarks/human_noise.py --methods graylearn --jobs 11          # in several processes
-    python benchmarks/human_noise.py --summary                              # tables in Markdown
+    python -m benchmarks human_noise --data FOLDER --features FOLDER        # results/human_noise.jsonl
+    python -m benchmarks human_noise --groups people clean --seeds 0        # a part of it
+    python -m benchmarks human_noise --methods graylearn --jobs 11          # in several processes
+    python -m benchmarks human_noise --summary                              # tables in Markdown
 
 One JSON line a set and method; a run that was cut short goes on where it was. `--data` holds the tables and
 cifar-10n/; `--features` holds cifar10-features.npz and tiny-features.npz (EfficientNet-Lite0, with the `rows`
@@ -25,16 +25,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import human_noise_clean as clean
-import human_noise_sets as sets
-import human_noise_tables as tables
 import numpy as np
-import record
 import torch
-from human_noise_methods import METHODS, Found, Given
 from joblib import Parallel, delayed, parallel_config
 from sklearn.metrics import roc_auc_score
 
+from benchmarks import human_noise_clean as clean
+from benchmarks import human_noise_sets as sets
+from benchmarks import human_noise_tables as tables
+from benchmarks import record
+from benchmarks.human_noise_methods import METHODS, Found, Given
 from graylearn.audit.kinds import MISLABELLED, OOD
 from graylearn.errors import DataError
 
@@ -236,7 +236,3 @@ def main() -> None:
     if not args.summary:
         run(args, sets.Folders(args.data, args.features, args.histories))
     print(tables.summary(args.out))
-
-
-if __name__ == "__main__":
-    main()

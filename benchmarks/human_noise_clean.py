@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from human_noise_sets import Case, Folders, embedded, renumbered
 from sklearn import datasets
 
+from benchmarks.human_noise_sets import Case, Folders, embedded, renumbered
 from reproduction.catalog import load
 
 HALVES = ("design", "aside")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from human_noise_sets import Case
 
+from benchmarks.human_noise_sets import Case
 from graylearn import Audit
 from graylearn.audit import LEVELS
 from graylearn.audit.evidence import Mode, gather

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import audit_cells
 import numpy as np
 from scipy.special import softmax
 from sklearn.datasets import load_digits
 
+from benchmarks import audit_cells
 from graylearn.audit.history import history_probabilities
 from graylearn.errors import DataError
 from graylearn.training.history import History

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import mean
 
-import record
-from audit_tables import number
-from lab_pages import markdown
-from record import Row
+from benchmarks import record
+from benchmarks.audit_tables import number
+from benchmarks.record import Row, markdown
 
 KEY = ("group", "name", "setting", "seed", "method")
 TITLES = {

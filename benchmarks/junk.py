@@ -1,6 +1,6 @@
 """Rows of junk in tables of few classes: does the audit find them, and who does?
 
-    python benchmarks/junk.py --data FOLDER        # results/junk.jsonl
+    python -m benchmarks junk --data FOLDER        # results/junk.jsonl
 
 --data holds star_classification.csv, Skyserver*.csv, abalone.data, WineQT.csv,
 accent-mfcc-data-1.csv, mitbih_train.csv.gz; the others come with scikit-learn. A share of rows is added
@@ -23,10 +23,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-import record
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import graylearn as gl
+from benchmarks import record
 from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.kinds import OOD
 
@@ -132,7 +132,3 @@ def main() -> None:
                     told = measured(table, kind, share, wrong, seed, way)
                     asked = {"kind": kind, "share": share, "wrong": wrong, "seed": seed, "way": way}
                     record.append(record.record("junk", name=name, group=group, **asked, **told), given.out)
-
-
-if __name__ == "__main__":
-    main()

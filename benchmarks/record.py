@@ -1,12 +1,14 @@
-"""One JSON line a measurement: what was measured, on what machine, with which versions and commit."""
+"""Rows of measurements, one JSON line each with machine, versions and commit, and the tables made of them."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
+RESULTS = Path(__file__).resolve().parent.parent / "results"
 Row = dict[str, Any]
 
 
@@ -14,7 +16,10 @@ def record(experiment: str, **measured: Any) -> Row:
     """A row: the experiment, what was measured, and all it takes to judge the numbers later."""
     from reproduction.provenance import provenance  # which needs torch, as reading rows does not
 
-    return {"experiment": experiment, **measured, **provenance()}
+    rounded = {
+        name: round(value, 5) if isinstance(value, float) else value for name, value in measured.items()
+    }
+    return {"experiment": experiment, **rounded, **provenance()}
 
 
 def append(row: Row, path: str | Path) -> None:
@@ -25,24 +30,33 @@ def append(row: Row, path: str | Path) -> None:
         file.write(json.dumps(row) + "\n")
 
 
-def rows(path: Path) -> list[Row]:
-    """The rows of such a file, none where there is no file; a line that was cut short is passed over."""
+def rows(path: Path, experiment: str | None = None) -> list[Row]:
+    """The rows of a file, of one experiment if named; a line that was cut short is left out."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
             found.append(json.loads(line))
         except json.JSONDecodeError:
             continue
-    return found
+    return [row for row in found if experiment in (None, row["experiment"])]
 
 
 def described(text: str | None) -> argparse.ArgumentParser:
-    """A parser whose help begins with a script's own docstring, as it stands there."""
+    """A parser whose help is a script's own docstring."""
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
+def parser(text: str | None, out: Path) -> argparse.ArgumentParser:
+    """The options of every measurement over seeds."""
+    made = described(text)
+    made.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    made.add_argument("--out", type=Path, default=out)
+    made.add_argument("--summary", action="store_true", help="print the table of --out and stop")
+    return made
+
+
 def asked_of_data(text: str | None, out: Path, seeds: int) -> argparse.Namespace:
-    """What a measurement on files was asked for: `data`, their folder; `seeds`, so many; `out`, for rows."""
+    """What a measurement on files was asked for: `data`, `seeds`, `out`."""
     made = described(text)
     made.add_argument("--data", type=Path, required=True)
     made.add_argument("--seeds", nargs="+", type=int, default=list(range(seeds)))
@@ -50,10 +64,15 @@ def asked_of_data(text: str | None, out: Path, seeds: int) -> argparse.Namespace
     return made.parse_args()
 
 
-def parser(description: str, out: Path) -> argparse.ArgumentParser:
-    """The options of every measurement over seeds; its rows go to `out` unless told otherwise."""
-    made = described(description)
-    made.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
-    made.add_argument("--out", type=Path, default=out)
-    made.add_argument("--summary", action="store_true", help="print the table of --out and stop")
-    return made
+def markdown(head: list[str], body: list[list[str]]) -> str:
+    """A table."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+
+
+def spread(values: list[float], digits: int = 1, times: float = 100.0, sign: str = "") -> str:
+    """Mean ± standard deviation over seeds, in percent; a dash if nothing was measured."""
+    if not values:
+        return "-"
+    text = f"{times * mean(values):{sign}.{digits}f}"
+    return f"{text} ± {times * stdev(values):.{digits}f}" if len(values) > 1 else text

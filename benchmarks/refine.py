@@ -1,6 +1,6 @@
 """Accuracy after the refined fit, against robust methods, cleanlab's CleanLearning and the oracle.
 
-    python benchmarks/refine.py --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
+    python -m benchmarks refine --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
 
 The cells are those of benchmarks/audit.py; a third of the in-distribution rows of each, at most 2,000, is
 kept aside with true labels to test on. All methods train the same network on the same encoded features with
@@ -30,11 +30,8 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed, parallel_config
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import audit_cells as cells
-import record
-import refine_tables
-
+from benchmarks import audit_cells as cells
+from benchmarks import record, refine_tables
 from graylearn.data import Contaminated
 from graylearn.data.order import canonical_order
 from graylearn.data.splits import stratified_choice
@@ -238,9 +235,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=refine_tables.RESULTS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--time-limit", type=float, default=None, help="seconds after which no set is begun")
-    parser.add_argument("--summary", action="store_true", help="print the tables of --out and stop")
     args = parser.parse_args()
-    if "cleanlab" in args.methods and not args.summary:
+    if "cleanlab" in args.methods:
         try:
             importlib.import_module("cleanlab.classification")
         except ImportError as error:
@@ -265,8 +261,3 @@ def main() -> None:
             passed = time.monotonic() - began
             name = f"{rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}"
             print(f"{count}/{len(left)} {name} after {passed:.0f} s", flush=True)
-    print(refine_tables.summary(args.out))
-
-
-if __name__ == "__main__":
-    main()

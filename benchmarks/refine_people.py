@@ -1,6 +1,6 @@
 """Accuracy after the refined fit where people, or noise like theirs, got the labels wrong.
 
-    python benchmarks/refine_people.py --data FOLDER --features FOLDER --seeds 0 1 2
+    python -m benchmarks refine_people --data FOLDER --features FOLDER --seeds 0 1 2
 
 CIFAR-10 features with the labels of CIFAR-10N, features of CIFAR-10 and Banking77 whose labels go wrong by
 pairs and by feature (benchmarks/human_noise_sets.py), and the 329 rows of speech with labels flipped evenly.
@@ -16,13 +16,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import human_noise_sets as sets
 import numpy as np
-import record
-import refine
-import refine_tables
 import torch
 
+from benchmarks import human_noise_sets as sets
+from benchmarks import record, refine, refine_tables
 from graylearn.audit import audit
 from graylearn.data import Contaminated
 from graylearn.data.splits import stratified_choice
@@ -125,7 +123,3 @@ def main() -> None:
                 for row in measure(cell, setting, seed, left, folders):
                     record.append(record.record("refine", **row), args.out)
                 print(cell, setting, seed, flush=True)
-
-
-if __name__ == "__main__":
-    main()

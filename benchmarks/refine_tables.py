@@ -1,20 +1,16 @@
 """The tables of docs/lab/refinement.md, made from results/refine.jsonl and results/choose.jsonl.
 
-python benchmarks/refine_tables.py            # write them into the page, between its markers
-python benchmarks/refine_tables.py --check    # only say whether the page is as the results make it
+`python -m benchmarks refine` and `refine_people` measure what they show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import lab_pages
-import record
-from lab_pages import markdown
+from benchmarks import record
+from benchmarks.record import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "lab" / "refinement.md"
@@ -32,7 +28,6 @@ NAMES = {
 PEOPLE = ("aggregate", "worst", "pairs", "by-feature", "uniform")
 """Settings of benchmarks/refine_people.py, which may have a rate after their name."""
 MAIN = ("oracle", "oracle x5", "standard", "standard x5", "gl", "gl+refine", "gl+refine x1", "cleanlab")
-NOTHING = "Not measured yet."
 Row = dict[str, Any]
 Key = tuple[str, str]
 """A cell and a setting."""
@@ -152,8 +147,6 @@ def by_method(rows: list[Row], few: bool) -> str:
     for row in rows:
         if "seconds" in row and row["setting"] in NAMES and (row["K"] < 4) == few:
             seconds.setdefault(row["method"], []).append(row["seconds"])
-    if not settings:
-        return NOTHING
     body = []
     for method in data.methods:
         if method == "oracle":
@@ -172,30 +165,9 @@ def by_method(rows: list[Row], few: bool) -> str:
     return markdown(["method", *(NAMES[name] for name in settings), "gap won back, %", "seconds"], body)
 
 
-def by_cell(rows: list[Row]) -> str:
-    """Accuracies with deviations over seeds, one line a cell and setting."""
-    data = Accuracies(rows)
-    shown = [method for method in data.methods if method in MAIN]
-    body = []
-    for setting, name in NAMES.items():
-        for cell in sorted(data.classes, key=lambda cell: (data.classes[cell] < 4, cell)):
-            methods = data.by.get((cell, setting), {})
-            if not methods:
-                continue
-            texts = []
-            for method in shown:
-                values = list(methods.get(method, {}).values())
-                found = (mean(values), stdev(values) if len(values) > 1 else None) if values else None
-                texts.append(spread(found, 1, ""))
-            body.append([f"{cell}, {name}", *texts])
-    return markdown(["cell", *shown], body) if body else NOTHING
-
-
 def people(rows: list[Row]) -> str:
     """Accuracies with deviations over seeds where labels are wrong as people err, one line a set."""
     found = [row for row in rows if row["setting"].split()[0] in PEOPLE and "accuracy" in row]
-    if not found:
-        return NOTHING
     shown = [
         method for method in (*MAIN, "choose", "relabelled") if any(row["method"] == method for row in found)
     ]
@@ -211,33 +183,14 @@ def people(rows: list[Row]) -> str:
     return markdown(["cell", "wrong", *shown], body)
 
 
-TABLES: dict[str, Callable[[list[Row]], str]] = {
-    "refine, goals": goals,
-    "refine, four classes or more": lambda rows: by_method(rows, few=False),
-    "refine, two or three classes": lambda rows: by_method(rows, few=True),
-    "refine, cells": by_cell,
-    "refine, people": people,
-    "choose, four classes or more": lambda _: by_method(read(CHOSEN), few=False),
-    "choose, two or three classes": lambda _: by_method(read(CHOSEN), few=True),
-    "choose, people": lambda _: people(read(CHOSEN)),
+LAB_TABLES = {
+    "refinement.md": {
+        "refine, goals": lambda: goals(read()),
+        "refine, four classes or more": lambda: by_method(read(), few=False),
+        "refine, two or three classes": lambda: by_method(read(), few=True),
+        "refine, people": lambda: people(read()),
+        "choose, four classes or more": lambda: by_method(read(CHOSEN), few=False),
+        "choose, two or three classes": lambda: by_method(read(CHOSEN), few=True),
+        "choose, people": lambda: people(read(CHOSEN)),
+    }
 }
-
-
-def made(name: str, rows: list[Row]) -> str:
-    """One table; without rows, a line that says so."""
-    return TABLES[name](rows) if rows else NOTHING
-
-
-def summary(path: Path = RESULTS) -> str:
-    """All tables of an output file."""
-    rows = read(path)
-    return "\n\n".join(f"## {name}\n\n{made(name, rows)}" for name in TABLES)
-
-
-def filled(page: str, rows: list[Row]) -> str:
-    """The page with every table between its markers made anew."""
-    return lab_pages.filled(page, {name: partial(made, name, rows) for name in TABLES})
-
-
-if __name__ == "__main__":
-    lab_pages.bring_up_to_date({PAGE: lambda page: filled(page, read())})

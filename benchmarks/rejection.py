@@ -1,6 +1,6 @@
 """Whether `reject_at` and `predict_sets` keep their promise on new samples, and what they cost.
 
-    python benchmarks/rejection.py --data FOLDER --features FOLDER    # results/rejection.jsonl, then a table
+    python -m benchmarks rejection --data FOLDER --features FOLDER    # results/rejection.jsonl, then a table
 
 The cells are those of benchmarks/audit_cells.py, with at most 1,200 rows to learn from and 1,000 clean ones
 to test on. A row a cell, setting, seed and way:
@@ -19,7 +19,6 @@ where it was.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -32,10 +31,8 @@ from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import audit_cells as cells
-import record
-
+from benchmarks import audit_cells as cells
+from benchmarks import record
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.calibration import seen
@@ -182,7 +179,3 @@ def main() -> None:
             record.append(found, args.out)
         print(cell, setting, seed, flush=True)
     print(table(args.out))
-
-
-if __name__ == "__main__":
-    main()

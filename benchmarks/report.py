@@ -1,6 +1,6 @@
 """How fast the report opens and filters 50,000 suspects, in a real browser; targets: one second each.
 
-    python benchmarks/report.py [--suspects 50000] [--repeats 5]
+    python -m benchmarks report [--suspects 50000] [--repeats 5]
 
 First paint is what the browser reports; `suspects drawn` is when the list stands, `all drawn` when the charts
 do too. A step is the time from changing a control to the next frame after the list was drawn anew, with the
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from playwright.sync_api import Page, sync_playwright
-from record import append, record
 
+from benchmarks.record import append, record
 from graylearn.report import Preview, ReportData, image_preview, row_preview, write_report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,7 +188,3 @@ def main() -> None:
             "worst_ms": {name: round(max(values), 1) for name, values in times.items()},
         }
         append(record("report", **measured), options.out)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """An hour of trying to break it: fits, runs, saves and applied decisions, killed, starved and run together.
 
     nice -n 15 make soak                      # 60 minutes, a row to results/soak.jsonl
-    python -m benchmarks.soak --minutes 2
+    python -m benchmarks soak --minutes 2
 
 A story is one piece of work that is broken again and again and gone on with until it is done. Then it must be
 what an unbroken one gives, bit by bit, with every id in it, and nothing left behind. What may break it:
@@ -368,7 +368,3 @@ def main() -> None:
     if soak.broken:
         sys.exit(f"{len(soak.broken)} promises broken; see {top}")
     shutil.rmtree(top)
-
-
-if __name__ == "__main__":
-    main()

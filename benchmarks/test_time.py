@@ -1,7 +1,6 @@
 """Samples of no class at test time: ood_score beside the scores and the methods that the paper names.
 
-    python benchmarks/test_time.py --features FOLDER --out results/test_time.jsonl
-    python benchmarks/lab_tables.py                       # writes the tables of docs/lab/test-time.md
+    python -m benchmarks test_time --features FOLDER --out results/test_time.jsonl
 
 Small networks (two layers of 128) on features of images, not the paper's networks on pixels: FOLDER has
 cifar10-features.npz and tiny-features.npz (train_x, train_y) and svhn-features.npz (test_x), made by
@@ -24,11 +23,12 @@ areas under precision and recall by trapezoids.
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,7 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.metrics import auc, precision_recall_curve
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import record
-
+from benchmarks import record
 from graylearn import metrics
 from graylearn.data import contaminate
 from graylearn.data.batches.base import Preparation
@@ -49,7 +47,7 @@ from graylearn.methods import Method, make_method
 from graylearn.nets import MLP, PrototypeNet
 from graylearn.training import train
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "test_time.jsonl"
+RESULTS = record.RESULTS / "test_time.jsonl"
 SETS = ("cifar10-svhn", "cifar10-tiny", "cifar8-cifar2", "tiny25-tiny25", "digits")
 SETTINGS = ("clean", "dirty")
 METHODS = ("standard", "gl", "isomax", "confident", "oe", "oe known", "prior-network", "prior-network known")
@@ -177,6 +175,52 @@ def read(path: Path = RESULTS) -> list[record.Row]:
     return record.rows(path)
 
 
+def of_scores() -> str:
+    """AUROC of every score of networks by cross entropy and by gl, mean over sets."""
+    body = []
+    for score in SCORES:
+        cells = []
+        for setting, method in itertools.product(SETTINGS, ("standard", "gl")):
+            by_set = defaultdict(list)
+            for row in read():
+                if (row["setting"], row["method"]) == (setting, method):
+                    by_set[row["set"]].append(row["scores"][score]["auroc"])
+            cells.append(f"{mean(map(mean, by_set.values())):.3f}")
+        body.append([score, *cells])
+    head = ["score", "clean, cross entropy", "clean, gl", "dirty, cross entropy", "dirty, gl"]
+    return record.markdown(head, body)
+
+
+def of_methods() -> str:
+    """Methods by the score of their authors and by ours: means over sets, of what all have."""
+    lines: dict[str, list[str]] = {}
+    for setting in SETTINGS:
+        found = {
+            (row["method"], row["set"], row["seed"]): row
+            for row in read()
+            if row["setting"] == setting and row["set"] != "digits"
+        }
+        cells = {key[1:] for key in found}
+        cells = {cell for cell in cells if all((method, *cell) in found for method in METHODS)}
+        for method in METHODS:
+            for score in dict.fromkeys((SCORE_OF[method], OURS)):
+                by_set = defaultdict(list)
+                for name, seed in cells:
+                    row = found[method, name, seed]
+                    by_set[name].append(
+                        [row["scores"][score]["auroc"], row["scores"][score]["fpr95"], row["accuracy"]]
+                    )
+                auroc, fpr, right = np.mean([np.mean(each, axis=0) for each in by_set.values()], axis=0)
+                lines.setdefault(f"{method}, {score}", []).extend(
+                    [f"{auroc:.3f}", f"{fpr:.3f}", f"{100 * right:.1f}"]
+                )
+    head = ["", *(f"{setting}: {name}" for setting in SETTINGS for name in ("AUROC", "FPR95", "accuracy, %"))]
+    return record.markdown(head, [[name, *cells] for name, cells in lines.items()])
+
+
+LAB_TABLES = {"test-time.md": {"scores": of_scores, "methods": of_methods}}
+
+
 def main() -> None:
     parser = record.parser(str(__doc__), RESULTS)
     parser.add_argument("--features", type=Path, required=True, help="folder of the features")
@@ -196,7 +240,3 @@ def main() -> None:
             row = record.record("test time", **where, **size, **measure(split, method, seed))
             record.append(row, args.out)
         print(name, setting, seed, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """How fast the engine trains, beside what people use today; ratios are of times measured in one run.
 
-    python benchmarks/training.py                        # CPU: tables, against skorch and a DataLoader loop
-    python benchmarks/training.py --device cuda          # one GPU: ResNet18 in bfloat16 against plain float32
+    python -m benchmarks training                        # CPU: tables, against skorch and a DataLoader loop
+    python -m benchmarks training --device cuda          # one GPU: ResNet18 in bfloat16 against plain float32
 
 CPU: MLP 2x128, batch 16, Adam, cross entropy, the same arithmetic for all; one thread; CPU time of the
 process, so that other work on the machine does not tilt the ratios. CUDA: images like CIFAR-10, random
@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 import torch
-from record import append, described, record
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
+from benchmarks.record import RESULTS, append, described, markdown, record, rows
 from graylearn.nets import make
 from graylearn.training import Augment, OptimizerSettings, ScheduleSettings, Settings, train, train_stack
 
@@ -230,6 +227,27 @@ def on_gpu(arguments: argparse.Namespace) -> None:
             append(row, arguments.out)
 
 
+def tables_on_cpu() -> str:
+    row = rows(RESULTS / "training.jsonl", "training speed, tables, cpu")[-1]
+    body = [[name, f"{value:,.0f}"] for name, value in row["microseconds_a_step"].items()]
+    return markdown(["way", "microseconds per step and model"], body)
+
+
+def images_on_gpu() -> str:
+    body = [
+        [
+            f"{row['compile']}, batch {row['batch_size']}", f"{row['images_per_second']:,.0f}",
+            f"{row['tflops']:.0f}", f"{row['plain_float32_images_per_second']:,.0f}",
+            f"{row['ratio_at_batch']:.1f}",
+        ]
+        for row in rows(RESULTS / "training.jsonl", "training speed, images, gpu")
+    ]  # fmt: skip
+    return markdown(["torch.compile mode", "images a second", "TFLOP/s", "plain float32", "ratio"], body)
+
+
+LAB_TABLES = {"measurements.md": {"tables": tables_on_cpu, "gpu": images_on_gpu}}
+
+
 def main() -> None:
     parser = described(__doc__)
     parser.add_argument("--device", default="cpu", help="cpu for tables, cuda for images")
@@ -259,7 +277,3 @@ def main() -> None:
         on_cpu(arguments)
     else:
         on_gpu(arguments)
-
-
-if __name__ == "__main__":
-    main()

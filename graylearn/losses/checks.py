@@ -86,13 +86,13 @@ def check_shapes(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if weight is not None:
         if weight.shape != (num_classes,):
             raise ValueError(
-                f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value a class"
+                f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value per class"
             )
         _check_device("weight", weight, logits)
 
 
 def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
-    """Refuse probabilities that are not one a class and sample."""
+    """Refuse probabilities that are not one per class and sample."""
     if target.shape != logits.shape or target.ndim == 0:
         raise ValueError(
             f"target is {target.dtype} of shape {tuple(target.shape)} for logits {tuple(logits.shape)}; "
@@ -136,7 +136,7 @@ def _check_by_sample(name: str, given: Tensor, target: Tensor) -> None:
     if given.shape != target.shape:
         raise ValueError(
             f"{name} has shape {tuple(given.shape)} but target has {tuple(target.shape)}; "
-            "expected one value a sample"
+            "expected one value per sample"
         )
     _check_device(name, given, target)
 

@@ -19,7 +19,7 @@ from graylearn.losses.rows import compute_dtype
 from graylearn.torch_internals import forward_mode_active, is_batched, transforms_active
 
 # Elements a chunk and thread: four float32 temporaries of it are 4 MiB, small beside any batch that is cut,
-# and large enough that the sixty calls into torch a chunk cost little (2^16 took twice as long on a CPU).
+# and large enough that the sixty calls into torch per chunk cost little (2^16 took twice as long on a CPU).
 CHUNK = 1 << 18
 
 

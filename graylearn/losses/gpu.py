@@ -27,14 +27,14 @@ INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 COUNT_FROM = 1 << 25  # values; below, an extra pass where rows are ignored costs less than counting always
-LARGE = 512  # classes; above, one row a program
-IN_REGISTERS = 8192  # classes a program holds: beyond, several rows in flight beat one exponential less
+LARGE = 512  # classes; above, one row per program
+IN_REGISTERS = 8192  # classes that a program holds: beyond, several rows in flight beat one exponential less
 STRIDED = 256  # classes, where they do not lie side by side: a tile must hold many neighbours
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a kernel is cut: `benchmarks/loss.py --sweep` tries others."""
+    """How a kernel is cut: `python -m benchmarks loss --sweep` tries others."""
 
     rows: int
     """Rows a program; 1 means the kernel for large rows."""
@@ -54,7 +54,7 @@ def plan(num_classes: int, inner: int = 1) -> Plan:
     if inner > 1:
         return Plan(rows=max(16, 4096 // block), block=block, warps=4 if block <= 64 else 8)
     if num_classes <= LARGE:
-        # Few values a thread: tiles four times as large took twice the time on an H200.
+        # Few values per thread: tiles four times as large took twice the time on an H200.
         return Plan(rows=max(2, 512 // block), block=block, warps=4 if block <= 32 else 2)
     block = min(block, IN_REGISTERS)
     warps = max(2, min(8, block // 512))
@@ -258,7 +258,7 @@ def _rule(mode: int, confidence: Tensor | None, rows: Rows) -> Confidence:
 
 
 class Unreduced(torch.autograd.Function):
-    """One loss a row in float32; the gradient is made in backward, with each row's own factor."""
+    """One loss per row in float32; the gradient is made in backward, with each row's own factor."""
 
     @staticmethod
     def forward(

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
-from graylearn.losses.reference import gray_rows, relative_confidence
+from graylearn.losses.reference import gray_rows, relative_confidence, soft_gray_loss
 from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
-from graylearn.losses.soft import soft_gray_loss
 from graylearn.torch_internals import forward_mode_active, is_traced, transforms_active
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
@@ -71,7 +70,7 @@ def gray_loss(
             "label", the probability of the label, as the paper writes; "relative", the largest probability
             over its median among all labels of the batch that are not ignored, at most 1, as the method
             gl-relative trains; or a tensor with one value in [0, 1] a label.
-        weight: (K,) a weight a class; the mean divides by the sum of the rows' weights.
+        weight: (K,) one weight per class; the mean divides by the sum of the rows' weights.
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
         label_smoothing: how much of each target is spread over all classes, such as 0.1.
@@ -175,7 +174,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         if not isinstance(confidence, str):
             raise TypeError(
                 f"confidence is a {type(confidence).__name__}; expected 'max', 'label' or 'relative'. Class "
-                "weights go to weight=, one confidence a sample to the call: criterion(logits, target, "
+                "weights go to weight=, one confidence per sample to the call: criterion(logits, target, "
                 "confidence)"
             )
         checks.check_rule(confidence)
@@ -185,7 +184,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         self.impl = impl
 
     def forward(self, logits: Tensor, target: Tensor, confidence: Tensor | None = None) -> Tensor:
-        """The loss; `confidence`, one value a sample, goes before the module's own rule."""
+        """The loss; `confidence`, one value per sample, goes before the module's own rule."""
         return gray_loss(
             logits,
             target,

@@ -41,7 +41,7 @@ class Rows:
     """False where the logits came as (K,)."""
 
     def confidence(self, given: Tensor) -> Tensor:
-        """One value a row, (N, ...); NaN where it is outside [0, 1] and could not be looked at before."""
+        """One value per row, (N, ...); NaN where it is outside [0, 1] and could not be looked at before."""
         given = given if self.batched else given.unsqueeze(0)
         if checks.can_look_at_values(given):
             return given

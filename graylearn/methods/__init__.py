@@ -1,4 +1,4 @@
-"""Methods: how logits, features and history become one loss a sample."""
+"""Methods: how logits, features and history become one loss per sample."""
 
 from graylearn.methods.base import ConfidenceHistory, Method, Output, Step, Task
 from graylearn.methods.registry import METHODS, as_method, make_method

@@ -1,4 +1,4 @@
-"""What a method is: how the logits of one batch become one loss a sample.
+"""What a method is: how the logits of one batch become one loss per sample.
 
 A method sees a `Step` and returns losses of shape (N,); the engine weights them, takes their mean
 and steps the optimizer. A method that selects samples returns zero for those it leaves out and
@@ -158,7 +158,7 @@ class Method:
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
         """The loss to be expected where labels are drawn by `share`, (N, K), of each sample: (N,).
 
-        K losses a sample, for a method whose loss follows from logits and label; write it where it is less.
+        K losses per sample, for a method whose loss follows from logits and label; write it where it is less.
         """
         n, k = share.shape
         each = Step(

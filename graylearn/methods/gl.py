@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from graylearn.losses import complementary_loss, gray_loss
-from graylearn.losses.soft import soft_gray_rows
+from graylearn.losses.reference import soft_gray_rows
 from graylearn.methods.base import Method, Step, register
 from graylearn.methods.checks import Range, Share
 

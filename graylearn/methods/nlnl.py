@@ -32,7 +32,7 @@ class NegativePositive(Method):
     threshold: Share = 0.5
     """Mean probability from which SelPL trusts a label. Default: the authors'."""
     sampled: bool = True
-    """Reject one drawn label a step rather than all K - 1. Default: the authors'."""
+    """Reject one drawn label per step rather than all K - 1. Default: the authors'."""
 
     per_sample = False
     plans_epochs = True

@@ -6,7 +6,7 @@ cross entropy that is cross entropy with t. For the Gray loss it is
     C * sum_k t_k * (-log Q_k) + (1 - C) * sum_k (1 - t_k) * (-log(1 - Q_k)),
 
 what t claims and what it excludes, with C as ever a matter of the network alone. Both are computed so, as
-their `soft_loss`; of other methods each step costs K losses a sample.
+their `soft_loss`; of other methods each step costs K losses per sample.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Softened(Method):
         self.soft_loss_of = type(method).soft_loss if "soft_loss" in vars(last) else Method.soft_loss
         if not alone and self.soft_loss_of is Method.soft_loss:
             raise SettingsError(
-                f"{type(method).__name__} does more with a label than a loss of its own (it selects, draws,"
-                " remembers or compares), so that it has no meaning for part of one: leave label_smoothing"
-                " out and give whole labels, or take gl, standard or another method that is a loss a sample"
+                f"{type(method).__name__} selects, draws or compares, which soft labels do not allow:"
+                " leave label_smoothing out and give class labels, or take gl, standard or another method"
+                " whose loss follows from logits and label"
             )
         self.method, self.smoothing, self.targets = method, smoothing, targets
         self.plans_epochs = method.plans_epochs
@@ -59,7 +59,7 @@ class Softened(Method):
             if self.targets.shape[1] != task.num_classes:
                 raise SettingsError(
                     f"there are soft targets of {self.targets.shape[1]} classes but the network gives"
-                    f" {task.num_classes} logits: give it one a class"
+                    f" {task.num_classes} logits: give one per class"
                 )
             self.targets = self.targets.to(task.device)
 

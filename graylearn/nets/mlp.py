@@ -30,7 +30,7 @@ class MLP(Net):
         super().__init__(num_classes, in_shape)
         if isinstance(hidden, int) or any(width < 1 for width in hidden):
             shown = hidden if isinstance(hidden, int) else tuple(hidden)
-            raise SettingsError(f"hidden is {shown}, expected positive widths: one number a layer")
+            raise SettingsError(f"hidden is {shown}, expected positive widths: one number per layer")
         if not 0 <= dropout < 1:
             raise SettingsError(f"dropout is {dropout}, expected a share in [0, 1): give 0.2 for 20 %")
         widths = [math.prod(in_shape), *hidden]

@@ -6,7 +6,7 @@
         weights.safetensors      the model
         state.npz                all other arrays: optimizer, method, history, random generators
         state.json               all else, readable
-      log.jsonl                  one row an epoch
+      log.jsonl                  one row per epoch
 
 A new folder is written and flushed under another name, moved into place, and only then named by
 checkpoint.json, which is itself replaced in one move; the old folder goes last.
@@ -48,7 +48,8 @@ def has_checkpoint(folder: str | Path) -> bool:
 
 @contextmanager
 def writes_checkpoints(folder: Path | None) -> Iterator[None]:
-    """Train with checkpoints in `folder`, alone; a full disk is told, and leaves the last whole one."""
+    """Train with checkpoints in `folder`, used by this process alone; a full disk leaves the last
+    complete one."""
     if folder is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""torch.compile: when it pays, and compiling before the run begins."""
+"""torch.compile: when it is worth it, and compiling before the run begins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORTH_COMPILING = 3_000_000
 """Samples of a run from which compiling, most of a minute, is won back on one GPU."""
 
 
-def compile_where_it_pays(
+def compile_if_worth_it(
     learner: ModuleLearner,
     settings: Settings,
     source: BatchSource,
@@ -26,7 +26,7 @@ def compile_where_it_pays(
     example: Tensor,
     note: Callable[[str], None],
 ) -> None:
-    """Compile the network where the settings say so, or where the run is long enough to pay for it."""
+    """Compile the network if the settings say so, or if the run is long enough to win back the time."""
     mode = settings.compile
     if mode is False:
         return

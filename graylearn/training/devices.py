@@ -1,4 +1,4 @@
-"""Devices: which one, what to switch on there, and when half types pay."""
+"""Devices: which one, what to switch on there, and when half types are used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graylearn.training.mlp import MLPLearner
 from graylearn.training.predict import HALF
 
 _WORTH_THREADS = 8_000_000
-"""Multiply-adds of a layer in one step from which a second thread pays. Below, threads wait for each other:
+"""Multiply-adds of a layer in one step from which a second thread helps. Below, threads wait for each other:
 on two idle cores a small network trains a tenth slower with two, on busy ones ten times slower."""
 
 

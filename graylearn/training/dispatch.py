@@ -1,4 +1,4 @@
-"""Which method teaches which models, and how the logits of a step become one loss a sample."""
+"""Which method teaches which models, and how the logits of a step become one loss per sample."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _checked(losses: Tensor, target: Tensor) -> Tensor:
     if shape != tuple(target.shape):
         given = type(losses).__name__ if shape is None else f"losses of shape {shape}"
         raise SettingsError(
-            f"the method gave {given} for {len(target)} samples: loss(step) must return one loss a sample"
+            f"the method gave {given} for {len(target)} samples: loss(step) must return one loss per sample"
         )
     if len(target) and not losses.requires_grad:
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""SGD, Adam and AdamW on one flat row of parameters a model: one call a step, for one model or many.
+"""SGD, Adam and AdamW on one flat row of parameters per model: one call per step, for one model or many.
 
 The arithmetic is torch's own fused kernels, those behind torch.optim's fused=True, without the bookkeeping
 around them, which costs a small network more than the arithmetic.

@@ -6,7 +6,7 @@ together at the end of an epoch; the first process alone writes checkpoints.
 
     torchrun --nproc-per-node 2 -m graylearn fit data.csv --out run
 
-There the first process goes the whole way, and the others only help it to train (`led`).
+There the first process does the whole run, and the others only help to train (`led`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Group:
 
     @torch.no_grad()
     def add_up_gradients(self, parameters: list[torch.nn.Parameter]) -> None:
-        """Sum the gradients; one that no process has stays away, so that the optimizer passes over it."""
+        """Sum the gradients; one that no process has stays None, so that the optimizer skips it."""
         there = torch.tensor(
             [float(each.grad is not None) for each in parameters], device=parameters[0].device
         )
@@ -117,7 +117,7 @@ def check_method(method: Method) -> None:
         raise SettingsError(
             f"{type(method).__name__} looks beyond the single sample (at its batch, the history or a second "
             "network) and cannot be shared by several processes: train it in one, or take gl, "
-            "standard or another method that is a loss a sample"
+            "standard or another method that has one loss per sample"
         )
 
 
@@ -128,9 +128,9 @@ _helpers_wait = False
 
 @contextmanager
 def led(device: str | None, work: Callable[..., Any]) -> Iterator[bool]:
-    """True in the process that goes the whole way; in the others False, once they have helped it to train.
+    """True in the process that does the whole run; False in the others, once they have helped to train.
 
-    Outside of torchrun, and in a group that the user made, there is nobody to lead. `work` is what the first
+    Outside of torchrun, and in a group that the user made, nothing is handed over. `work` is what the first
     process hands over with `hand_over`.
     """
     global _helpers_wait

@@ -166,7 +166,7 @@ class ModuleLearner:
     def compile(self, mode: str, batch_size: int) -> None:
         """Run batches of `batch_size` through torch.compile; others, the last of an epoch, as they are.
 
-        A second shape would compile the whole network a second time for one batch an epoch.
+        A second shape would compile the whole network a second time for one batch per epoch.
         """
         allow_recompiling(_RECOMPILE_LIMIT)
         self.compiled = torch.compile(self.network, mode=mode, dynamic=False)

@@ -81,7 +81,7 @@ class Loop:
         average, patience = settings.average, settings.patience
         self.average = None if average is None else Average(learner.values(), average)
         self.best = None if patience is None else Best(models[0], patience)
-        self.gathered, self.gathered_rows = 0, 0  # batches since the last step, and their samples a model
+        self.gathered, self.gathered_rows = 0, 0  # batches since the last step, and their samples per model
         self.device = history.targets.device
         self.meter = Meter(history, learner, weights)
         self.epoch, self.step = 0, 0
@@ -222,7 +222,7 @@ class Loop:
         return stop
 
     def stop(self) -> bool:
-        """End here because the user asked, with a checkpoint; always False."""
+        """Stop because the user asked, with a checkpoint; returns False."""
         self.interrupted = True
         self._flush()
         if self.settings.checkpoint is not None:
@@ -239,7 +239,7 @@ class Loop:
 
     @property
     def _who(self) -> tuple[str | int, ...]:
-        """Each process draws numbers of its own, for its own samples."""
+        """The process that draws: each has its own random numbers."""
         return () if self.group is None or self.group.is_first else ("process", self.group.rank)
 
     def _random(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Pair(nn.Module):
 def fresh_copy(model: nn.Module) -> nn.Module:
     """A copy of `model` with weights drawn anew from the global random generator.
 
-    What is frozen (`requires_grad` False) was learned elsewhere, and stays as it is.
+    Frozen weights (`requires_grad` False) were trained elsewhere and are kept.
     """
     peer = copy.deepcopy(model)
     for module in peer.modules():
@@ -213,7 +213,7 @@ def as_output(result: Any) -> Output:
 
 
 def _checked(logits: Any) -> Tensor:
-    """Refuse what is no logits: a network may give more in training than in eval mode."""
+    """Refuse output that is not logits: a network may return more in training than in eval mode."""
     if not isinstance(logits, Tensor):
         raise SettingsError(
             f"the network gave {type(logits).__name__} in training mode, expected logits (N, K):"

@@ -73,7 +73,7 @@ def make_optimizer(optimizer: OptimizerLike, model: nn.Module, device: torch.dev
         closure = inspect.signature(made.step).parameters.get("closure")
         if closure is not None and closure.default is closure.empty:
             raise SettingsError(
-                f"{type(made).__name__} takes several passes a step, which training does not make:"
+                f"{type(made).__name__} takes several passes per step, which training does not make:"
                 " use sgd, adam, adamw or another optimizer that steps without a closure"
             )
         return made

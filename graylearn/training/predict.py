@@ -152,7 +152,7 @@ def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
 def check_labels(targets: Tensor, num_classes: int) -> None:
     """Refuse labels beyond what a network gives."""
     if num_classes < 2:
-        raise DataError("the network gives one logit a sample, expected one a class, also with two classes")
+        raise DataError("the network gives one logit per sample, expected one per class, even for two")
     largest = int(targets.max())
     if largest >= num_classes:
         raise DataError(
@@ -171,7 +171,7 @@ def evaluate(model: nn.Module, x: Any, y: Any = None, **options: Any) -> dict[st
     logits = torch.from_numpy(predict_logits(model, x, **options))
     target = as_classes(as_tensor(y, "y")).cpu()
     if len(target) != len(logits):
-        raise DataError(f"there are {len(logits)} samples but {len(target)} labels: give one label a sample")
+        raise DataError(f"there are {len(logits)} samples but {len(target)} labels: one per sample is needed")
     check_labels(target, logits.shape[1])
     return {
         "loss": float(F.cross_entropy(logits, target)),

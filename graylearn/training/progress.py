@@ -1,4 +1,4 @@
-"""What a run tells while it goes: a bar on a terminal, plain lines elsewhere, and JSON lines always."""
+"""What a run reports while it trains: a bar on a terminal, plain lines elsewhere, and JSON lines always."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class RunLog:
-    """One row an epoch, in memory and, given a folder, as JSON lines in its log.jsonl."""
+    """One row per epoch, in memory and, given a folder, as JSON lines in its log.jsonl."""
 
     def __init__(self, folder: Path | None, rows: list[Row] | None = None) -> None:
         self.rows: list[Row] = list(rows or [])
@@ -34,7 +34,7 @@ class RunLog:
 
 
 class Reporter:
-    """Where a run shows how far it is; this one says nothing."""
+    """Where a run shows its progress; this one is silent."""
 
     def __enter__(self) -> Self:
         return self
@@ -56,7 +56,7 @@ class Reporter:
 
 
 class Lines(Reporter):
-    """One plain line an epoch, on standard error."""
+    """One plain line per epoch, on standard error."""
 
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
@@ -119,7 +119,7 @@ class Bar(Reporter):
 
 
 def settled(log: Log) -> Log:
-    """What `auto` means here: a bar where standard error is a terminal, else lines."""
+    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
     if log != "auto":
         return log
     return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"

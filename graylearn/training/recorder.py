@@ -39,11 +39,11 @@ from graylearn.training.history import (
 
 _COLUMNS = ("label", "max", "predicted")
 _EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
-"""What an epoch holds of a sample that it did not see."""
+"""What stands for a sample that an epoch did not see."""
 
 
 def warn_of_what_went_before(steps: int) -> None:
-    """Say that a run which goes on from a checkpoint is audited from there on alone."""
+    """Warn that a resumed run is audited only from its checkpoint on."""
     if steps:
         warnings.warn(
             f"training goes on after step {steps}, and what the network said until then is not recorded: the "
@@ -103,7 +103,7 @@ class Recorder:
         if labels.is_floating_point() or labels.dtype == torch.bool or logits.shape[1] < 2:
             raise DataError(
                 f"labels are {labels.dtype} and a sample has {logits.shape[1]} logits: expected class "
-                "numbers 0..K-1, and one logit a class, also with two classes"
+                "numbers 0..K-1, and one logit per class, also with two classes"
             )
         if self.num_classes not in (0, logits.shape[1]):
             raise DataError(
@@ -119,7 +119,7 @@ class Recorder:
         self._batches.append((ids.detach() if isinstance(ids, Tensor) else ids, labels, *said))
 
     def end_epoch(self) -> None:
-        """Close the epoch. Where several processes train together all must call it: it gathers."""
+        """Close the epoch. If several processes train together all must call it."""
         everyone = _gathered((self.num_classes, self._seen()))
         self._batches, self._resumed = [], pd.DataFrame()
         self.num_classes = max(num_classes for num_classes, _ in everyone)
@@ -148,7 +148,7 @@ class Recorder:
     def history(self) -> History:
         """What was recorded in complete epochs, on the CPU.
 
-        The samples are in the order of their ids, texts by the alphabet: `Audit.from_history` takes features
+        Samples are sorted by id: `Audit.from_history` takes features
         in that order, or in any with `ids=`.
         """
         if not len(self._targets):
@@ -182,7 +182,7 @@ class Recorder:
         return history
 
     def state_dict(self) -> dict[str, Any]:
-        """All that was recorded, as tensors, numbers and texts, for the checkpoint of a loop of your own.
+        """Everything recorded, as tensors, numbers and texts, for the checkpoint of your own loop.
 
         Of several processes, each has its own part of an epoch that is not complete.
         """
@@ -200,7 +200,7 @@ class Recorder:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave; what was recorded here before is dropped.
 
-        An epoch that was not complete may go on or begin again: what is said last of a sample counts.
+        An incomplete epoch may be continued or repeated: the last record of a sample counts.
         """
         self._targets = pd.Series(state["targets"].numpy().copy(), index=_as_array(state["ids"]))
         self.num_classes, self.finished_epochs = state["num_classes"], state["finished_epochs"]
@@ -224,7 +224,7 @@ class Recorder:
         return pd.concat([self._resumed, seen]) if len(self._resumed) else seen
 
     def _check(self, seen: pd.DataFrame) -> None:
-        """Labels must be classes, and a sample must keep its own: else the ids do not name samples."""
+        """Refuse labels that are no classes, and a sample whose label changes: its id names two samples."""
         together = [*seen["id"].unique(), *self._targets.index[:1]]
         if pd.api.types.infer_dtype(together) not in ("integer", "string"):
             raise DataError("some ids are whole numbers and some are not: give numbers alone, or texts alone")
@@ -246,7 +246,7 @@ class Recorder:
             )
 
     def _add(self, epoch: dict[str, NDArray[Any]]) -> None:
-        """Keep an epoch, and add it to the sums; the oldest goes where there is no memory for all."""
+        """Keep an epoch and add it to the sums; the oldest one is dropped if memory is short."""
         label, largest = epoch["label"].astype(np.float32), epoch["max"].astype(np.float32)
         self._sums["count"] += ~np.isnan(label)
         label, largest = np.nan_to_num(label), np.nan_to_num(largest)

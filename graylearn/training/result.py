@@ -25,7 +25,7 @@ class Result:
     model: nn.Module
     """The user's module, trained, on the device of the run, in eval mode."""
     log: list[Row]
-    """One row an epoch: loss, accuracy, learning_rate, seconds, ..."""
+    """One row per epoch: loss, accuracy, learning_rate, seconds, ..."""
     history: History
     """Confidence of each training sample in each epoch."""
     settings: Settings

@@ -73,7 +73,7 @@ def _milestone_epoch(milestone: float, epochs: int) -> float:
 
 
 def batch_size_for(num_samples: int) -> int:
-    """Samples a step: from 16 to 128, so that an epoch has at least some ten steps."""
+    """Samples per step: from 16 to 128, so that an epoch has at least some ten steps."""
     power = round(math.log2(max(num_samples, 1) / 10))
     return 1 << min(max(power, 4), 7)
 

@@ -27,9 +27,9 @@ COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-
 class Settings:
     """How to train. The defaults are the paper's for tables: Adam, 10 epochs, batches of 16.
 
-    What `graylearn.options.Learning` declares means the same here, and is not said again. The last batch of
-    an epoch holds what is left, which for a network with batch norm the last two share; a DataLoader brings
-    batches of its own.
+    What `graylearn.options.Learning` declares means the same here. The last batch of an epoch
+    holds what is left; for networks with batch norm the last two batches share it evenly. A DataLoader brings
+    its own batches.
     """
 
     epochs: int = 10
@@ -37,7 +37,7 @@ class Settings:
     optimizer: OptimizerLike = field(default_factory=OptimizerSettings)
     """Settings, a function from parameters to a torch optimizer, or one that is ready."""
     schedule: ScheduleSettings | TorchSchedule = field(default_factory=ScheduleSettings)
-    """How the learning rate changes; `train` also takes a name, or a function from an optimizer to a
+    """How the learning rate changes; `train` also accepts a name, or a function from an optimizer to a
     scheduler of torch, which steps after each epoch."""
     clip_norm: float | None = None
     accumulate: int = 1
@@ -48,8 +48,8 @@ class Settings:
     label_smoothing: float = 0.0
     """How much of each label is spread over all classes, such as 0.1."""
     logits: Which = None
-    """Which part of what the model gives are the logits: a key, a number or a function of it. None: all of a
-    tensor, what is called logits of anything else."""
+    """Where the logits are in the model's output: a key, an index or a function. None: the output itself if it
+    is a tensor, else what is called logits."""
     device: str | torch.device | None = None
     precision: Precision = "auto"
     seed: int = 0
@@ -57,7 +57,7 @@ class Settings:
     """torch.compile: a mode, True for the one that suits, False for none; None compiles on CUDA where the
     run is long enough to win back the minute that compiling takes."""
     deterministic: bool = False
-    """On CUDA, the same bits each time, at some cost in speed. The CPU always gives them."""
+    """On CUDA, bit-identical results, at some cost in speed. On the CPU they always are."""
     augment: Augment | None = None
     scale: PixelScale | None = None
     """Of uint8 images, such as `result.preparation.scale` of a run that is gone on with on other images; None
@@ -67,17 +67,17 @@ class Settings:
     checkpoint_epochs: int = 1
     """Epochs from one checkpoint to the next."""
     checkpoint_steps: int | None = None
-    """Also a checkpoint every so many steps within an epoch."""
+    """Also a checkpoint after this many steps within an epoch."""
     resume: bool = False
     """Go on from the checkpoint in the folder, if one is there."""
     stream: bool | None = None
     """Read arrays from the host batch by batch, not keep them on the device; None = where they do not fit."""
     workers: int = 0
-    """DataLoader processes that read streamed sets."""
+    """DataLoader processes that read streamed data."""
     history_bytes: int = DEFAULT_BUDGET
-    """Memory for the history; beyond it the oldest epochs live on in running means only."""
+    """Memory for the history; beyond it the oldest epochs are kept as running means only."""
     log: Log = "auto"
-    """Progress bar, one plain line an epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
+    """Progress bar, one plain line per epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
 
     def __post_init__(self) -> None:
         check(vars(self))

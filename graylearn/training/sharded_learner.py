@@ -1,4 +1,4 @@
-"""How one step changes a network that lies in parts on several processes: FSDP has its own way."""
+"""How one step changes a network that FSDP has sharded over several processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ShardedLearner(ModuleLearner):
         """Some samples, to take part in a step with that has none for this process."""
 
     def nothing(self) -> Tensor:
-        """No losses, at the end of a pass: the others wait for this process in theirs."""
+        """No losses, after a pass: the other processes wait for this one in theirs."""
         return self.forward_again(self.example).logits.sum(dim=1)[:0]
 
     def _add_up_gradients(self) -> None:

@@ -1,4 +1,4 @@
-"""Networks whose weights lie in parts on several processes: those that `fully_shard` (FSDP) was called for.
+"""Networks whose weights are sharded over several processes by `fully_shard` (FSDP).
 
 A parameter is then a DTensor: this process holds a part, and the whole takes all of them together.
 """
@@ -16,13 +16,13 @@ from graylearn.errors import SettingsError
 
 
 def is_part(value: Any) -> bool:
-    """Whether this process holds but a part of a tensor."""
+    """Whether this process holds only a part of a tensor."""
     known = sys.modules.get("torch.distributed.tensor")  # nobody has made one where it was not imported
     return known is not None and isinstance(value, known.DTensor)
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Whether weights of the model lie in parts on several processes."""
+    """Whether the weights of the model are sharded over several processes."""
     return any(map(is_part, model.parameters()))
 
 

@@ -1,4 +1,4 @@
-"""From whatever the user calls data to a source of batches."""
+"""From the user's data, in any form, to a source of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`train_stack`: many small networks at once, one batched matrix product a layer, for sweeps and folds."""
+"""`train_stack`: many small networks at once, one batched matrix product per layer, for sweeps and folds."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def train_stack(
     sample_weight: Any = None,
     **changes: Unpack[StackChanges],
 ) -> list[Result]:
-    """Train several multilayer perceptrons of one shape side by side; one Result a model, in order.
+    """Train several multilayer perceptrons of one shape side by side; one Result per model, in order.
 
     `models` are modules of linear layers with ReLU and dropout between, or a function that makes one, called
-    once a model after seeding with the model's seed. `methods` and `seeds` are one for all or one a model;
-    the seed of a model decides its order of samples, as it does in `train`. `data` is (x, y), x of shape
-    (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or
-    (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet
-    its confidence is in the history: held-out folds at no extra pass. Methods that read features are given
-    what the last linear layer reads. `changes` are fields of Settings, as in `train`. All is computed in
-    float32, whatever the precision of `settings`.
+    once per model after seeding with its seed. `methods` and `seeds` are one for all or one per model; the
+    seed of a model decides its order of samples, as it does in `train`. `data` is (x, y), x of shape
+    (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or (models,
+    num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet its
+    confidence is in the history: held-out folds at no extra pass. Methods that read features are given what
+    the last linear layer reads. `changes` are fields of Settings, as in `train`. All is computed in float32,
+    whatever the precision of `settings`.
 
     ```python
     import torch
@@ -96,7 +96,7 @@ def train_stack(
 
 
 def _check(chosen: Settings) -> None:
-    """Refuse what networks that are trained side by side cannot do."""
+    """Refuse settings that a stack cannot train with."""
     if not isinstance(chosen.optimizer, OptimizerSettings):
         raise SettingsError("a stack cannot use an optimizer of your own: name sgd, adam or adamw")
     if not isinstance(chosen.schedule, ScheduleSettings):
@@ -196,7 +196,7 @@ def _stack_weights(sample_weight: Any, targets: Tensor, models: int) -> Tensor |
 
 
 def _count(models: Any, methods: Any, seeds: Any) -> int:
-    """How many models there are, once all that is given one a model agrees."""
+    """How many models there are, once all that is given one per model agrees."""
     lengths = {
         name: len(value)
         for name, value in (("models", models), ("methods", methods), ("seeds", seeds))

@@ -16,7 +16,7 @@ from graylearn.methods import Method, as_method
 from graylearn.methods.softened import Softened
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
-from graylearn.training.compiling import compile_where_it_pays
+from graylearn.training.compiling import compile_if_worth_it
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.group import Group, check_method, hand_over
 from graylearn.training.group import current as current_group
@@ -64,7 +64,7 @@ def train(
     METHODS or a Method. `changes` are fields of Settings, such as epochs=30, and learning_rate; others are
     those of `settings`, or of `preset` (a name in PRESETS). y of shape (N, K) are probabilities of the
     classes. `sample_weight` weights the losses (scaled to mean 1), and so does `class_weight`: "balanced", a
-    dict from class to weight, or one weight a class. `validation`, such as (x, y), is evaluated after each
+    dict from class to weight, or one weight per class. `validation`, such as (x, y), is evaluated after each
     epoch (`patience` ends the run by it), and each of `callbacks` is called with an EpochEnd after it.
 
     ```python
@@ -149,7 +149,7 @@ def _train(asked: _Asked, began: float) -> Result:
     loop, training = _made(asked, saved)
     learner = loop.learner
     if isinstance(learner, ModuleLearner) and not learner.in_parts:
-        compile_where_it_pays(
+        compile_if_worth_it(
             learner, settings, training.source, asked.method, training.example, loop.reporter.note
         )
     with devices.threads_for(learner, settings.batch_size, asked.device):

@@ -1,4 +1,4 @@
-"""What each sample's loss counts, and what its label is taken for."""
+"""The weight of each sample's loss, and soft targets."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def _numbers(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: int) -> NDArray[np.float64]:
-    """(K,) the weight of each class; of one that a dict does not name, 1."""
+    """(K,) the weight of each class; 1 for a class that a dict does not name."""
     weights = np.ones(num_classes)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
-            raise SettingsError.wrong("class_weight", class_weight, "balanced, a dict or one weight a class")
+            raise SettingsError.wrong("class_weight", class_weight, "balanced, a dict or weights per class")
         count = np.bincount(labels, minlength=num_classes)
         return np.asarray(len(labels) / ((count > 0).sum() * np.maximum(count, 1)))
     if isinstance(class_weight, Mapping):
@@ -66,7 +66,7 @@ def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: in
         weights = _numbers(class_weight, "class_weight")
         if weights.shape != (num_classes,):
             raise DataError(
-                f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight a class"
+                f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight per class"
             )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise DataError("class weights must be finite, 0 or more, and not all 0")

@@ -14,9 +14,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
-from graylearn.cli.options import chosen
 from graylearn.errors import SettingsError
-from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, check, fingerprint
+from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, check
 from graylearn.runs.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -186,19 +185,6 @@ def test_what_could_not_be_judged_is_told_where_nothing_was_found(folder):
     assert json.loads(kept.read_text())["samples"] == 8
 
 
-def test_what_reading_the_data_told_is_in_all_that_is_read_later(folder):
-    rows = "".join(f"{row},{('x', 'y', 'y ')[row % 3]}\n" for row in range(12))
-    (folder / "blanks.csv").write_text("a,label\n" + rows)
-    told, page = "differ only in blanks", folder / "blanks.md"
-    words = ("blanks.csv", "--cache", "blanks.d")
-    for _ in range(2):  # the second is from the cache
-        assert told in ran(folder, *words, GITHUB_STEP_SUMMARY=str(page)).stdout
-        assert told in page.read_text(encoding="utf-8")
-        assert told in ran(folder, *words, quiet=False).stderr
-        page.unlink()
-    assert told in json.loads(ran(folder, *words, "--json").stdout)["data_notes"][0]
-
-
 def test_a_place_that_other_programs_find(folder):
     """Records of a list count from 0 and are no lines; what means something else in an address is spelled."""
     records = pd.read_csv(folder / "data.csv")
@@ -272,15 +258,6 @@ def flags_of(command):
     return [name for each in made.params for name in each.opts]
 
 
-def test_what_a_cache_knows_the_files_of_a_glob_by(tmp_path):
-    settings = RunSettings(data=str(tmp_path / "*.parquet"), command="audit")
-    pd.DataFrame({"a": [1.0], "label": ["x"]}).to_parquet(tmp_path / "1.parquet")
-    first = fingerprint(settings)
-    assert fingerprint(settings) == first
-    pd.DataFrame({"a": [2.0], "label": ["x"]}).to_parquet(tmp_path / "2.parquet")
-    assert fingerprint(settings) != first
-
-
 def test_images_that_a_table_lists_go_by_their_paths_and_change_without_it(tmp_path):
     names = [f"{k}.png" for k in range(24)]
     pixels = np.random.default_rng(0).integers(0, 256, (24, 16, 16, 3), dtype=np.uint8)
@@ -294,9 +271,3 @@ def test_images_that_a_table_lists_go_by_their_paths_and_change_without_it(tmp_p
     found = json.loads(CliRunner().invoke(app, words).stdout)["problems"]
     told = [(each["kind"], each["id"], each["line"]) for each in found]
     assert told == [("contradicting", "2.png", None), ("contradicting", "3.png", None)]
-
-
-def test_an_address_keeps_its_slashes():
-    given = {"data": Path("https://host/a.csv?raw=1"), "test": Path("s3://bucket/b.csv")}
-    found = chosen(given, "audit")
-    assert (found.data, found.test) == ("https://host/a.csv?raw=1", "s3://bucket/b.csv")

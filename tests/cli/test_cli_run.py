@@ -201,20 +201,6 @@ def test_a_run_that_is_cut_goes_on(long_run, how, code):
     assert (out / "audit.csv").read_bytes() == (long_run / "whole" / "audit.csv").read_bytes()
 
 
-def test_a_full_disk_is_one_sentence_and_the_run_goes_on(made):
-    folder, _ = made
-    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))\n"
-    command = ("fit", "data.csv", "--out", "full", "--epochs", "5", "-q")
-    _, said, code = Process(no_room + MAIN, *command, folder=folder, environment=environment()).communicate()
-    assert code == 1
-    assert is_one_sentence(said), said
-    assert "make room" in said
-    assert not list((folder / "full").rglob("*.partial"))
-    ((code, _, said),) = several(list(command), folder=folder)
-    assert code == 0, said
-    assert (folder / "full" / "audit.csv").read_bytes() == (folder / "run" / "audit.csv").read_bytes()
-
-
 def test_a_terminal_sees_bars(made):
     folder, _ = made
     parent, child = pty.openpty()

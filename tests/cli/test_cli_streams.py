@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import signal
 import sys
 
@@ -13,7 +12,7 @@ from cli_helpers import several, write_csv
 from graylearn.cli import main
 from graylearn.data.atomic import replacing
 from graylearn.errors import DataError
-from graylearn.paths import existing, saved_input
+from graylearn.paths import saved_input
 
 
 def ran(monkeypatch, capfdbinary, *words, given=b""):
@@ -81,16 +80,6 @@ def test_a_full_disk_is_told_with_the_file_that_does_not_fit(tmp_path):
     assert told.value.filename == str(tmp_path / "clean.csv")
 
 
-def test_an_array_that_does_not_fit_is_a_full_disk_too(tmp_path):
-    """numpy tells how much it wrote, and neither why nor where."""
-    with (
-        pytest.raises(OSError, match="4000 requested and 2544 written") as told,
-        replacing(tmp_path / "a.npy"),
-    ):
-        raise OSError("4000 requested and 2544 written")
-    assert (told.value.errno, told.value.filename) == (errno.ENOSPC, str(tmp_path / "a.npy"))
-
-
 def test_only_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     def full(*given, **named):
         raise OSError(errno.ENOSPC, "No space left on device", "clean.csv")
@@ -105,33 +94,3 @@ def test_only_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     )
     assert "No space left on device); make room and give the same command again\n" in applied
     assert "No space left on device); make room; the same command goes on where it stopped\n" in audited
-
-
-def test_a_link_to_nowhere(tmp_path):
-    (tmp_path / "a.csv").symlink_to("b.csv")
-    with pytest.raises(DataError, match=r"a\.csv is a link to b\.csv, which does not exist"):
-        existing(tmp_path / "a.csv")
-
-
-def test_data_that_may_not_be_read(tmp_path, monkeypatch):
-    (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr("os.access", lambda path, mode: False)  # who is root may read all
-    with pytest.raises(DataError, match=r"a\.parquet may not be read: permission denied"):
-        existing(tmp_path / "a.parquet")
-
-
-def test_what_reading_the_data_told_is_not_lost_on_who_hears_nothing_meanwhile(tmp_path):
-    write_csv(tmp_path / "data.csv")
-    table = pd.read_csv(tmp_path / "data.csv", sep=";")
-    table.loc[:4, "label"] = "NA"
-    table.to_csv(tmp_path / "data.csv", index=False)
-    told = "the label 'NA', given 5 times, counts as a class"
-    command = ["audit", "data.csv", "--out"]
-    quiet, loud, machine = several(
-        [*command, "a", "-q"], [*command, "b"], [*command, "c", "-q", "--json"], folder=tmp_path
-    )
-    assert told in quiet[1]
-    assert told in loud[2]
-    assert told not in loud[1], "once is enough"
-    assert [note for note in json.loads(machine[1])["data_notes"] if told in note]
-    assert not quiet[2] + machine[2]

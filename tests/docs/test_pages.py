@@ -38,12 +38,6 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(there), f"{link}: no such heading"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_tables_that_are_folded_away_are_tables_on_the_site(page):
-    """Without the attribute the site shows what is folded away as it is written."""
-    assert not re.search(r"<details(?! markdown)", prose(page))
-
-
 GUIDES = sorted(page for part in ("start", "guides") for page in (ROOT / "docs" / part).glob("*.md"))
 
 

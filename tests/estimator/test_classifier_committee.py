@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.committee import joined, member_seeds
 from graylearn.estimator.folds import STACKED, stacked_probabilities
@@ -107,8 +106,3 @@ def test_with_two_classes_the_committee_learns_the_labels_as_they_are(dirty):
     classifier.fit(dirty.x[part], dirty.y[part])
     assert not classifier.refined_
     assert classifier.members_ == 2
-
-
-def test_members_must_be_a_count(dirty):
-    with pytest.raises(SettingsError, match="members is 0"):
-        GrayClassifier(members=0).fit(dirty.x, dirty.y)

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -15,9 +14,8 @@ from torch import nn
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.methods import METHODS
 from graylearn.methods.gl import Gray
-from graylearn.training import OptimizerSettings, train
+from graylearn.training import OptimizerSettings
 
 
 def quick(**parameters):
@@ -45,14 +43,6 @@ def test_two_classes():
     ahead = classifier.decision_function(x[400:])
     assert ahead.shape == (169,)
     np.testing.assert_array_equal(ahead > 0, classifier.predict(x[400:]) == "malignant")
-
-
-@pytest.mark.parametrize("method", list(METHODS))
-def test_every_method_can_be_asked_for_by_name(method, iris):
-    x, x_test, y, _ = iris
-    classifier = quick(method=method, epochs=2).fit(x, y)
-    assert classifier.predict_proba(x_test).shape == (50, 3)
-    assert classifier.history_.label_confidence.shape == (2, 100)
 
 
 def test_auto_is_gl_for_rows_and_gl_relative_for_images(iris, tmp_path):
@@ -146,23 +136,6 @@ def test_partial_fit_learns_batch_by_batch(iris):
         classifier.partial_fit(x[:3], [0, 1, 7])
 
 
-def test_each_call_of_partial_fit_goes_through_the_samples_in_an_order_of_its_own(iris, monkeypatch):
-    x, _, y, _ = iris
-    seeds = []
-
-    def spy(*given, settings, **options):
-        seeds.append(settings.seed)
-        return train(*given, settings=settings, **options)
-
-    monkeypatch.setattr("graylearn.estimator.pipeline.train", spy)
-    for _ in range(2):
-        classifier = quick()
-        for _ in range(3):
-            classifier.partial_fit(x, y, classes=[0, 1, 2])
-    assert len(set(seeds[:3])) == 3
-    assert seeds[3:] == seeds[:3]
-
-
 def test_partial_fit_keeps_the_moments_of_the_optimizer(iris):
     x, _, y, _ = iris
     classifier = quick(batch_size=100).partial_fit(x, y, classes=[0, 1, 2])
@@ -170,27 +143,6 @@ def test_partial_fit_keeps_the_moments_of_the_optimizer(iris):
     classifier.partial_fit(x, y)
     assert classifier._lasting.optimizer is optimizer
     assert {int(state["step"]) for state in optimizer.state.values()} == {2}
-
-
-class HalfRate(Gray):
-    """Gray Learning at half the learning rate."""
-
-    def learning_rate_scale(self, epoch):
-        return 0.5
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"learning_rate": 0.01}, {"optimizer": lambda of: torch.optim.Adam(of, lr=torch.tensor(0.01))}],
-    ids=["number", "tensor"],
-)
-def test_a_method_that_scales_the_rate_does_so_once_in_every_partial_fit(iris, options):
-    x, _, y, _ = iris
-    classifier = quick(method=HalfRate(), **options)
-    for _ in range(3):
-        classifier.partial_fit(x, y, classes=[0, 1, 2])
-        (group,) = classifier._lasting.optimizer.param_groups
-        assert float(group["lr"]) == pytest.approx(0.005)
 
 
 def test_networks_by_module_and_by_function(iris):
@@ -265,16 +217,6 @@ def test_among_the_tools_of_scikit_learn():
     copy = clone(search.best_estimator_)
     assert copy.get_params()["method"] == search.best_params_["method"]
     assert not hasattr(copy, "network_")
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_what_pipelines_are_set_to_hand_on_does_not_matter(iris, library):
-    x, x_test, y, _ = iris
-    frame = pd.DataFrame(x).rename(columns=str).assign(colour=["red", "blue"] * (len(x) // 2))
-    expected = quick().fit(frame, y).predict_proba(frame)
-    with config_context(transform_output=library):
-        np.testing.assert_array_equal(quick().fit(frame, y).predict_proba(frame), expected)
-        assert make_pipeline(StandardScaler(), quick()).fit(x, y).predict(x_test).shape == (len(x_test),)
 
 
 def test_a_weight_for_what_is_no_class_is_refused(iris):

@@ -208,23 +208,6 @@ def test_weights_of_samples_that_are_none_are_refused(weight):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epochs": "5"},
-        {"epochs": 2.5},
-        {"batch_size": 0},
-        {"batch_size": "all"},
-        {"learning_rate": "auto"},
-        {"learning_rate": float("nan")},
-        {"random_state": "a"},
-    ],
-)
-def test_numbers_that_are_none_are_refused(wrong):
-    with pytest.raises(SettingsError, match=rf"{next(iter(wrong))} is .*, expected a"):
-        quick(**wrong).fit(np.eye(4), [0, 1, 0, 1])
-
-
-@pytest.mark.parametrize(
     ("dtype", "values"),
     [("Int64", [3, 4]), ("boolean", [False, True]), ("string", ["x", "y"]), ("category", ["x", "y"])],
 )
@@ -233,17 +216,6 @@ def test_labels_of_pandas_types_come_back_as_what_they_are(dtype, values):
     classifier = quick(epochs=1).fit(x, pd.Series(values * 10, dtype=dtype))
     assert classifier.classes_.tolist() == values
     assert {type(label) for label in classifier.predict(x).tolist()} == {type(values[0])}
-
-
-@pytest.mark.filterwarnings("ignore:column .* alone tells the label")
-def test_an_array_of_words_is_a_table():
-    words = np.array([["red", "1"], ["blue", "2"]] * 20)
-    y = np.array(["x", "y"] * 20)
-    classifier = quick(epochs=8).fit(words, y)
-    assert classifier.score(words, y) == 1.0
-    assert np.array_equal(
-        classifier.predict_proba(words), quick(epochs=8).fit(words.astype(object), y).predict_proba(words)
-    )
 
 
 def test_text_is_sent_to_the_embedding():

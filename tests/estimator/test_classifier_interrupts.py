@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from graylearn.audit import audit
-from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.folds import stacked_probabilities
 from graylearn.estimator.networks import build_network, training_settings
@@ -58,13 +56,6 @@ def test_a_fit_that_is_interrupted_is_no_fit(ctrl_c, epoch):
         model.predict(x)
 
 
-def test_with_a_validation_set_too(ctrl_c):
-    x, y = blobs()
-    ctrl_c(0)
-    with pytest.raises(KeyboardInterrupt):
-        classifier().fit(x, y, validation=(x, y))
-
-
 def test_the_fit_before_stays_as_it_was(ctrl_c):
     x, y = blobs()
     model = classifier().fit(x, y)
@@ -85,15 +76,6 @@ def test_a_warm_start_that_is_interrupted_changes_no_weight(ctrl_c):
         model.fit(x, y)
     np.testing.assert_array_equal(model.predict_proba(x), said)
     assert model.n_iter_ == EPOCHS
-
-
-def test_an_error_leaves_no_trace_either():
-    x, y = blobs()
-    model = classifier().fit(x, y)
-    with pytest.raises(DataError, match="one class"):
-        model.fit(np.c_[x, x], np.zeros(len(y)))
-    assert model.n_features_in_ == 3
-    assert model.score(x, y) == 1.0
 
 
 def test_partial_fit_can_begin_again(ctrl_c):
@@ -136,11 +118,4 @@ def test_folds_that_are_interrupted_say_nothing(ctrl_c):
             settings,
             0,
         )
-    assert came == [1]
-
-
-def test_an_audit_by_history_too(ctrl_c):
-    came = ctrl_c(1)
-    with pytest.raises(KeyboardInterrupt):
-        audit(*blobs(), mode="history")
     assert came == [1]

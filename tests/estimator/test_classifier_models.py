@@ -13,9 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import graylearn as gl
-from graylearn.audit import progress
 from graylearn.errors import CheckpointError, SettingsError
-from graylearn.estimator import models
 from graylearn.estimator.refine import soft_targets
 from graylearn.runs import RunSettings
 
@@ -53,27 +51,6 @@ def test_trees_are_fitted_again_on_what_the_audit_believes(dirty):
     np.testing.assert_array_equal(shuffled.audit_.score, found.audit_.score[order])
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(x), found.predict(x))
-
-
-@pytest.mark.parametrize("verbose", [False, True])
-def test_nothing_is_shown_unless_asked_for(dirty, monkeypatch, capsys, verbose):
-    monkeypatch.setattr(progress, "EVERY", 0.0)
-    x, given, _, _ = dirty
-    gl.GrayClassifier(network=DecisionTreeClassifier(), verbose=verbose, random_state=0).fit(x, given)
-    assert ("audit, judging" in capsys.readouterr().err) == verbose
-
-
-def test_the_audit_asks_copies_of_the_model_and_no_network(dirty, monkeypatch):
-    x, given, _, _ = dirty
-    model, asked = DecisionTreeClassifier(), []
-
-    def audit(*data, **options):
-        asked.append(options["model"])
-        return gl.audit(*data, **options)
-
-    monkeypatch.setattr(models, "audit_samples", audit)
-    gl.GrayClassifier(network=model, random_state=0).fit(x, given)
-    assert asked == [model]
 
 
 def test_new_samples_that_belong_are_rejected_as_rarely_as_asked():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 
 from graylearn.audit import Audit
 from graylearn.estimator import GrayClassifier
@@ -70,26 +69,6 @@ def test_the_order_of_the_samples_does_not_matter(dirty, audit):
     np.testing.assert_array_equal(other.audit_.suggested, one.audit_.suggested[order])
     np.testing.assert_array_equal(other.predict_proba(dirty.x), one.predict_proba(dirty.x))
     np.testing.assert_array_equal(other.ood_score(dirty.x), one.ood_score(dirty.x))
-
-
-def test_where_the_views_know_no_more_the_labels_stay(dirty, refined, monkeypatch):
-    monkeypatch.setattr("graylearn.estimator.pipeline.know_more", lambda *_: False)
-    classifier = GrayClassifier(refine=True, **SHORT).fit(dirty.x, dirty.y)
-    assert not classifier.refined_
-    assert classifier.members_ == 5
-    np.testing.assert_array_equal(classifier.audit_.posterior, refined.audit_.posterior)
-
-
-def test_confused_labels_are_taught_anew_even_where_networks_of_the_own_kind_cannot_tell(monkeypatch):
-    x, true = load_digits(n_class=4, return_X_y=True)
-    x, true = x[:500], true[:500]
-    wrong = np.random.default_rng(0).random(500) < 0.25
-    given = np.where(wrong, (true + 1) % 4, true)
-    monkeypatch.setattr("graylearn.estimator.pipeline.Pipeline._asked_again", lambda _: None)
-    classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=2, epochs=4)
-    classifier.fit(x, given)
-    assert classifier.audit_.found_by == ("class_confusion",)
-    assert classifier.refined_
 
 
 def test_on_clean_data_the_labels_stay(digits):

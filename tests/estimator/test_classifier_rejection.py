@@ -1,7 +1,5 @@
 """At test time: what belongs to no class scores higher and can be answered by "none of these"."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -11,7 +9,7 @@ from sklearn.preprocessing import normalize
 from torch import nn
 
 from graylearn.errors import SettingsError
-from graylearn.estimator import NONE_OF_THESE, GrayClassifier, calibration
+from graylearn.estimator import NONE_OF_THESE, GrayClassifier
 from graylearn.estimator.rejection import limit_at, quantiles
 from graylearn.metrics import auroc
 
@@ -190,38 +188,3 @@ def test_a_large_set_is_remembered_by_a_part_with_every_class(monkeypatch):
     part = GrayClassifier(epochs=3, audit=None, random_state=0, device="cpu").fit(x, y)
     assert part.reference_["centres"].shape == whole.reference_["centres"].shape
     assert np.corrcoef(part.ood_score(x), whole.ood_score(x))[0, 1] > 0.9
-
-
-def test_the_network_of_a_large_set_does_without_a_part_that_says_how_new_samples_score(monkeypatch):
-    random = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [500, 497, 3])
-    x = random.normal(size=(1000, 3)) + 2 * np.eye(3)[y]
-    trained = []
-
-    def train_without(self, *_):
-        trained.append(self)
-        return []
-
-    monkeypatch.setattr(calibration, "LARGE", 900)
-    monkeypatch.setattr(calibration, "ENOUGH", 100)
-    monkeypatch.setattr(calibration.Pipeline, "train_without", train_without)
-    classifier = GrayClassifier(epochs=3, random_state=0, device="cpu")
-    pipeline = classifier._pipeline(x, y, None, None, None)
-    samples = pipeline.samples
-    aside = samples.aside
-    np.testing.assert_array_equal(np.flatnonzero(samples.weight == 0), aside)
-    assert np.bincount(samples.y[aside], minlength=3).tolist() == pytest.approx([50, 50, 0], abs=1)
-    again = classifier._pipeline(x[::-1], y[::-1], None, None, None).samples  # in whatever order they come
-    np.testing.assert_array_equal(samples.x[aside], again.x[again.aside])
-
-    wrong = samples.y.copy()
-    wrong[aside] = 1 - wrong[aside]
-    misled = replace(pipeline, samples=replace(samples, y=wrong))
-    networks = [each.train(each.first_fit())[0].model for each in (pipeline, misled)]
-    for one, other in zip(*(network.parameters() for network in networks), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)  # it never learned from them
-
-    fitted = classifier.fit(x, y)
-    assert not trained
-    new = random.normal(size=(600, 3)) + 2 * np.eye(3)[np.arange(600) % 2]
-    assert abs(refused(fitted, new, 0.9) - 0.1) < 3 * np.sqrt(0.09 * (1 / 600 + 1 / len(aside)))

@@ -85,18 +85,6 @@ def test_names_stay_text(fitted):
         assert " ".join(name.split()) in words
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_name_alone_is_one_paragraph(name):
-    seen = rendered(plain(name))
-    assert seen.tags == {("p",)}
-    assert "".join(seen.words).strip() == plain_by_hand(name)
-
-
-def plain_by_hand(name):
-    """Without what cannot be seen or is no Unicode."""
-    return " ".join(name.replace("\u202e", " ").replace("\udcff", "\\udcff").split())
-
-
 def test_it_is_written_anew_but_what_somebody_made_his_own_stays(fitted, iris, tmp_path):
     fitted.save(tmp_path)
     first = (tmp_path / CARD).read_text(encoding="utf-8")
@@ -111,12 +99,6 @@ def test_it_is_written_anew_but_what_somebody_made_his_own_stays(fitted, iris, t
     fitted.save(tmp_path)
     assert (tmp_path / CARD).read_text(encoding="utf-8") == own
     GrayClassifier.load(tmp_path)
-
-
-def test_a_folder_of_that_name_stays(fitted, tmp_path):
-    (tmp_path / CARD).mkdir()
-    fitted.save(tmp_path)
-    assert (tmp_path / CARD).is_dir()
 
 
 def test_images_and_parts_have_a_card_too():

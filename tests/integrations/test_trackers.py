@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 import graylearn as gl
-from graylearn.errors import MissingExtraError
 from graylearn.integrations import trackers
 
 
@@ -63,16 +62,3 @@ def test_mlflow_has_the_epochs_in_its_run(tmp_path):
         assert [metric.step for metric in kept] == [0, 1]
     finally:
         mlflow.set_tracking_uri(None)
-
-
-@pytest.mark.parametrize(
-    ("make", "module", "package"),
-    [
-        (lambda: trackers.to_tensorboard("runs"), "torch.utils.tensorboard", "tensorboard"),
-        (trackers.to_wandb, "wandb", "wandb"),
-    ],
-)
-def test_what_is_not_installed_is_told_with_the_command(make, module, package, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, module, None)
-    with pytest.raises(MissingExtraError, match=f"pip install {package}"):
-        make()

@@ -16,7 +16,6 @@ from torch.distributed import TCPStore
 from warm import Process
 
 import graylearn as gl
-from graylearn.errors import DataError
 
 # what the frameworks say to one another in their own code
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -92,22 +91,6 @@ def test_only_training_is_recorded_also_with_the_loss_of_the_model(rows, tmp_pat
     )
     assert len(gray.audit) == 9
     assert not trainer.model._forward_hooks
-
-
-def test_a_training_set_without_ids_is_told_how_to_have_them(rows, tmp_path):
-    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
-    unnamed = [{"x": row["x"], "labels": max(row["labels"], 0)} for row in rows]
-    with pytest.raises(DataError, match="remove_unused_columns=False"):
-        trainer_for(tmp_path, hugging_face.AuditCallback(), unnamed).train()
-
-
-def test_who_has_the_labels_is_told_where_trainer_keeps_them(rows, tmp_path, monkeypatch):
-    hugging_face = importlib.import_module("graylearn.integrations.hugging_face")
-    arguments = {"label_smoothing_factor": 0.1, "per_device_train_batch_size": 4}
-    monkeypatch.setattr(Net, "config", SimpleNamespace(problem_type=None), raising=False)
-    trainer = trainer_for(tmp_path, hugging_face.AuditCallback(), rows, arguments=arguments)
-    with pytest.raises(DataError, match=r"label_smoothing_factor.* compute_loss_func=callback\.loss"):
-        trainer.train()
 
 
 def test_a_run_that_goes_on_is_told_what_is_not_recorded(rows, tmp_path):
@@ -190,12 +173,6 @@ def test_lightning_goes_on_with_the_record_of_its_checkpoint(saved, tmp_path):
     np.testing.assert_array_equal(history.label_confidence, expected.label_confidence)
     np.testing.assert_array_equal(history.count, expected.count)
     assert len(resumed.audit) == 60
-
-
-def test_lightning_is_told_what_training_step_must_return():
-    lightning = importlib.import_module("graylearn.integrations.lightning")
-    with pytest.raises(DataError, match="returned no ids, labels"):
-        lightning.AuditCallback().on_train_batch_end(None, None, {"loss": 0, "logits": 0}, None, 0)
 
 
 def test_skorch_makes_probabilities_of_logits_once():

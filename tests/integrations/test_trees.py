@@ -151,11 +151,3 @@ def test_raw_scores_for_probabilities_are_refused(table):
         gl.audit(x, given, model=model)
     with pytest.raises(SettingsError, match="no predict_proba"):
         gl.audit(x, given, model=object())
-
-
-@pytest.mark.parametrize(
-    "ask", [GrayLGBMClassifier, lambda **asked: GrayLGBMClassifier().set_params(**asked)]
-)
-def test_another_objective_than_the_gray_one_is_refused(ask):
-    with pytest.raises(SettingsError, match="the objective is the Gray one"):
-        ask(objective="multiclass")

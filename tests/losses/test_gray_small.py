@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graylearn.losses import gray, gray_loss, small
+from graylearn.losses import gray_loss, small
 
 EPS = {torch.float32: 1.2e-7, torch.bfloat16: 7.9e-3, torch.float16: 9.8e-4}
 
@@ -86,21 +86,6 @@ def test_extreme_rows_are_left_to_the_closed_form(name, confidence):
         torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
 
-def test_masked_classes_stay_with_the_small_way():
-    """A class masked with -inf has probability 0: the batch is the one without it."""
-    logits, target = (
-        torch.randn(5, 4, generator=torch.Generator().manual_seed(0)),
-        torch.tensor([0, 1, 2, 3, 0]),
-    )
-    masked = torch.cat([logits, torch.full((5, 1), -math.inf)], 1)
-    assert small.gray_small(masked, target, "max", None, -100, "none") is not None
-    value, grad = value_and_grad(masked, target, reduction="none")
-    expected, expected_grad = value_and_grad(logits.double(), target, impl="reference", reduction="none")
-    torch.testing.assert_close(value.double(), expected, rtol=1e-6, atol=0)
-    torch.testing.assert_close(grad[:, :4].double(), expected_grad, rtol=1e-6, atol=1e-7)
-    assert (grad[:, 4] == 0).all()
-
-
 @pytest.mark.parametrize("confidence", ["max", "label"])
 @pytest.mark.parametrize("spread", [0.1, 3.0, 40.0])
 def test_rows_are_the_same_in_small_and_large_batches(confidence, spread):
@@ -120,19 +105,6 @@ def test_rows_are_the_same_in_small_and_large_batches(confidence, spread):
         losses.sum().backward()
         torch.testing.assert_close(losses, rows[part], rtol=4e-6, atol=1e-30)
         torch.testing.assert_close(piece.grad, scores.grad[part], rtol=4e-6, atol=4e-7)
-
-
-def test_which_batches_are_small(monkeypatch):
-    logits, target = torch.randn(4, 6), torch.zeros(4, dtype=torch.int64)
-    assert gray._choose(logits, target, True) == "small"
-    assert gray._choose(logits.bfloat16(), target, True) == "small"
-    assert gray._choose(logits, target, False) == "reference"
-    assert gray._choose(logits.double(), target, True) == "fused"
-    assert gray._choose(logits[:0], target[:0], True) == "fused"
-    assert gray._choose(logits[:, :, None], target[:, None], True) == "fused"
-    assert gray._choose(logits.as_subclass(type("Own", (torch.Tensor,), {})), target, True) == "fused"
-    monkeypatch.setattr(small, "LIMIT", 23)
-    assert gray._choose(logits, target, True) == "fused"
 
 
 def test_what_the_caller_does_to_a_gradient_does_not_reach_the_next():

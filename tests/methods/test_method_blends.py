@@ -10,7 +10,6 @@ from hand_made import make_step, make_task, softmax
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
-from graylearn.methods.blend import sum_with_shuffles
 from graylearn.methods.lcvd import log_rejection
 
 N, K = 6, 3
@@ -110,19 +109,6 @@ def test_lcvd_blends_an_input_with_nineteen_others():
     np.testing.assert_allclose(parts, parts.round(), atol=1e-9)
     np.testing.assert_allclose(parts.sum(1), 20)
     assert (np.diag(parts) >= 1 - 1e-9).all()
-
-
-@pytest.mark.parametrize("shape", [(16, 5), (16, 4, 5), (70, 1000)])
-def test_shuffles_are_added_one_after_the_other(shape):
-    # the order decides the last bit, so that small batches, gathered at once, must keep it
-    numbers = np.random.default_rng(3)
-    inputs = numbers.normal(size=shape).astype(np.float32) * 1e3
-    others = np.stack([numbers.permutation(shape[0]) for _ in range(19)])
-    expected = inputs.copy()
-    for other in others:
-        expected += inputs[other]
-    found = sum_with_shuffles(torch.tensor(inputs), torch.tensor(others))
-    np.testing.assert_array_equal(found.numpy(), expected)
 
 
 def test_lcvd_fine_tunes_the_last_epoch_at_a_hundredth_of_the_learning_rate():

@@ -1,14 +1,11 @@
 """gl-history: how much each label is trusted, epoch by epoch."""
 
 import numpy as np
-import pytest
 import torch
 from hand_made import make_step, make_task
 
-from graylearn.errors import SettingsError
 from graylearn.losses import gray_loss
 from graylearn.methods import make_method
-from graylearn.methods.gl_history import class_median
 
 TARGET = np.array([0, 0, 0, 1, 1, 1, 1])
 LOGITS = np.random.default_rng(0).normal(size=(7, 4))
@@ -59,24 +56,8 @@ def test_epochs_that_did_not_see_a_sample_have_no_part_in_its_mean():
     np.testing.assert_allclose(method.trust[:3], [0.5, 1, 1])  # of .2, .4 and .9
 
 
-def test_a_class_that_no_epoch_saw_is_trusted():
-    method = started(np.where(TARGET == 0, np.nan, 0.5))
-    method.end_epoch(0)
-    assert method.trust.tolist() == [1.0] * 7
-
-
 def test_a_class_that_is_never_believed_is_learnt_by_cross_entropy():
     method = started(np.where(TARGET == 0, 0.0, 0.5))
     method.end_epoch(0)
     assert method.trust[TARGET == 1].tolist() == [1.0] * 4
     assert method.trust.isfinite().all()
-
-
-def test_class_median_with_an_empty_class_and_without_samples():
-    value, label = torch.tensor([3.0, 1.0, 2.0, 5.0]), torch.tensor([0, 0, 0, 2])
-    assert class_median(value, label, 4).tolist() == [2.0, 0.0, 5.0, 0.0]
-
-
-def test_power_is_a_number_of_at_least_zero():
-    with pytest.raises(SettingsError, match="power"):
-        make_method("gl-history", power=-1)

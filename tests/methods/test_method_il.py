@@ -1,7 +1,6 @@
 """Iterative learning: outlier factors, rounds, weights and pairs against loops in numpy."""
 
 import numpy as np
-import pytest
 import torch
 from hand_made import make_step, make_task, softmax
 
@@ -130,33 +129,6 @@ def test_rounds_cumulate_scores_and_only_then_change_the_loss():
             assert method.weight.numpy()[strange].max() < 0.8
         assert method.features_seen.numel() == 0  # nothing is kept between rounds
     assert held == [2, 5, 8]
-
-
-def test_no_round_follows_the_last_epoch():
-    method = make_method("il", first=3)
-    method.start(make_task([0, 0, 0, 1, 1, 1], 2, epochs=3))
-    step = make_step(torch.zeros(6, 2), [0, 0, 0, 1, 1, 1], epoch=2, features=torch.ones(6, 2))
-    method.loss(step)
-    method.end_epoch(2)
-    assert method.rounds == 0
-
-
-@pytest.mark.parametrize("sizes", [(1, 2, 3), (40, 1, 4), (0, 6, 2)])
-def test_classes_smaller_than_k_work(sizes):
-    target = np.repeat(np.arange(3), sizes)
-    numbers = np.random.default_rng(4)
-    features = torch.tensor(numbers.normal(size=(len(target), 4)).astype(np.float32), requires_grad=True)
-    logits = torch.tensor(numbers.normal(size=(len(target), 3)).astype(np.float32), requires_grad=True)
-    method = make_method("il", first=1)
-    method.start(make_task(target, 3))
-    method.loss(make_step(logits, target, features=features))
-    method.end_epoch(0)
-    loss = method.loss(make_step(logits, target, epoch=1, features=features))
-    loss.mean().backward()
-    assert method.rounds == 1
-    assert loss.isfinite().all()
-    assert features.grad.isfinite().all()
-    assert method.suspected.sum() <= len(target) // 2
 
 
 def test_samples_a_loader_left_out_keep_their_standing():

@@ -41,14 +41,6 @@ def test_three_phases_over_the_samples_that_each_trusts():
     assert set(method.task.history.asked) == {10}
 
 
-def test_complement_is_drawn_by_default():
-    method = started()
-    loss = method.loss(make_step(LOGITS, TARGET)).numpy()
-    possible = -np.log(1 - Q)
-    possible[np.arange(6), TARGET] = np.inf
-    assert np.abs(possible - loss[:, None]).min(1).max() < 1e-6
-
-
 def test_nobody_trusted_gives_zero():
     method = started(threshold=1.0, selnl_from=0.0, selpl_from=0.0)
     method.end_epoch(0)

@@ -4,7 +4,6 @@ and it stays small however long the list is."""
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -112,56 +111,6 @@ def test_light_and_dark_follow_the_system_and_the_button(open_report, small):
     page.click("#theme")
     expect(page.locator("#theme")).to_have_text("Theme: auto")
     assert brightness(page) > 200
-
-
-def test_long_names_of_classes_fit_a_phone(open_report):
-    names = tuple(f"{word}_without_any_blank_to_break_at" for word in ("meadow", "river", "forest"))
-    page = open_report(ReportData(title="Long", table=make_table(classes=names), classes=names))
-    page.set_viewport_size({"width": 340, "height": 740})
-    page.wait_for_function("document.documentElement.scrollWidth === 340")
-    page.wait_for_function(
-        """() => {
-            const parts = [...document.querySelectorAll("#pairs th")];
-            const boxes = parts.map((part) => part.getBoundingClientRect());
-            return parts.length && boxes.every((box) => box.width > 140 && box.right <= 340);
-        }"""
-    )
-
-
-BROKEN_WORDS = """() => {
-    const broken = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (nodes.nextNode()) {
-        const node = nodes.currentNode;
-        if (node.parentElement.closest("script, style, code")) continue;
-        for (const word of node.data.matchAll(/[\\p{L}\\p{N}]{2,}/gu)) {
-            const range = document.createRange();
-            range.setStart(node, word.index);
-            range.setEnd(node, word.index + word[0].length);
-            if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) broken.push(word[0]);
-        }
-    }
-    return broken;
-}"""
-
-
-@pytest.mark.parametrize("width", [340, 390])
-def test_no_word_is_broken_on_a_phone(open_report, width):
-    names = ("Barbera", "Grignolino", "Montepulciano")
-    mistaken = pd.DataFrame(
-        [(one, other, 3.0, 0.041, 2) for one in names for other in names if one != other],
-        columns=["label", "true_class", "samples", "share", "suspected"],
-    )
-    data = ReportData(title="Wines", table=make_table(classes=names), classes=names, confusions=mistaken)
-    page = open_report(data)
-    page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_function(f"document.documentElement.scrollWidth === {width}")
-    assert page.evaluate(BROKEN_WORDS) == []
-    assert page.locator("#mistaken td").first.inner_text() == "Barbera"
-    shade = page.locator("#mistaken").evaluate("(part) => getComputedStyle(part).backgroundAttachment")
-    assert shade == "local, scroll"  # of what is cut off at the right
-    page.set_viewport_size({"width": 1280, "height": 800})
-    left = "(name) => document.querySelector(name).getBoundingClientRect().left"
-    assert page.evaluate(left, "#classes table") == page.evaluate(left, "#classes-card h3")
 
 
 def test_a_phone_needs_no_sideways_scrolling(open_report, full):

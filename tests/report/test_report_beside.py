@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from report_tables import make_table
 
-from graylearn.errors import DataError
 from graylearn.report import ReportData, image_preview, preview_blocks, row_preview
 from graylearn.report.columns import odd_columns
 from graylearn.report.payload import build_payload
@@ -122,33 +121,3 @@ def test_the_map_is_within_its_frame_and_parts_the_classes():
     centres = np.stack([where[label == k].mean(axis=0) for k in range(3)])
     guessed = np.linalg.norm(where[:, None] - centres[None], axis=2).argmin(axis=1)
     assert (guessed == label).mean() > 0.95
-
-
-def test_a_map_of_nothing_is_none():
-    assert payload(features=np.ones((120, 4)))[0]["map"] is None
-    assert payload()[0]["map"] is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        (
-            {"probabilities": np.zeros((120, 2))},
-            r"probabilities has shape \(120, 2\) for 120 samples: .*120, 3",
-        ),
-        ({"features": np.zeros((119, 2))}, r"features has shape \(119, 2\)"),
-        ({"rows": pd.DataFrame({"a": [1]})}, r"rows has shape \(1, 1\)"),
-        ({"features": np.full((120, 2), np.nan)}, "features hold values that are not finite"),
-    ],
-)
-def test_what_does_not_fit_is_refused(fields, said):
-    with pytest.raises(DataError, match=said):
-        payload(**fields)
-
-
-def test_levels_are_digits_and_others_are_refused():
-    level = np.where(np.arange(120) < 60, np.where(np.arange(120) < 10, "sure", "review"), "")
-    main, _ = build_payload(ReportData(title="t", table=make_table().assign(level=level), classes=CLASSES))
-    assert main["level"] == "2" * 10 + "1" * 50 + "0" * 60
-    with pytest.raises(DataError, match="level of the table has 'certain'"):
-        ReportData(title="t", table=make_table().assign(level="certain"), classes=CLASSES)

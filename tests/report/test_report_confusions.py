@@ -43,8 +43,3 @@ def test_the_page_says_how_often_a_label_is_mistaken(open_report):
     expect(shares).to_have_text(["31.1\u00a0%", "2.0\u00a0%", "1.5\u00a0%", "1.2\u00a0%"])
     expect(rows.nth(2).locator("td")).to_have_text(["owl", "cat", "1.5\u00a0%", "1", "0"])
     expect(rows.nth(3).locator("td").nth(1)).to_have_text("other classes, a few each")
-
-
-def test_where_no_label_is_mistaken_the_page_says_nothing_of_it(open_report):
-    page = open_report(data(MISTAKEN.iloc[:0]))
-    expect(page.locator("#mistaken-card")).to_be_hidden()

@@ -4,12 +4,10 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
 from playwright.sync_api import expect
 from report_pages import expect_verdicts
 from report_tables import make_table
 
-from graylearn.errors import DataError
 from graylearn.report import Decision, ReportData, image_preview, read_decisions, row_preview
 
 CLASSES = ("cat", "dog", "owl")
@@ -72,15 +70,6 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     expect(first.locator(".compare")).to_be_hidden()
     page.reload()
     expect(page.locator(".sample").first.locator(".compare")).to_be_hidden()
-
-
-def test_a_long_class_leaves_room_for_the_word_that_it_is_the_label(open_report):
-    names = ("king penguin (adult)", "wrong_amount_of_cash_received", "owl")
-    page = open_report(explored(table=make_table(classes=names), classes=names))
-    for row in range(2):
-        line = page.locator(".sample").nth(row).locator(".given .chance-name")
-        tag = line.locator(".tag").bounding_box()
-        assert tag["x"] + tag["width"] <= line.bounding_box()["x"] + line.bounding_box()["width"]
 
 
 def test_what_a_sample_will_be_stands_below_its_buttons(open_report):
@@ -159,14 +148,6 @@ def test_a_class_that_would_vanish_is_told_and_asked_about(open_report):
     expect_verdicts(page, "keep", "relabel")
 
 
-def test_no_danger_is_told_where_there_is_none(open_report, small):
-    page = open_report(small)
-    expect(page.locator("#danger")).to_be_hidden()
-    expect(page.locator("#level-filter")).to_be_hidden()
-    expect(page.locator("#map-card")).to_be_hidden()
-    expect(page.locator("#looks")).to_be_hidden()
-
-
 def test_pairs_are_decided_at_once_and_progress_is_told_by_class(open_report):
     page = open_report(explored())
     lines = page.locator("#pairs [data-pair]")
@@ -210,15 +191,6 @@ def test_suspects_that_belong_together_are_decided_at_once(open_report):
     expect(page.locator("#count")).to_have_text(re.compile("of 4 shown"))
 
 
-def test_groups_of_one_suspect_each_are_the_list_again(open_report):
-    alone = [str(row) for row in range(120)]
-    page = open_report(ReportData(title="Pets", table=make_table(), classes=CLASSES, groups=alone))
-    expect(page.locator("#together-card")).to_be_hidden()
-    expect(page.locator("#pairs-card")).to_be_visible()
-    with pytest.raises(DataError, match="groups are of 3 samples, the table has 120"):
-        ReportData(title="Pets", table=make_table(), classes=CLASSES, groups=["a", "b", "c"])
-
-
 def test_near_duplicates_are_shown_together(open_report):
     data = explored()
     features = data.features.copy()
@@ -241,18 +213,6 @@ def test_two_tabs_do_not_write_over_each_other(open_report):
     one.reload()
     one.wait_for_selector("html[data-ready]", state="attached")
     expect_verdicts(one, "keep", "drop", "")
-
-
-def test_a_tab_that_heard_nothing_still_keeps_what_another_decided(open_report):
-    page = open_report(explored())
-    page.evaluate("window.addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
-    key = page.evaluate(
-        "(() => { document.querySelector('[data-verdict=\"1\"]').click(); return Object.keys(localStorage)"
-        ".find((name) => name.startsWith('graylearn:decisions')); })()"
-    )
-    page.evaluate("(key) => localStorage.setItem(key, JSON.stringify([[0, 1, -1], [5, 2, -1]]))", key)
-    page.locator(".sample").nth(1).get_by_role("button", name="Drop").click()
-    expect(page.locator("#progress")).to_have_text("3 of 60 suspects decided: 1 keep, 2 drop, 0 relabel")
 
 
 def test_the_next_command_is_told(open_report, tmp_path):
@@ -340,14 +300,3 @@ def test_another_threshold_says_what_it_would_flag(open_report):
     page.locator("#threshold").fill("250")
     page.click("#threshold-show")
     expect(page.locator("#count")).to_have_text(re.compile(f"of {int((score.round(4) >= 0.25).sum())} shown"))
-
-
-def test_sections_and_words_are_reachable(open_report):
-    page = open_report(explored())
-    for width in (1200, 360):
-        page.set_viewport_size({"width": width, "height": 740})
-        page.locator("h1").scroll_into_view_if_needed()
-        page.get_by_role("navigation", name="Sections").get_by_role("link", name="Words").click()
-        expect(page.locator("#words-title")).to_be_in_viewport()
-        expect(page.locator(".glossary")).to_contain_text("No class explains the sample")
-        page.wait_for_function(f"document.documentElement.scrollWidth === {width}")

@@ -1,7 +1,6 @@
 """The page in a real browser: what it shows, filters, sorting, paging, charts."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -210,48 +209,3 @@ def test_few_suspects_and_none(open_report, suspects):
         expect(page.locator("#count")).to_have_text(re.compile("^Nothing was flagged"))
         page.select_option("#scope", "all")
     expect(page.locator(".sample")).to_have_count(1 if suspects else 25)
-
-
-def test_long_names_of_classes_use_the_width_there_is(open_report):
-    classes = ("card_payment_fee_charged", "wrong_amount_of_cash_received", "owl")
-    page = open_report(ReportData(title="Bank", table=make_table(60, 30, classes), classes=classes))
-    names = page.locator("table.classes tbody th .link")
-    heights = [names.nth(row).bounding_box()["height"] for row in range(3)]
-    assert max(heights) <= 2.1 * min(heights)  # two lines
-    assert {names.nth(row).inner_text() for row in range(3)} == set(classes)
-    tops = """(link) => {
-        const signs = [];
-        const walk = document.createTreeWalker(link, NodeFilter.SHOW_TEXT);
-        for (let node = walk.nextNode(); node; node = walk.nextNode())
-            for (let at = 0; at < node.length; at += 1) {
-                const range = document.createRange();
-                range.setStart(node, at);
-                range.setEnd(node, at + 1);
-                signs.push([node.data[at], range.getBoundingClientRect().top]);
-            }
-        return signs;
-    }"""
-    signs = [names.nth(row).evaluate(tops) for row in range(3)]
-    ends = {sign for each in signs for (sign, top), (_, below) in pairwise(each) if below > top}
-    assert ends == {"_"}, "lines end where words do"
-    button = page.locator("[data-accept]", has_text="wrong_amount").first
-    box, words = button.bounding_box(), button.locator("span").bounding_box()
-    assert box["x"] < words["x"]  # the arrow is in it
-    assert words["x"] + words["width"] < box["x"] + box["width"]
-
-
-def test_names_that_differ_at_their_ends_are_told_apart(open_report):
-    classes = tuple(
-        f"Animals > Vertebrates > Mammals > Carnivores > {name}" for name in ("Cats", "Dogs", "Bears")
-    )
-    page = open_report(ReportData(title="Tree", table=make_table(60, 30, classes), classes=classes))
-    buttons = page.locator("#pairs .pair-buttons button", has_text="→").all_inner_texts()
-    assert {text[-4:] for text in buttons} == {"Dogs", "ears"}
-    assert all(text.startswith("→\xa0Animals >") and "…" in text for text in buttons)
-
-
-def test_groups_of_one_are_not_shown_as_groups(open_report):
-    classes = ("cat", "dog", "owl")
-    page = open_report(ReportData(title="Few", table=make_table(60, 2, classes), classes=classes))
-    expect(page.locator(".sample")).to_have_count(2)
-    expect(page.locator("#pairs-card")).to_be_hidden()

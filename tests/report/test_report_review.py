@@ -7,7 +7,6 @@ from report_pages import Watched, download, expect_first_ids, expect_verdicts, l
 from report_tables import make_table
 
 from graylearn.report import Decision, ReportData, read_decisions, write_report
-from graylearn.report.payload import build_payload
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -168,13 +167,6 @@ def test_decisions_of_another_run_are_not_loaded(open_report, small, tmp_path):
     load_decisions(page, changed, "1 decision loaded. Left out: 1 sample labelled otherwise here.")
 
 
-def test_a_spreadsheet_may_name_the_separator_and_leave_samples_undecided(open_report, small):
-    page = open_report(small)
-    text = f"sep=|\nid|decision|label\n{photo(0)}|relabel|cat\n{photo(1)}| |\n"
-    load_decisions(page, text, "1 decision loaded.")
-    expect_verdicts(page, "relabel", "")
-
-
 def test_decisions_that_a_spreadsheet_saved_are_loaded(open_report):
     classes = ("False", "True", "007")
     page = open_report(
@@ -200,14 +192,6 @@ def test_decisions_that_a_spreadsheet_saved_are_loaded(open_report):
     expect(page.locator(".sample").nth(2).locator(".outcome")).to_have_text("will be True")
 
 
-def test_a_name_that_two_samples_could_be_meant_by_is_none(open_report):
-    table = make_table().assign(id=["7", "007", *map(str, range(1000, 1118))])
-    page = open_report(ReportData(title="Pets", table=table, classes=CLASSES))
-    text = "id|decision\n007|drop\n7.0|keep\n"
-    load_decisions(page, text, "1 decision loaded. Left out: 1 id not in this report.")
-    expect_verdicts(page, "", "drop")
-
-
 def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
     watched = Watched(context)
     context.add_init_script(
@@ -219,28 +203,6 @@ def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
     expect_verdicts(page, "keep")
     expect(page.locator("#message")).to_have_text(re.compile("does not let the page keep decisions"))
     assert read_decisions(download(page, tmp_path)) == [Decision(photo(0), "keep")]
-    watched.assert_clean()
-
-
-def test_the_page_works_in_browsers_that_do_not_tell_when_they_are_idle(context, small, tmp_path):
-    watched = Watched(context)
-    context.add_init_script("delete window.requestIdleCallback")
-    page = load(context.new_page(), write_report(tmp_path / "report.html", small))
-    page.fill("#search", "photo-00003")
-    expect_first_ids(page, photo(3))
-    expect(page.locator("#list")).not_to_have_class(re.compile("fresh"))
-    watched.assert_clean()
-
-
-def test_what_lies_in_the_storage_may_be_rubbish(context, small, tmp_path):
-    watched = Watched(context)
-    run = build_payload(small)[0]["run"]
-    rubbish = '[[0,9,1],[1,3,77],[2,1,-1],"x",null,[5000,1,-1]]'
-    context.add_init_script(
-        f"if (location.protocol === 'file:') localStorage.setItem('graylearn:decisions:{run}', '{rubbish}')"
-    )
-    page = load(context.new_page(), write_report(tmp_path / "report.html", small))
-    expect_verdicts(page, "", "", "keep", "")
     watched.assert_clean()
 
 

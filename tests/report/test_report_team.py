@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
-from report_pages import expect_verdicts
 from report_tables import make_table
 
 from graylearn.audit.annotators import consensus
@@ -67,23 +66,6 @@ def test_groups_of_copies_are_decided_at_once(open_report, team, tmp_path):
     expect(groups.nth(2).locator(".group-done")).to_have_text("")
     groups.nth(2).get_by_role("button", name="2 samples, the same").click()
     expect(page.locator("#count")).to_have_text(re.compile("of 2 shown"))
-
-
-def test_one_of_a_group_is_kept_although_another_was_dropped(open_report, team):
-    page = open_report(team)
-    groups = page.locator("[data-copies]")
-    for group, kept in ((2, "Keep one"), (0, "Keep one cat")):
-        groups.nth(group).get_by_title("Show them").click()
-        page.locator(".sample").first.get_by_role("button", name="Drop").click()
-        groups.nth(group).get_by_role("button", name=kept).click()
-        expect(groups.nth(group).locator(".group-done")).to_have_text("all decided")
-        expect_verdicts(page, "drop", "keep")
-
-
-def test_on_a_phone_nothing_stands_out_of_the_card_of_copies(open_report, team):
-    page = open_report(team)
-    page.set_viewport_size({"width": 340, "height": 800})
-    assert page.locator("#copies .card").evaluate("card => card.scrollWidth - card.clientWidth") == 0
 
 
 def test_annotators_are_judged_and_samples_asked_about_again(open_report, team):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
-from training_helpers import blobs, mlp, pictures
+from training_helpers import blobs, pictures
 
 from graylearn.data import Samples
 from graylearn.errors import SettingsError
-from graylearn.training import devices, train
+from graylearn.training import devices
 
 
 def test_images_on_cuda_run_in_bfloat16_by_default_and_tables_do_not():
@@ -31,32 +31,3 @@ def test_a_device_that_is_not_there_is_refused():
         assert devices.choose(None) == torch.device("cpu")
         with pytest.raises(SettingsError, match="torch sees no CUDA device"):
             devices.choose("cuda:0")
-
-
-def test_a_run_that_turns_onednn_off_leaves_the_next_one_as_it_was():
-    def as_torch_does(epoch_end):
-        torch.backends.mkldnn.enabled = False  # without bfloat16 in the processor, at the first product of it
-
-    before = torch.backends.mkldnn.enabled
-    train(mlp(), blobs(), epochs=1, device="cpu", log="none", callbacks=as_torch_does)
-    assert torch.backends.mkldnn.enabled == before
-
-
-def test_cuda_switches_are_put_back(monkeypatch):
-    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-
-    def switches():
-        return (
-            torch.backends.cudnn.benchmark,
-            torch.backends.cudnn.deterministic,
-            torch.are_deterministic_algorithms_enabled(),
-            torch.get_float32_matmul_precision(),
-        )
-
-    before = switches()
-    with devices.prepared(torch.device("cuda"), deterministic=True):
-        assert switches()[:3] == (False, True, True)
-    assert switches() == before
-    with devices.prepared(torch.device("cuda"), deterministic=False):
-        assert switches()[0]
-    assert switches() == before

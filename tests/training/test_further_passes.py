@@ -58,17 +58,6 @@ def test_a_further_pass_is_normed_by_its_own_batch():
     assert second_out == pytest.approx(first_out, rel=0.05)
 
 
-def test_a_norm_that_the_user_froze_stays_frozen():
-    class Frozen(nn.BatchNorm1d):
-        def train(self, mode=True):
-            return super().train(False)
-
-    model = nn.Sequential(nn.Linear(6, 8), Frozen(8), nn.ReLU(), nn.Linear(8, 3))
-    model[1].running_mean += 3
-    train(model, blobs(samples=32), method=Further(lambda x: 9 * x), epochs=1, batch_size=16, log="none")
-    assert torch.equal(model[1].running_mean, torch.full((8,), 3.0))
-
-
 def test_a_lone_sample_can_be_passed_again():
     x, y = blobs(samples=16)
     model = normed()

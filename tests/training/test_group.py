@@ -6,8 +6,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 from torch.distributed import TCPStore
 from warm import Process
 
@@ -15,7 +13,6 @@ import graylearn as gl
 from graylearn.errors import SettingsError
 from graylearn.methods import make_method
 from graylearn.training.group import check_method
-from graylearn.training.sharding import check_sharded, is_sharded
 
 ROWS, CLASSES = 49, 3  # batches of 2 x 8, and a last one of 1, none of it for the second process
 
@@ -140,12 +137,6 @@ def test_methods_that_look_beyond_a_sample_say_so():
     check_method(make_method("gce"))
 
 
-def test_what_a_sharded_network_cannot_do_is_told():
-    with pytest.raises(SettingsError, match="use precision='bf16'"):
-        check_sharded(nn.Linear(2, 2), torch.float16, 2)
-    assert not is_sharded(nn.Linear(2, 2))
-
-
 def test_the_command_line_is_led_by_the_first_process(tmp_path):
     random = np.random.default_rng(0)
     y = random.integers(0, 3, 120)
@@ -170,24 +161,6 @@ def test_the_command_line_is_led_by_the_first_process(tmp_path):
     assert "few.csv: 120 samples" in said[0]
     assert said[1].strip() == ""
     assert (tmp_path / "run" / "report.html").exists()
-
-
-def test_a_share_of_a_loader_is_refused():
-    from graylearn.training.group import Group
-
-    with pytest.raises(SettingsError, match="batches of its own"):
-        Group(0, 2).share(object())
-
-
-def test_gradients_that_nobody_has_stay_away(monkeypatch):
-    from graylearn.training.group import Group
-
-    layer = nn.Linear(2, 2)
-    layer.weight.grad = torch.ones(2, 2)
-    monkeypatch.setattr("torch.distributed.all_reduce", lambda values: values.mul_(2))
-    Group(0, 2).add_up_gradients(list(layer.parameters()))
-    assert (layer.weight.grad == 2).all()
-    assert layer.bias.grad is None
 
 
 MIXED = """

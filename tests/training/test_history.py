@@ -1,14 +1,11 @@
 """The history holds what the network said of each sample, exactly, in full or in running means."""
 
-import errno
-
 import numpy as np
 import pytest
 import torch
-from training_helpers import blobs, mlp
 
 from graylearn.errors import CheckpointError, DataError
-from graylearn.training import History, train
+from graylearn.training import History
 
 
 def filled(epochs=5, samples=7, classes=3, budget=1 << 20, skip=()):
@@ -93,21 +90,6 @@ def test_a_saved_history_comes_back_whole(budget, tmp_path):
     assert (back.num_classes, back.epochs) == (3, 5)
 
 
-def test_a_saved_history_stays_where_another_cannot_be_written(tmp_path, monkeypatch):
-    history = filled()[0]
-    history.save(tmp_path / "history.npz")
-    before = (tmp_path / "history.npz").read_bytes()
-
-    def full(file, **arrays):
-        file.write(b"some")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="No space left"):
-        history.save(tmp_path / "history.npz")
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
-
-
 def test_what_is_not_a_history_is_refused(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"not an archive")
     np.savez(tmp_path / "b.npz", ids=np.arange(3))
@@ -135,24 +117,3 @@ def test_before_the_first_epoch_nothing_is_known():
     assert history.label_confidence.shape == (0, 3)
     assert history.recent_label_confidence(3).isnan().all()
     assert np.isnan(history.mean_label_confidence()).all()
-
-
-def test_a_run_in_running_means_trains_and_remembers_as_a_full_one():
-    x, y = blobs()
-    full = train(mlp(), (x, y), epochs=4, log="none")
-    short = train(mlp(), (x, y), epochs=4, history_bytes=len(x) * 5, log="none")
-    np.testing.assert_array_equal(short.history.kept_epochs, [3])
-    np.testing.assert_array_equal(short.history.label_confidence, full.history.label_confidence[3:])
-    np.testing.assert_array_equal(short.history.mean_label_confidence(), full.history.mean_label_confidence())
-
-
-def test_wrong_labels_have_the_lower_mean_confidence():
-    x, y = blobs(samples=300)
-    wrong = torch.zeros(300, dtype=torch.bool)
-    wrong[torch.randperm(300, generator=torch.Generator().manual_seed(0))[:45]] = True
-    given = torch.where(wrong, (y + 1) % 3, y)
-    result = train(mlp(), (x, given), method="gl", epochs=5, log="none")
-    confidence = result.history.mean_label_confidence()
-    # the share of (wrong, right) pairs in which the wrong label is believed less
-    below = (confidence[wrong.numpy()][:, None] < confidence[~wrong.numpy()][None]).mean()
-    assert below > 0.95

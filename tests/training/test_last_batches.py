@@ -12,8 +12,6 @@ from training_helpers import blobs, mlp
 from graylearn.data.batches.base import ArrayBatches, batch_ends
 from graylearn.data.batches.streams import StreamBatches
 from graylearn.training import train
-from graylearn.training.compiling import warm_up
-from graylearn.training.learner import ModuleLearner
 
 
 def normed(features=6, classes=3, seed=0):
@@ -87,17 +85,4 @@ def test_every_sample_is_seen_once_an_epoch_from_wherever_it_is_resumed():
 def test_training_leaves_no_gradients_behind(make):
     model = make()
     train(model, blobs(), epochs=1, log="none")
-    assert all(parameter.grad is None for parameter in model.parameters())
-
-
-def test_warming_up_does_not_add_to_gradients_of_an_earlier_run():
-    model = normed()
-    learner = ModuleLearner(model, torch.optim.SGD(model.parameters(), 0.1), device=torch.device("cpu"))
-    largest = []
-    for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 1e6)
-        parameter.register_post_accumulate_grad_hook(lambda own: largest.append(float(own.grad.abs().max())))
-    warm_up(learner, blobs()[0][:2], batch_size=8)
-    assert len(largest) == len(list(model.parameters()))
-    assert max(largest) < 1e3
     assert all(parameter.grad is None for parameter in model.parameters())

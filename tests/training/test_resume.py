@@ -2,8 +2,6 @@
 
 import copy
 import json
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from training_helpers import StopAt, blobs, fit_into, mlp
 from graylearn.errors import CheckpointError
 from graylearn.methods import make_method
 from graylearn.training import OptimizerSettings, ScheduleSettings, train
-
-HERE = Path(__file__).parent
 
 
 def in_parts(folder, method, stopping_method, **options):
@@ -62,14 +58,6 @@ def test_a_network_of_images_with_channels_last_goes_on_as_unbroken(optimizer, t
     again = run(StopAt(), checkpoint=tmp_path, resume=True)
     for mine, theirs in zip(again.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
-
-
-def test_the_seconds_of_an_epoch_count_what_went_before_the_stop(tmp_path):
-    slow = StopAt(2)
-    plain_loss = slow.loss
-    slow.loss = lambda step: (time.sleep(0.3), plain_loss(step))[1]
-    _, again = in_parts(tmp_path, StopAt(), slow)
-    assert again.log[0]["seconds"] > 0.6
 
 
 class Counting(StopAt):
@@ -131,17 +119,6 @@ def test_resuming_a_run_that_a_callback_ended_trains_no_more_and_says_so(tmp_pat
     assert len(again.log) == 2
     for mine, theirs in zip(ended.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
-
-
-def test_resuming_clears_what_killed_runs_left(tmp_path):
-    fit_into(tmp_path)
-    leftovers = [tmp_path / "00001-0000000-0123abcd", tmp_path / ".partial-0123abcd"]
-    mine = tmp_path / "my notes"
-    for folder in (*leftovers, mine):
-        folder.mkdir()
-    fit_into(tmp_path, resume=True)
-    assert not any(folder.exists() for folder in leftovers)
-    assert mine.exists()
 
 
 def test_resume_in_an_empty_folder_starts_from_the_beginning(tmp_path):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset
 from training_helpers import StopAt, assert_same_weights, blobs, mlp
 
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import SettingsError
 from graylearn.training import predict_logits, train
 
 PLAIN = {"epochs": 2, "batch_size": 16, "log": "none"}
@@ -147,25 +147,6 @@ def test_the_part_that_is_given_in_training_alone_can_be_named():
 
     result = train(MoreInTraining(), blobs(), logits=0, **PLAIN)
     assert_same_weights(result.model, train(mlp(), blobs(), **PLAIN).model, tolerance=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("data", "options", "said"),
-    [
-        (({"left": ["a"] * 120}, blobs()[1]), {}, "'left' holds list, which is no tensor"),
-        (Items("y"), {}, "no labels: call them 'labels'"),
-        (TensorDataset(*parts()[0].values(), parts()[1]), {}, r"several inputs \(\(a, b\), y\)"),
-        (({"left": torch.zeros(7, 2)}, blobs()[1]), {}, "7 samples but 120 labels"),
-        (({"left": torch.full((120, 2), torch.nan)}, blobs()[1]), {}, "NaN"),
-        (({"left": torch.zeros(120, 3, 3, dtype=torch.uint8)}, blobs()[1]), {}, "give them as floats"),
-        (({"wrong": torch.zeros(120, 2)}, blobs()[1]), {}, "cannot read the inputs wrong"),
-        (Items(), {"augment": True}, "leave augment out"),
-        (parts(), {"method": "lcvd"}, "reads several: choose another method"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_the_way_round(data, options, said):
-    with pytest.raises((DataError, SettingsError), match=said):
-        train(TwoParts(), data, **PLAIN, **options)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from graylearn.methods import make_method
 from graylearn.methods.base import Method, Output, Step
 from graylearn.methods.gl import Gray
 from graylearn.methods.softened import Softened
-from graylearn.training import train, train_stack
+from graylearn.training import train
 
 PLAIN = {"epochs": 2, "batch_size": 16, "log": "none"}
 
@@ -72,7 +72,7 @@ def test_the_short_form_goes_with_the_loss_that_it_is_of():
     once = Softened(make_method("gl"), 0.1, t).loss(step)
     torch.testing.assert_close(Softened(Doubled(), 0.1, t).loss(step), 2 * once, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(Method.soft_loss(make_method("gl"), step, t), Gray().soft_loss(step, t))
-    with pytest.raises(SettingsError, match="Doubled does more with a label"):
+    with pytest.raises(SettingsError, match="Doubled selects, draws or compares"):
         Softened(Doubled(confidence="relative"), 0.1, t)
 
 
@@ -168,7 +168,7 @@ def test_balanced_classes_count_alike():
         (None, {"class_weight": {0: 0.0}, "sample_weight": [1.0, 0, 0] * 40}, "leave no sample that counts"),
         (None, {"label_smoothing": 1.0}, "label_smoothing is 1.0, expected a share"),
         (None, {"label_smoothing": 0.1, "method": "spl"}, "leave label_smoothing out"),
-        (None, {"label_smoothing": 0.1, "method": StopAt()}, "StopAt does more with a label"),
+        (None, {"label_smoothing": 0.1, "method": StopAt()}, "StopAt selects, draws or compares"),
         (torch.full((120, 3), 0.5), {}, "sample 0 add up to 1.5, not to 1"),
         (torch.full((120, 3), torch.nan), {}, "soft targets must be finite"),
         (torch.full((120, 4), 0.25), {}, "soft targets of 4 classes but the network gives 3"),
@@ -179,10 +179,3 @@ def test_what_has_no_meaning_is_refused(y, options, said):
     x, labels = blobs()
     with pytest.raises((DataError, SettingsError), match=said):
         train(mlp(), (x, labels if y is None else y), **PLAIN | options)
-
-
-def test_a_stack_learns_whole_labels():
-    from graylearn.training import Settings
-
-    with pytest.raises(SettingsError, match="a stack learns whole labels"):
-        train_stack([mlp()], blobs(), settings=Settings(label_smoothing=0.1, epochs=1, log="none"))

@@ -2,7 +2,6 @@
 
 import copy
 import random
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -94,70 +93,3 @@ def test_the_generators_and_threads_of_the_caller_stay_as_they_were():
     assert torch.get_num_threads() == threads
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(torch.get_num_threads).result() == threads
-
-
-def test_a_model_that_serves_requests_meanwhile_is_not_disturbed():
-    """Tracing with torch.fx would put another nn.Module.__call__ in the place of everybody's."""
-    served = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3)).eval()
-    x = torch.randn(1, 6)
-    with torch.no_grad():
-        expected = served(x)
-    original, wrong = nn.Module.__call__, []
-    done, answered = threading.Event(), threading.Semaphore(0)
-
-    def serve():
-        while not done.is_set():
-            try:
-                with torch.no_grad():
-                    if not torch.equal(served(x), expected) or nn.Module.__call__ is not original:
-                        wrong.append("another answer")
-            except Exception as error:
-                wrong.append(error)
-            answered.release()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        for seed in range(20):
-            train(
-                mlp(), blobs(), epochs=1, seed=seed, log="none",
-                callbacks=[lambda end: not answered.acquire()],  # serving keeps pace
-            )  # fmt: skip
-    finally:
-        done.set()
-        thread.join()
-    assert not wrong
-
-
-def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have(monkeypatch):
-    monkeypatch.setattr(seeding, "_line", [threading.get_ident() + 1])  # whose turn it was at the fork
-    seeding._forget()
-    with seeding.seeded(0, torch.device("cpu")):
-        assert len(seeding._line) == 1
-    assert seeding._line == []
-
-
-@pytest.mark.parametrize("within", [False, True])
-def test_an_interrupt_while_waiting_leaves_the_line_and_the_generators_to_the_others(monkeypatch, within):
-    """Before a run begins, and where it gave way to another."""
-    other = threading.get_ident() + 1
-    line = [] if within else [other]
-    monkeypatch.setattr(seeding, "_line", line)
-    monkeypatch.setattr(seeding, "TURN", 0.0)
-
-    def interrupted(_):
-        if seeding._line[0] == threading.get_ident():
-            return
-        torch.manual_seed(99)  # what the other thread draws from meanwhile
-        raise KeyboardInterrupt
-
-    def run():
-        with seeding.seeded(0, torch.device("cpu")):
-            line.append(other)
-            seeding.give_way()
-
-    monkeypatch.setattr(seeding._turn, "wait_for", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run()
-    assert line == [other]
-    assert torch.initial_seed() == 99

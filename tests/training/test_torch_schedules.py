@@ -7,7 +7,7 @@ from torch.optim import lr_scheduler
 from training_helpers import HalfRate, StopAt, assert_same_weights, blobs, mlp
 
 from graylearn.errors import CheckpointError, SettingsError
-from graylearn.training import TorchSchedule, train, train_stack
+from graylearn.training import TorchSchedule, train
 from graylearn.training.seeding import epoch_order
 
 PLAIN = {"method": "standard", "epochs": 4, "batch_size": 16, "log": "none"}
@@ -125,15 +125,3 @@ def test_a_ready_optimizer_keeps_its_moments_and_its_rates():
             F.cross_entropy(twin(x[index]), y[index]).backward()
             twin_optimizer.step()
     assert_same_weights(model, twin, tolerance=1e-6)
-
-
-def test_what_torch_objects_cannot_do_is_told():
-    model = mlp()
-    with pytest.raises(SettingsError, match="a second network, which a ready optimizer does not know"):
-        train(model, blobs(), **PLAIN | {"method": "co-teaching", "optimizer": optimizer_of(model)})
-    with pytest.raises(SettingsError, match="learning_rate cannot reach into an optimizer of your own"):
-        train(model, blobs(), optimizer=optimizer_of(model), learning_rate=0.1, **PLAIN)
-    with pytest.raises(SettingsError, match="expected a scheduler of torch for the optimizer that it was"):
-        train(model, blobs(), schedule=lambda _: SCHEDULES["cosine"][0](optimizer_of(model)), **PLAIN)
-    with pytest.raises(SettingsError, match="a stack cannot use a scheduler of torch"):
-        train_stack([model], blobs(), schedule=SCHEDULES["cosine"][0], epochs=1, log="none")

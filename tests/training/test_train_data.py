@@ -10,7 +10,6 @@ from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
 from training_helpers import IN_BITS, Flowing, IterAgain, Mapped, blobs, cnn, mlp, pictures
 
 from graylearn.data import Samples
-from graylearn.data.batches.items import read_rows
 from graylearn.errors import DataError
 from graylearn.training import (
     Augment,
@@ -124,13 +123,6 @@ def test_a_list_of_labels_is_believed_where_the_items_bear_them(load, part, name
     data = data if part == slice(0, 120) else Subset(data, range(120)[part])
     result = train(mlp(), load(data), method="standard", epochs=1, log="none")
     np.testing.assert_array_equal(result.history.targets, y[part])
-
-
-def test_labels_that_are_listed_are_not_read_one_by_one():
-    x, y = blobs()
-    data = Listed(x, y, y)
-    np.testing.assert_array_equal(read_rows(data)[0], y)
-    assert data.reads == 4  # the first, to see whether it bears an index, and one of each class
 
 
 def test_a_loader_may_bring_its_own_index():
@@ -317,23 +309,6 @@ def test_bfloat16_on_the_cpu_trains_close_to_float32():
     assert half.log[0]["loss"] == pytest.approx(exact.log[0]["loss"], rel=0.02)
     assert next(half.model.parameters()).dtype == torch.float32
     np.testing.assert_allclose(half.predict_logits(x), exact.predict_logits(x), atol=0.1)
-
-
-def test_batches_that_know_their_labels_are_not_read_before():
-    class Counted:
-        targets, batch_size, readings = torch.arange(12) % 2, 4, 0
-
-        def __len__(self):
-            return 3
-
-        def __iter__(self):
-            for index in torch.arange(12).split(4):
-                Counted.readings += 1
-                yield torch.randn(4, 3), self.targets[index], index
-
-    result = train(mlp(3, 2), Counted(), method="gl", epochs=2, device="cpu", log="none")
-    assert result.history.targets.tolist() == Counted.targets.tolist()
-    assert Counted.readings == 1 + 2 * 3  # an example, and the epochs
 
 
 def test_batches_of_a_stream_are_let_go_as_they_are_learned_from():

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from PIL import Image
 from scipy import sparse
 from torch.utils.data import DataLoader, Dataset, IterableDataset
-from training_helpers import Flowing, IterAgain, Mapped, blobs, mlp
+from training_helpers import Flowing, IterAgain, blobs, mlp
 
 from graylearn.errors import DataError
 from graylearn.training import train
@@ -102,32 +101,10 @@ def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, 
         train(mlp(), data, validation=validation, epochs=1, log="none")
 
 
-@pytest.mark.parametrize("name", ["data", "validation"])
-def test_a_dataset_that_does_not_say_how_long_it_is_is_refused(name):
-    class Endless(Dataset):
-        def __getitem__(self, index):
-            return torch.zeros(6), 0
-
-    data = {"data": blobs(), name: Endless()}
-    with pytest.raises(DataError, match=f"{name} is Endless, a Dataset without a length: give it a __len__"):
-        train(mlp(), **data, epochs=1, log="none")
-
-
 def test_one_logit_for_two_classes_is_refused():
     x, y = blobs(classes=2)
-    with pytest.raises(DataError, match="one logit a sample, expected one a class, also with two classes"):
+    with pytest.raises(DataError, match="one logit per sample, expected one per class"):
         train(mlp(classes=1), (x, y), epochs=1, log="none")
-
-
-def test_a_sample_that_is_no_tensor_is_refused():
-    with pytest.raises(DataError, match="a sample is Image, which is no tensor: have the dataset make one"):
-        train(mlp(), [(Image.new("L", (4, 4)), 0)] * 3, epochs=1, log="none")
-
-
-def test_a_validation_loader_without_batches_is_refused():
-    loader = DataLoader(Mapped(*blobs()), batch_size=None)
-    with pytest.raises(DataError, match="give it a batch_size"):
-        train(mlp(), blobs(), epochs=1, validation=loader, log="none")
 
 
 def test_a_generator_is_refused_because_it_can_be_read_only_once():

@@ -225,19 +225,6 @@ def test_two_networks_train_and_the_users_module_is_returned():
     assert result.evaluate(x, y)["accuracy"] > 0.9
 
 
-def test_a_network_that_cannot_be_drawn_anew_is_refused_for_two_network_methods():
-    class Fixed(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.zeros(6, 3))
-
-        def forward(self, x):
-            return x @ self.weight
-
-    with pytest.raises(SettingsError, match="reset_parameters"):
-        train(Fixed(), blobs(), method="co-teaching", epochs=1, log="none")
-
-
 class ReadsFeatures(Method):
     """Cross entropy that also keeps the features it was shown."""
 
@@ -274,34 +261,6 @@ def test_a_last_batch_of_one_sample_passes_batch_norm():
     result = train(model, loader, epochs=2, log="none")
     assert (result.history.count == 2).all()
     assert int(model[1].num_batches_tracked) == 4  # the lone sample adds nothing to the statistics
-
-
-def test_only_whole_batches_run_through_the_compiled_network(monkeypatch):
-    seen = {"compiled": [], "plain": []}
-    plain_forward = nn.Sequential.forward
-
-    def forward(self, inputs):
-        seen["plain"].append(len(inputs))
-        return plain_forward(self, inputs)
-
-    def fake_compile(module, mode, dynamic):
-        assert (mode, dynamic) == ("default", False)
-
-        def compiled(inputs):
-            seen["compiled"].append(len(inputs))
-            return plain_forward(module, inputs)
-
-        return compiled
-
-    x, y = blobs(samples=50)
-    expected = train(Opaque(mlp()), (x, y), method="standard", epochs=2, log="none").model.model
-    monkeypatch.setattr(torch, "compile", fake_compile)
-    monkeypatch.setattr(nn.Sequential, "forward", forward)
-    model = mlp()
-    train(model, (x, y), method="standard", epochs=2, compile=True, log="none")
-    assert seen["compiled"] == [16] * 7  # one to warm up, three an epoch
-    assert seen["plain"].count(2) == 3  # the probe, and the last batch of each epoch
-    assert_same_weights(model, expected)
 
 
 def test_a_network_without_logits_of_the_right_shape_is_refused():

@@ -29,11 +29,6 @@ def test_a_list_of_batches_is_batches(sizes, kind):
     assert not np.isnan(result.history.label_confidence).any()
 
 
-def test_two_batches_are_batches_in_a_tuple_too():
-    x, y = blobs()
-    assert train(mlp(), ((x[:20], y[:20]), (x[20:], y[20:])), **SHORT).history.num_samples == len(y)
-
-
 def test_frames_of_several_kinds_of_numbers_are_numbers():
     x, y = blobs()
     frame = pd.DataFrame(x.numpy()).assign(whole=range(len(y)), flag=(y > 0).numpy())
@@ -56,12 +51,6 @@ def test_batches_that_do_not_fit_are_named(second):
         train(mlp(), batches, **SHORT)
 
 
-def test_complex_samples_are_refused():
-    x, y = blobs()
-    with pytest.raises(DataError, match="x is complex: give real and imaginary parts"):
-        train(mlp(), (x * 1j, y), **SHORT)
-
-
 @pytest.mark.parametrize(
     "strange",
     [
@@ -79,13 +68,6 @@ def test_strange_tensors_are_refused(strange):
         DataError, match="x is sparse, quantized, nested, of 8-bit floats or meta: give a dense"
     ):
         train(mlp(), (strange(x), y), **SHORT)
-
-
-def test_a_list_of_samples_is_still_samples():
-    x, y = blobs()
-    listed = [(row.numpy(), int(label)) for row, label in zip(x, y, strict=True)]
-    result = train(mlp(), listed, **SHORT)
-    assert result.history.num_samples == len(y)
 
 
 SGD = torch.optim.SGD

@@ -18,7 +18,6 @@ from training_helpers import (
 )
 
 from graylearn.errors import SettingsError
-from graylearn.losses.small import LIMIT
 from graylearn.methods import Method, make_method
 from graylearn.training import PRESETS, OptimizerSettings, Settings, train, train_stack
 from graylearn.training.mlp import MLPLearner
@@ -61,16 +60,6 @@ def test_neighbours_do_not_change_a_single_bit(name):
     for one, other in zip(alone, stacked, strict=True):
         assert_same_weights(other.model, one.model, tolerance=IN_BITS)
         assert other.log[-1]["accuracy"] == one.log[-1]["accuracy"]
-
-
-def test_a_batch_that_is_small_for_one_model_and_large_for_several_changes_no_bit():
-    x, y = blobs(samples=700, classes=5)
-    assert 700 * 5 < LIMIT < 3 * 700 * 5
-    nets = [mlp(classes=5, seed=seed) for seed in range(3)]
-    options = {"methods": "gl", "epochs": 3, "batch_size": 700, "log": "none"}
-    alone = [train_stack([copy.deepcopy(net)], (x, y), seeds=[1], **options)[0] for net in nets]
-    for one, other in zip(alone, train_stack(nets, (x, y), seeds=np.int64(1), **options), strict=True):
-        assert_same_weights(other.model, one.model, tolerance=0)
 
 
 def test_a_stack_takes_data_labels_and_weights_of_each_model():

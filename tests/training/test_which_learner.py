@@ -2,16 +2,13 @@
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 from training_helpers import Opaque, assert_same_weights, blobs, mlp
 
 from graylearn.errors import SettingsError
-from graylearn.estimator import GrayClassifier
 from graylearn.training import train, train_stack
 from graylearn.training.mlp_layers import mlp_layers
 
@@ -71,27 +68,6 @@ def test_a_layer_used_twice_is_one_layer():
         train_stack([Shared(), Shared()], blobs(), epochs=1, log="none")
 
 
-def test_a_linear_layer_alone_is_a_network():
-    torch.manual_seed(0)
-    model = nn.Linear(6, 3)
-    other, stacked = Opaque(copy.deepcopy(model)), copy.deepcopy(model)
-    train(model, blobs(), **OPTIONS)
-    assert_same_weights(model, train(other, blobs(), **OPTIONS).model.model)
-    train_stack([stacked], blobs(), methods="standard", epochs=2, log="none")
-    assert_same_weights(model, stacked)
-
-
-def test_a_layer_used_twice_in_a_classifier():
-    x, y = blobs()
-    said = [
-        GrayClassifier(network=network, method="standard", epochs=3, random_state=0)
-        .fit(x.numpy(), y.numpy())
-        .predict_proba(x.numpy())
-        for network in (Shared(), Opaque(Shared()))
-    ]
-    np.testing.assert_allclose(said[0], said[1], atol=1e-4)
-
-
 @pytest.mark.parametrize("arrives_in_training", [True, False])
 def test_what_a_network_does_in_training_alone_is_not_lost(arrives_in_training):
     model = Noisy().train(arrives_in_training)
@@ -99,15 +75,6 @@ def test_what_a_network_does_in_training_alone_is_not_lost(arrives_in_training):
     assert mlp_layers(model) is None
     train(model, blobs(), **OPTIONS)
     assert_same_weights(model, train(other, blobs(), **OPTIONS).model.model)
-
-
-@pytest.mark.parametrize("arrives_in_training", [True, False])
-def test_dropout_is_seen_in_either_mode_and_every_module_stays_in_its_own(arrives_in_training):
-    model = mlp(dropout=0.3).train(arrives_in_training)
-    model[0].train(not arrives_in_training)
-    modes = [module.training for module in model.modules()]
-    assert [layer.dropout for layer in mlp_layers(model)] == [0.3, 0.3, 0.0]
-    assert [module.training for module in model.modules()] == modes
 
 
 def test_dropout_that_its_network_keeps_still_drops_nothing():
@@ -168,31 +135,3 @@ def test_training_goes_on_from_weights_that_a_callback_changed(opaque, tmp_path)
     resumed = Opaque(mlp()) if opaque else mlp()
     train(resumed, (x, y), callbacks=[halve], checkpoint=tmp_path, resume=True, **settings)
     assert_same_weights(resumed, reference)
-
-
-class Dispatched(TorchDispatchMode):
-    """Keeps the names of what reaches torch's kernels."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.names.append(function.name())
-        return function(*args, **(kwargs or {}))
-
-
-def test_layers_are_seen_without_running_any():
-    with Dispatched() as seen:
-        layers = mlp_layers(mlp(dropout=0.3))
-    assert [layer.relu for layer in layers] == [True, True, False]
-    assert not [name for name in seen.names if "mm" in name or "linear" in name or "relu" in name]
-
-
-def test_layers_whose_widths_do_not_fit_are_none():
-    assert mlp_layers(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(4, 3))) is None
-
-
-def test_units_that_are_closed_in_place_are_a_layer():
-    layers = mlp_layers(nn.Sequential(nn.Linear(6, 5), nn.ReLU(inplace=True), nn.Linear(5, 3)))
-    assert [layer.relu for layer in layers] == [True, False]

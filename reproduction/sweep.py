@@ -134,7 +134,7 @@ def _traces(store: Store, options: Options) -> Traces:
 def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:
     """Remove the checkpoints of a cell that is done; a gl fit that gl+refine goes on from stays for that."""
     cell = done.cell if isinstance(done, Failure) else Cell.from_dict(done["cell"])
-    if cell.method != "gl" or cell.but(method="gl+refine") not in pending:
+    if not any(other.method == "gl+refine" and other.but(method="gl") == cell for other in pending):
         traces.clear(cell)
     if cell.method == "gl+refine":
         traces.clear(cell.but(method="gl"))

@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 import graylearn
 from graylearn.cli.apply import apply
 from graylearn.cli.check import check
-from graylearn.cli.datasets import datasets
 from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
 from graylearn.cli.export import export
@@ -59,7 +58,6 @@ app.command("apply")(apply)
 app.command("check", cls=ShortHelp)(check)
 app.command("duplicates", cls=ShortHelp)(duplicates)
 app.command("tasks")(tasks)
-app.command("datasets")(datasets)
 
 
 def _tell_version(wanted: bool) -> None:

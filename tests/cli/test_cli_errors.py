@@ -12,7 +12,7 @@ from warm import Process
 
 from graylearn.paths import beside
 
-COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks", "datasets")
+COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks")
 
 
 @pytest.fixture
@@ -171,7 +171,6 @@ def test_an_empty_path_is_not_this_folder(folder):
         ["tasks", "run", "--out", ""],
         *(["check", "data.csv", option, ""] for option in ("--against", "--junit", "--sarif", "--cache")),
         ["duplicates", "data.csv", "--out", ""],
-        ["datasets", "--data", ""],
     ]
     before = sorted(folder.iterdir())
     for words, (code, _, stderr) in zip(paths, several(*paths, folder=folder), strict=True):

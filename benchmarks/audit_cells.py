@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits, load_wine
 
-from graylearn.data import Contaminated, Samples, contaminate, load
+from graylearn.data import Contaminated, Samples, contaminate
 from graylearn.data.splits import stratified_choice
+from reproduction.catalog import load
 
 CAP = 2400
 """In-distribution rows of a cell at most."""

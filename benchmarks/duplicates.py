@@ -12,10 +12,6 @@ looked at.
     datalab     cleanlab's near_duplicate issues, of the thumbnails that graylearn compares
 
 Precision and recall are of pairs. CIFAR-10 has near duplicates of its own, which count as wrong here.
-
-`strangers`: 250 photos of five classes, no copies among them; how many pairs graylearn finds, and how many
-where edges need not agree (`no edges`). The least correlation of edges was chosen on CIFAR-10, seed 100,
-and raised from .80 to .83 after a look at Tiny-ImageNet.
 """
 
 from __future__ import annotations
@@ -23,13 +19,11 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
-import sys
 import time
 import warnings
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -37,13 +31,12 @@ from PIL import Image
 from scipy.fft import dctn
 
 from benchmarks import record
+from graylearn.audit.alignment import small_ones
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.near_copies import thumbnails
 
-near_copies = sys.modules["graylearn.audit.near_copies"]  # `graylearn.audit` is also a function
-
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "duplicates.jsonl"
-PHOTOS, STRANGERS, CLASSES = 1000, 250, 5
+PHOTOS = 1000
 KINDS = ("exact", "mirrored", "resized", "recompressed", "cropped")
 Pairs = set[tuple[int, int]]
 
@@ -86,7 +79,8 @@ def by_datalab(images: np.ndarray) -> Pairs:
 
     lab = Datalab({"y": [0] * len(images)}, verbosity=0)
     lab.find_issues(
-        features=thumbnails(images, np.arange(len(images)))[0], issue_types={"near_duplicate": {}}
+        features=thumbnails(small_ones(images, np.arange(len(images)))).views[0],
+        issue_types={"near_duplicate": {}},
     )
     issues = lab.get_issues("near_duplicate")
     sets = issues["near_duplicate_sets"]
@@ -129,20 +123,6 @@ def measure(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict[st
     return rows
 
 
-def strangers(name: str, seed: int, args: argparse.Namespace) -> dict[str, int]:
-    """Pairs found among photos of a few classes, with and without comparing edges."""
-    with np.load(args.images / f"{name}.npz") as file:
-        every, labels = file["train_x"], file["train_y"]
-    random = np.random.default_rng(seed)
-    chosen = np.isin(labels, random.permutation(np.unique(labels))[:CLASSES])
-    photos = every[random.permutation(np.flatnonzero(chosen))[:STRANGERS]]
-    found = {}
-    for way, least in (("graylearn", near_copies.EDGES), ("no edges", -2.0)):
-        with patch.object(near_copies, "EDGES", least):
-            found[way] = len(of_groups(find_duplicates(photos).groups))
-    return found
-
-
 def table(path: Path) -> str:
     rows = [row for row in record.rows(path) if row["experiment"] == "duplicates"]
     names, lines = ("precision", "recall", *(f"recall {kind}" for kind in KINDS)), []
@@ -172,8 +152,5 @@ def main() -> None:
                 rounded = {name: round(value, 4) for name, value in row.items()}
                 made = record.record("duplicates", photos=photos, seed=seed, way=way, **rounded)
                 record.append(made, args.out)
-            for way, pairs in strangers(photos, seed, args).items():
-                row = {"photos": photos, "seed": seed, "way": way, "pairs": pairs}
-                record.append(record.record("strangers", **row), args.out)
             print(photos, seed, flush=True)
     print(table(args.out))

@@ -39,13 +39,13 @@ from benchmarks.fuzz_formats import (
     read_sqlite,
 )
 from benchmarks.fuzz_mutate import VALUES, changed, damaged
-from graylearn.data.catalog.safe_pickle import load_plain_pickle
 from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.errors import GraylearnError
 from graylearn.report import read_decisions
 from graylearn.runs.settings import FIELDS, read_settings, settings_from, to_toml
 from graylearn.training.checkpoint import load_checkpoint
 from graylearn.training.history import History
+from reproduction.catalog.safe_pickle import load_plain_pickle
 
 Case = Callable[[Random], None]
 Make = Callable[[Path], Case]

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn import datasets
 
 from benchmarks.human_noise_sets import Case, Folders, embedded, renumbered
-from graylearn.data import load
+from reproduction.catalog import load
 
 HALVES = ("design", "aside")
 Made = Callable[[], Case]

@@ -2,7 +2,6 @@
 
     python -m benchmarks loss                                   # CPU: one thread, CPU time of the process
     python -m benchmarks loss --device cuda
-    python -m benchmarks loss --device cuda --sweep             # other tiles for the kernels
 
 Each implementation is first held to float64 on fresh inputs. Inputs rotate through sets larger than the L2
 cache. On CUDA `time` is what the device needs (a CUDA graph of one step a set, replayed; events; median) and
@@ -19,8 +18,7 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -253,60 +251,6 @@ def triton_version() -> str | None:
         return None
 
 
-@contextmanager
-def planned(cut: Any) -> Iterator[None]:
-    """Every launch with this plan."""
-    from graylearn.losses import gpu
-
-    before = gpu.plan
-    gpu.plan = lambda *_: cut  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        gpu.plan = before
-
-
-def plans(classes: int) -> Iterator[Any]:
-    """Cuts worth trying for rows of so many classes."""
-    from graylearn.losses.gpu import Plan
-
-    whole = 1 << (classes - 1).bit_length()
-    if classes <= 2048:
-        for values, warps in itertools.product((256, 512, 1024, 2048, 4096), (1, 2, 4, 8)):
-            if values // whole >= 2 and values >= warps * 32:
-                yield Plan(rows=values // whole, block=whole, warps=warps)
-    if classes > 256:
-        blocks = [b for b in (1024, 2048, 4096, 8192, 16384, 32768) if b <= whole]
-        for block, warps in itertools.product(blocks, (2, 4, 8, 16, 32)):
-            if 4 <= block // (warps * 32) <= 64:
-                yield Plan(rows=1, block=block, warps=warps, chunk=min(block, warps * 128))
-
-
-def sweep(options: argparse.Namespace) -> None:
-    from graylearn.losses import gpu
-
-    copy = copy_bandwidth("cuda")
-    ours = losses("cuda")["ours"]
-    for (rows_, classes), name in itertools.product(options.sizes, options.dtypes):
-        sets = input_sets(rows_, classes, DTYPES[name], "cuda", options.logits)
-        floor = 2 * rows_ * classes * sets[0][0].element_size() / copy
-        print(
-            f"\n({rows_}, {classes}) {name}, floor {floor * 1e6:.1f} us, now {gpu.plan(classes, 1)}",
-            flush=True,
-        )
-        tried = []
-        for cut in plans(classes):
-            with planned(cut):
-                wrong = errors(ours, options.logits, min(rows_, 64), classes, DTYPES[name], "cuda")
-                replay = graph_of(ours, sets)
-                replay()
-                tried.append((device_seconds(replay, 7) / len(sets), wrong[1], cut))
-            for logits, _ in sets:
-                logits.grad = None
-        for seconds, wrong_grad, cut in sorted(tried, key=lambda row: row[0])[:6]:
-            print(f"  {seconds * 1e6:9.1f} us {seconds / floor:6.2f} x floor, off by {wrong_grad:.0e}  {cut}")
-
-
 def table() -> str:
     """Microseconds forward and backward on one GPU, one line per size and type."""
     found = rows(RESULTS / "loss.jsonl", "loss")
@@ -338,13 +282,9 @@ def main() -> None:
     parser.add_argument("--dtypes", default="float32,bfloat16")
     parser.add_argument("--logits", choices=["normal", "peaked"], default="normal")
     parser.add_argument("--out", default=RESULTS / "loss.jsonl")
-    parser.add_argument("--sweep", action="store_true", help="try other plans of the kernels (CUDA)")
     options = parser.parse_args()
     options.sizes = [tuple(int(n) for n in size.split("x")) for size in options.sizes.split(",")]
     options.dtypes = options.dtypes.split(",")
-    if options.sweep:
-        sweep(options)
-        return
     if options.device == "cpu":
         torch.set_num_threads(1)
     compare(options)

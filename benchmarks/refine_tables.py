@@ -25,8 +25,6 @@ NAMES = {
     "mix": "20 % OOD and 20 % flipped",
     "specific": "specific labels",
 }
-PEOPLE = ("aggregate", "worst", "pairs", "by-feature", "uniform")
-"""Settings of benchmarks/refine_people.py, which may have a rate after their name."""
 MAIN = ("oracle", "oracle x5", "standard", "standard x5", "gl", "gl+refine", "gl+refine x1", "cleanlab")
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -165,32 +163,12 @@ def by_method(rows: list[Row], few: bool) -> str:
     return markdown(["method", *(NAMES[name] for name in settings), "gap won back, %", "seconds"], body)
 
 
-def people(rows: list[Row]) -> str:
-    """Accuracies with deviations over seeds where labels are wrong as people err, one line a set."""
-    found = [row for row in rows if row["setting"].split()[0] in PEOPLE and "accuracy" in row]
-    shown = [
-        method for method in (*MAIN, "choose", "relabelled") if any(row["method"] == method for row in found)
-    ]
-    body = []
-    for cell, setting in dict.fromkeys((row["cell"], row["setting"]) for row in found):
-        own = [row for row in found if (row["cell"], row["setting"]) == (cell, setting)]
-        texts = []
-        for method in shown:
-            values = [row["accuracy"] for row in own if row["method"] == method]
-            read = (mean(values), stdev(values) if len(values) > 1 else None) if values else None
-            texts.append(spread(read, 1, ""))
-        body.append([f"{cell}, {setting}", f"{mean(row['wrong'] for row in own):.2f}", *texts])
-    return markdown(["cell", "wrong", *shown], body)
-
-
 LAB_TABLES = {
     "refinement.md": {
         "refine, goals": lambda: goals(read()),
         "refine, four classes or more": lambda: by_method(read(), few=False),
         "refine, two or three classes": lambda: by_method(read(), few=True),
-        "refine, people": lambda: people(read()),
         "choose, four classes or more": lambda: by_method(read(CHOSEN), few=False),
         "choose, two or three classes": lambda: by_method(read(CHOSEN), few=True),
-        "choose, people": lambda: people(read(CHOSEN)),
     }
 }

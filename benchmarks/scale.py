@@ -40,8 +40,8 @@ from sklearn.preprocessing import StandardScaler
 
 import graylearn as gl
 from benchmarks.record import RESULTS, Row, append, described, markdown, record, rows
-from graylearn.data import load
 from graylearn.data.splits import stratified_choice
+from reproduction.catalog import load
 
 MADE = 1_000_000
 """Synthetic rows made at once: in double precision they take several times their size."""

@@ -173,7 +173,9 @@ class Soak:
             self.break_once(work, room=False)
         if not (folder / "summary.json").exists():
             self.finish(work)
-        if (folder / "stages").exists() or any(folder.rglob("*.partial")):  # killed after its last file
+        if (folder / "stages").exists() or any(
+            folder.rglob(".graylearn-????????-*")
+        ):  # killed after its last file
             self.counts["killed at the very end"] += 1
         found = contents(folder)
         promise(found == self.wholes[key], "a run that was broken gave other files")

@@ -1,31 +1,22 @@
-"""Boosted trees on contaminated tables: their own objectives, the Gray objective, audit and refined fit.
+"""Boosted trees and networks on contaminated tables: fits, audits and refined fits.
 
-    python -m benchmarks trees --data FOLDER --out results/trees.jsonl
+    python -m benchmarks trees --data FOLDER
 
-Each table in four states: a fifth of the labels flipped; a fifth of the rows from a class that was taken
-out (foreign); that with a fifth of the other labels flipped (mix); and clean. A third of the rows, at most
-2,000, is kept aside with true labels; at most 400 of the others are learned from, and of the four larger
-tables at most 4,000 as well. All libraries have their default parameters and one thread. Seconds are of
-CPU, those of refined fits without their audit, which has a row.
+Each table in four states: a fifth of the labels flipped; a fifth of the rows from a class that was removed
+(foreign); that with a fifth of the other labels flipped (mix); and clean. A third of the rows, at most 2,000,
+is kept aside with true labels; at most 400 of the others are learned from, and of the four larger tables at
+most 4,000 too. Default parameters, one thread. Seconds are of CPU, of refined fits without their audit.
 
-    gl                       our network
-    gl+refine                our committee on what the audit believes
-    hgb, lgbm, xgb           boosted trees of scikit-learn, LightGBM and XGBoost by their own objectives
-    lgbm gray, xgb gray      the Gray objective
-    hgb+refine               GrayClassifier(network="trees", refine=True); lgbm+refine with LGBMClassifier()
-    hgb+drop                 trees fitted without what the same audit suspects
+    gl, gl+refine            our network; our committee on what the audit believes
+    hgb, hgb+refine          scikit-learn's boosted trees; GrayClassifier(network="trees", refine=True)
     gl oracle, hgb oracle    on the samples that belong, with their true labels
 
-Audits: "networks" is gl.audit(X, y), the others gl.audit(X, y, model=...).
-
-A library that is not installed is left out, and so is what --methods does not name; a later run adds the rows
-that are missing.
+Audits: "networks" is gl.audit(X, y), "hgb" gl.audit(X, y, model=...). A later run adds missing rows.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import time
 import warnings
@@ -44,11 +35,11 @@ from sklearn.metrics import average_precision_score
 import graylearn as gl
 from benchmarks import audit_cells as cells
 from benchmarks import record
-from graylearn.data import Contaminated, contaminate, load
+from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import logits_of
 from graylearn.estimator.pipeline import Stage, Stages
-from graylearn.integrations.trees import gray_objective
+from reproduction.catalog import load
 
 REVISION = 2
 NAMES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")
@@ -111,46 +102,9 @@ def hgb(split: Split) -> Any:
     return HistGradientBoostingClassifier(random_state=split.seed)
 
 
-def lgbm(split: Split) -> Any:
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(random_state=split.seed, n_jobs=1, verbosity=-1)
-
-
-def lgbm_gray(split: Split) -> Any:
-    from graylearn.integrations.lightgbm import GrayLGBMClassifier
-
-    return GrayLGBMClassifier(random_state=split.seed, n_jobs=1, verbosity=-1)
-
-
-def xgb(split: Split) -> Any:
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(random_state=split.seed, n_jobs=1)
-
-
-def xgb_gray(split: Split) -> Any:
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(random_state=split.seed, n_jobs=1, objective=gray_objective)
-
-
-MODELS: dict[str, Callable[[Split], Any]] = {
-    "hgb": hgb,
-    "lgbm": lgbm,
-    "lgbm gray": lgbm_gray,
-    "xgb": xgb,
-    "xgb gray": xgb_gray,
-}
-AUDITS = ("networks", "hgb", "lgbm")
-LIBRARIES = {"lgbm": "lightgbm", "xgb": "xgboost"}
-FITS = (
-    "gl", "gl+refine", "hgb", "lgbm", "lgbm gray", "xgb", "xgb gray", "hgb+refine", "lgbm+refine", "hgb+drop",
-    "gl oracle", "hgb oracle",
-)  # fmt: skip
-CORE = ("gl", "gl+refine", "hgb", "hgb+refine", "gl oracle", "hgb oracle")
-"""What was measured of every table, size and seed."""
-AUDIT_OF = {"gl+refine": "networks", "hgb+refine": "hgb", "hgb+drop": "hgb", "lgbm+refine": "lgbm"}
+METHODS = ("gl", "gl+refine", "hgb", "hgb+refine", "gl oracle", "hgb oracle")
+AUDITS = ("networks", "hgb")
+AUDIT_OF = {"gl+refine": "networks", "hgb+refine": "hgb"}
 
 
 class Given(Stages):
@@ -181,25 +135,17 @@ class Fitted:
 
 
 def fits(split: Split, audit: Callable[[str], gl.Audit]) -> dict[str, Callable[[], Any]]:
-    """What to fit, by name; audit: that of this name, made when it is asked for."""
+    """What to fit, by name; audit: that of this name, made when it is needed."""
     clean = split.data.clean()
     true = np.asarray(clean.x), clean.y
     return {
         "gl": lambda: Fitted(split, split.x, split.y),
         "gl+refine": lambda: Fitted(split, split.x, split.y, audit("networks")),
-        **{name: lambda make=make: make(split).fit(split.x, split.y) for name, make in MODELS.items()},
+        "hgb": lambda: hgb(split).fit(split.x, split.y),
         "hgb+refine": lambda: Fitted(split, split.x, split.y, audit("hgb"), network=hgb(split)),
-        "lgbm+refine": lambda: Fitted(split, split.x, split.y, audit("lgbm"), network=lgbm(split)),
-        "hgb+drop": lambda: hgb(split).fit(audit("hgb").clean(split.x), audit("hgb").clean(split.y)),
         "gl oracle": lambda: Fitted(split, *true),
         "hgb oracle": lambda: hgb(split).fit(*true),
     }
-
-
-def installed(method: str) -> bool:
-    """Whether the library that a method needs can be imported."""
-    library = LIBRARIES.get(method.replace("+", " ").split()[0])
-    return library is None or importlib.util.find_spec(library) is not None
 
 
 def judged(split: Split, audit: gl.Audit) -> dict[str, float]:
@@ -214,7 +160,7 @@ def judged(split: Split, audit: gl.Audit) -> dict[str, float]:
 
 
 def measure(
-    table: str, size: int, setting: str, seed: int, data: Path, methods: set[str], done: set[str]
+    table: str, size: int, setting: str, seed: int, data: Path, done: set[str]
 ) -> list[dict[str, Any]]:
     """Rows of the methods' audits and fits but those that are done: "audit lgbm", "fit lgbm" and so on."""
     split = Split(table, size, setting, seed, data)
@@ -223,7 +169,7 @@ def measure(
     @functools.cache
     def audit(name: str) -> gl.Audit:
         began = time.process_time()
-        model = None if name == "networks" else MODELS[name](split)
+        model = None if name == "networks" else hgb(split)
         found = gl.audit(split.x, split.y, model=model, seed=seed)
         seconds = time.process_time() - began
         if f"audit {name}" not in done:
@@ -231,10 +177,10 @@ def measure(
         return found
 
     for name in AUDITS:
-        if name in methods and f"audit {name}" not in done:
+        if f"audit {name}" not in done:
             audit(name)
     for name, fit in fits(split, audit).items():
-        if name not in methods or f"fit {name}" in done:
+        if f"fit {name}" in done:
             continue
         if "+" in name:  # made before the clock starts
             audit(AUDIT_OF[name])
@@ -287,12 +233,12 @@ def measured(
 def of_means(size: int) -> str:
     """Accuracy in each state of the data, means over the tables, whose number is in brackets."""
     names = {"flip20": "flipped", "foreign": "foreign", "mix": "both", "clean": "clean"}
-    core = {setting: measured(CORE, CORE, setting, size, "fit", "accuracy") for setting in names}
+    core = {setting: measured(METHODS, METHODS, setting, size, "fit", "accuracy") for setting in names}
     body = []
-    for method in CORE:
+    for method in METHODS:
         cells = [mean(map(mean, core[setting][method].values())) for setting in names]
         body.append([method, *(f"{each:.1f}" for each in cells), f"{mean(cells):.1f}"])
-    tables = {setting: len(core[setting][CORE[0]]) for setting in names}
+    tables = {setting: len(core[setting][METHODS[0]]) for setting in names}
     return record.markdown(["", *(f"{names[each]} ({tables[each]})" for each in names), "mean"], body)
 
 
@@ -328,9 +274,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=list(NAMES))
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
-    parser.add_argument("--methods", nargs="+", default=[*AUDITS, *FITS])
     args = parser.parse_args()
-    methods = {name for name in args.methods if installed(name)}
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     done: dict[Any, set[str]] = defaultdict(set)
@@ -341,6 +285,6 @@ def main() -> None:
         cell = table, size, setting, seed
         if size > SIZES[0] and table not in LARGER:
             continue
-        for row in measure(*cell, args.data, methods, done[cell]):
+        for row in measure(*cell, args.data, done[cell]):
             record.append(row, args.out)
         print(*cell, flush=True)

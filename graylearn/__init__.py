@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graylearn.lazy import getter, keep_functions
 
 if TYPE_CHECKING:
-    from graylearn import data, losses, metrics, nets, theory
+    from graylearn import data, losses, metrics, nets
     from graylearn.audit import Audit, audit
     from graylearn.data import Samples, contaminate, read
     from graylearn.errors import (
@@ -52,7 +52,6 @@ __all__ = [
     "metrics",
     "nets",
     "read",
-    "theory",
     "train",
     "train_stack",
 ]
@@ -66,7 +65,6 @@ _MODULES = (
     "methods",
     "metrics",
     "nets",
-    "theory",
     "training",
 )
 _NAMES = {

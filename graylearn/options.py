@@ -95,6 +95,9 @@ class Learning:
     id_like: IdLike = "drop"
     """Columns of a table that seem to name the rows, because their values are all different and count, are
     single words or are called an id: drop leaves them out of what is learned from, keep learns from them."""
+    keep_labels: bool = False
+    """Take labels that seem misspelt, such as QS0 or `STAR `, for classes of their own; else they are judged
+    as the class that is meant, and are suspects."""
     refine: bool = True
     """Fit again on what the audit believes of each sample."""
     seed: int = 0

@@ -1,9 +1,12 @@
 """Paths as people give them; nothing here imports torch, so that a wrong one is told at once."""
 
 import glob
+import hashlib
+import itertools
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,21 +70,40 @@ def existing(given: str | os.PathLike[str]) -> Path:
     return path
 
 
+def default_cache_folder() -> Path:
+    """GRAYLEARN_CACHE if set, else `graylearn` in the user's cache folder."""
+    if chosen := os.environ.get("GRAYLEARN_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
+    return Path(base) / "graylearn"
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a name that a file gave, within a folder; a name that leads out of it is refused."""
+    path = Path(name)
+    if not name or "\0" in name or path.anchor or ".." in path.parts:
+        raise DataError(f"{name!r} leads out of {folder}: names of files lie inside it")
+    return folder / path
+
+
 def is_standard(given: str | os.PathLike[str]) -> bool:
     """Whether standard input or output is meant: `-`, unless a file is called so."""
     return str(given) == "-" and not Path(given).exists()
 
 
-def saved_input(stem: Path) -> Path:
-    """What stands on standard input, in a file beginning with `stem` whose ending says what it is."""
+def saved_input(stem: Path, write: Callable[[Path, bytes], None] = Path.write_bytes) -> Path:
+    """What stands on standard input, in a file beginning with `stem` whose ending says what it is.
+
+    Its name tells its content, so that no other input is ever written over it.
+    """
     content = sys.stdin.buffer.read()
     if not content:
         raise DataError("there is nothing on standard input")
     known = sign_of(content)
     text = {b"{": ".jsonl", b"[": ".json"}.get(content.lstrip()[:1], ".csv")
-    path = stem.with_name(f"{stem.name}{known.ending if known and known.ending else text}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    path = stem.with_name(f"{stem.name}-{digest}{known.ending if known and known.ending else text}")
+    write(path, content)
     return path
 
 
@@ -103,6 +125,20 @@ def matching(pattern: Path) -> list[Path]:
     if not re.search(r"[*?[]", str(pattern)):
         return []
     return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  it may begin anywhere
+
+
+def beside(data: str, what: str) -> Path:
+    """Where a run goes that nobody named: `orders-audit` beside orders.csv; in this folder, if data come
+    from an address or standard input."""
+    if data == "-" or address_of(data) is not None:
+        named = Path("input" if data == "-" else data.rstrip("/").rpartition("/")[2])
+    else:
+        whole = itertools.takewhile(lambda part: not re.search(r"[*?[]", part), as_path(data).parts)
+        named = Path(*whole)
+        if not named.name or ".." in named.parts:
+            named = named.resolve()
+    stem = re.sub(r"(\.[A-Za-z]\w*){1,2}$", "", named.name) or "data"
+    return named.parent / f"{stem}-{what}"
 
 
 class Limit:

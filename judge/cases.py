@@ -18,8 +18,6 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,7 +28,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 Arrays = dict[str, np.ndarray]
 Random = np.random.Generator
 
@@ -168,7 +165,7 @@ FOREIGN = {
 
 def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int, folders: Folders) -> Arrays:
     """Some rows of a source with what the noise says."""
-    import human_noise_sets
+    from benchmarks import human_noise_sets
 
     given = source(folders)
     random = np.random.default_rng([zlib.crc32(noise.encode()), seed])
@@ -197,17 +194,13 @@ def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int,
 # Where the samples come from.
 
 
-def _numbers(frame: pd.DataFrame) -> np.ndarray:
+def _table(frame: pd.DataFrame, label: Any, held: tuple[str, ...] = (), drop: tuple[str, ...] = ()) -> Source:
     """Columns of numbers without sentinels such as -9999; words become a column per value."""
-    x = pd.get_dummies(frame).to_numpy(dtype=np.float64)
-    if len(frame.columns) == x.shape[1]:
-        x = np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0))
-    return x
-
-
-def _table(frame: pd.DataFrame, label: str, held: tuple[str, ...] = (), drop: tuple[str, ...] = ()) -> Source:
     names, y = np.unique(frame[label].astype(str), return_inverse=True)
-    x = _numbers(frame.drop(columns=[label, *(name for name in drop if name in frame)]))
+    columns = frame.drop(columns=[label, *drop], errors="ignore")
+    x = pd.get_dummies(columns).to_numpy(dtype=np.float64)
+    if columns.shape[1] == x.shape[1]:
+        x = np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0))
     places = tuple(int(np.flatnonzero(names == name)[0]) for name in held)
     return Source(x, y.astype(np.int64), held=places, names=tuple(names))
 
@@ -215,7 +208,7 @@ def _table(frame: pd.DataFrame, label: str, held: tuple[str, ...] = (), drop: tu
 @functools.cache
 def sky(file: str, folders: Folders) -> Source:
     """Stars, galaxies and quasars, without the columns that say where the telescope pointed."""
-    from audit_cells import _POINTING
+    from benchmarks.audit_cells import _POINTING
 
     return _table(pd.read_csv(folders.data / "tabular" / file), "class", ("QSO",), _POINTING)
 
@@ -231,28 +224,24 @@ def beats(folders: Folders) -> Source:
 def table(name: str, folders: Folders) -> Source:
     """A table by its name."""
     files, fetched = folders.data / "tabular", folders.fetched
-    if name == "wineqt":
-        return _table(pd.read_csv(files / "WineQT.csv"), "quality", drop=("Id",))
-    if name == "accents":
-        return _table(pd.read_csv(files / "accent-mfcc-data-1.csv"), "language", ("ES", "FR"))
-    if name == "abalone":
-        return _table(pd.read_csv(files / "abalone.data", header=None), 0)  # type: ignore[arg-type]
-    if name == "beans":
-        return _table(pd.read_csv(fetched / "beans.csv", header=None), 16, ("4", "6"))  # type: ignore[arg-type]
-    if name == "pendigits":
-        return _table(pd.read_csv(fetched / "pendigits.tra", header=None), 16, ("8", "9"))  # type: ignore[arg-type]
-    if name == "car":
-        return _table(pd.read_csv(fetched / "car.csv").astype(str), "LABEL")
-    if name == "mushrooms":
-        frame = pd.read_csv(fetched / "mushroom.data", header=0)
-        return _table(frame, frame.columns[0])
-    if name == "adult":
-        frame = pd.read_csv(fetched / "adult.csv", skipinitialspace=True)
-        return _table(frame, "classification", drop=("fnlwgt", "education"))
-    from sklearn.datasets import load_wine
+    if name == "wine":
+        from sklearn.datasets import load_wine
 
-    x, y = load_wine(return_X_y=True)
-    return Source(x, y)
+        return Source(*load_wine(return_X_y=True))
+    readers: dict[str, Callable[[], Source]] = {
+        "wineqt": lambda: _table(pd.read_csv(files / "WineQT.csv"), "quality", drop=("Id",)),
+        "accents": lambda: _table(pd.read_csv(files / "accent-mfcc-data-1.csv"), "language", ("ES", "FR")),
+        "abalone": lambda: _table(pd.read_csv(files / "abalone.data", header=None), 0),
+        "beans": lambda: _table(pd.read_csv(fetched / "beans.csv", header=None), 16, ("4", "6")),
+        "pendigits": lambda: _table(pd.read_csv(fetched / "pendigits.tra", header=None), 16, ("8", "9")),
+        "car": lambda: _table(pd.read_csv(fetched / "car.csv").astype(str), "LABEL"),
+        "mushrooms": lambda: _table(pd.read_csv(fetched / "mushroom.data"), "l"),
+        "adult": lambda: _table(
+            pd.read_csv(fetched / "adult.csv", skipinitialspace=True), "classification",
+            drop=("fnlwgt", "education"),
+        ),
+    }  # fmt: skip
+    return readers[name]()
 
 
 @functools.cache
@@ -321,17 +310,19 @@ def given_regression(made: Callable[[Folders], Arrays], folders: Folders) -> Arr
     }
 
 
-def published(make: Callable[..., Any], folders: Folders, *words: Any) -> Arrays:
-    """A set of benchmarks/human_noise.py."""
-    import human_noise_sets
+def published(make: Callable[..., Any], folders: Folders | None, *words: Any) -> Arrays:
+    """A set of benchmarks/, made of the words and, if they are given, of the folders."""
+    from benchmarks import human_noise_sets
 
-    where = human_noise_sets.Folders(folders.data, folders.features, folders.data)
-    case = make(*words, where) if words else make(where)
+    if folders is not None:
+        words = *words, human_noise_sets.Folders(folders.data, folders.features, folders.data)
+    case = make(*words)
     return arrays(case.x, case.y, case.true_y)
 
 
 # The list.
 
+ABOUT = ("name", "group", "setting", "family", "overlap")
 ASIDE = 10_000_000
 """The first seed of the draws kept aside."""
 
@@ -394,22 +385,20 @@ def _own() -> Iterator[Case]:
 
 def _unseen(name: str, folders: Folders) -> Arrays:
     """Foreign samples, each kind under one label, of scans or news: see benchmarks/unseen.py."""
-    import unseen
+    from benchmarks import unseen
 
     if name in unseen.SCANS:
         x, y = unseen.scans(name, folders.fetched)
     else:
         with np.load(folders.features / f"{name}-features.npz") as file:
             x, y = file["x"], file["y"]
-    case = unseen.made(x, y, x, "near specific", 0)
-    return arrays(case.x, case.y, case.true_y)
+    return published(unseen.made, None, x, y, x, "near specific", 0)
 
 
 def _as_published() -> Iterator[Case]:
     """The groups of benchmarks/human_noise.py and the ten cells, one draw; clean sets of the aside half."""
-    import audit_cells
-    import human_noise_clean
-    import human_noise_sets as sets
+    from benchmarks import audit_cells, human_noise_clean
+    from benchmarks import human_noise_sets as sets
 
     def case(group: str, source: str, setting: str, make: Callable[..., Any], *words: Any) -> Case:
         family = FAMILY_OF.get(source.split()[0], "table")
@@ -428,8 +417,8 @@ def _as_published() -> Iterator[Case]:
             yield case("uniform", source, f"uniform {rate}", sets.noisy, source, "uniform", rate, 0)
     for source in ("digits", "cifar10"):
         for classes in (2, 3):
-            words = source, classes, "pairs", 0.1, 0
-            yield case("few", f"{source} {classes}", "pairs 0.1", sets.few_classes, *words)
+            few = source, classes, "pairs", 0.1, 0
+            yield case("few", f"{source} {classes}", "pairs 0.1", sets.few_classes, *few)
     yield case("specific", "photos", "specific", sets.foreign_photos, "specific", 0)
     for (source, noise), shares in sets.MIXED.items():
         for labels in ("random", "specific"):
@@ -449,7 +438,7 @@ def _as_published() -> Iterator[Case]:
         nowhere = sets.Folders(Path(), Path(), Path())
         for place, (name, _) in enumerate(made_by(nowhere, "aside")):
 
-            def nth(where: sets.Folders, made_by: Any = made_by, place: int = place) -> sets.Case:
+            def nth(where: Any, made_by: Any = made_by, place: int = place) -> Any:
                 return list(made_by(where, "aside"))[place][1]()
 
             yield case(group, name.replace(" aside", ""), "clean", nth)
@@ -464,19 +453,14 @@ def _drawn(sources: Path, count: int) -> Iterator[Case]:
 
     def make(seed: int, folders: Folders) -> Arrays:
         drawn = draw(seed, held)
-        made = arrays(drawn.features, drawn.label, drawn.true_label)
-        plan, scheme = drawn.info["plan"], drawn.info["scheme"]
+        plan, known = drawn.info["plan"], {"overlap": np.array(drawn.info["overlap"])}
         if plan == "foreign":
-            plan += " random" if scheme in ("random", "as frequent") else " specific"
-        return made | {
-            "truth": drawn.truth,
-            "setting": np.array(plan),
-            "overlap": np.array(drawn.info["overlap"]),
-        }
+            plan += " random" if drawn.info["scheme"] in ("random", "as frequent") else " specific"
+        known |= {"truth": drawn.truth, "setting": np.array(plan)}
+        return arrays(drawn.features, drawn.label, drawn.true_label) | known
 
     for seed in range(ASIDE, ASIDE + count):
-        family = family_of(seed, held)
-        yield Case(f"draw-{seed}", "draws", "", family, "possible", partial(make, seed))
+        yield Case(f"draw-{seed}", "draws", "", family_of(seed, held), "", partial(make, seed))
 
 
 def cases() -> list[Case]:
@@ -488,9 +472,7 @@ def built(case: Case, folders: Folders) -> Arrays:
     """The arrays of a case, from the cache if it has been built before."""
     path = folders.cache / f"{case.name}.npz"
     if not path.exists():
-        about = {
-            key: np.array(getattr(case, key)) for key in ("name", "group", "setting", "family", "overlap")
-        }
+        about = {key: np.array(getattr(case, key)) for key in ABOUT}
         partial_file = path.with_suffix(".partial.npz")
         np.savez(partial_file, **(about | case.make(folders)))  # type: ignore[arg-type]
         partial_file.replace(path)
@@ -505,9 +487,7 @@ def make_features(folders: Folders) -> None:
     """What photos look like to EfficientNet-Lite0 and sentences to MiniLM, where it is missing."""
     import json
 
-    import features
-    import unseen
-
+    from benchmarks import features, unseen
     from graylearn.data import embed_images, embed_text
 
     def mini() -> Arrays:
@@ -554,41 +534,22 @@ def make_features(folders: Folders) -> None:
             (folders.features / f"{name}.npz").symlink_to((folders.fetched / f"{name}.npz").resolve())
 
 
-def folder_options(parser: argparse.ArgumentParser) -> None:
-    """The three folders."""
-    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
-    parser.add_argument("--data", type=Path, default=default, help="tabular/, text/, cifar-10n/, cifar-100n/")
-    parser.add_argument("--fetched", type=Path, default=default / "fetched", help="what others publish")
-    parser.add_argument("--cache", type=Path, default=default / "cases", help="gets the cases")
-
-
 def main() -> None:
     """Build every case that is missing."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    folder_options(parser)
-    parser.add_argument("--no-features", action="store_true", help="build what the features at hand allow")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("GRAYLEARN_DATA", "data")))
+    parser.add_argument("--fetched", type=Path, required=True, help="folder of what others publish")
+    parser.add_argument("--cache", type=Path, required=True, help="gets the cases")
     parser.add_argument("--sources", type=Path, help="folder of judge.prepare: draws of its sources too")
-    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=600)
     args = parser.parse_args()
     folders = Folders(args.data, args.fetched, args.cache)
-    if not args.no_features:
-        make_features(folders)
-    drawn = _drawn(args.sources, args.draws) if args.sources else ()
-    for case in [*cases(), *drawn]:
-        began = time.perf_counter()
-        try:
-            made = built(case, folders)
-        except FileNotFoundError as error:
-            print(f"{case.name}: left out, {error}", flush=True)
-            continue
-        wrong = np.bincount(made["truth"], minlength=3) / len(made["truth"])
-        print(
-            f"{case.name}: {made['features'].shape}, {len(np.unique(made['label']))} classes, "
-            f"{wrong[1]:.3f} mislabelled, {wrong[2]:.3f} foreign, {time.perf_counter() - began:.1f} s",
-            flush=True,
-        )
+    make_features(folders)
+    for case in [*cases(), *(_drawn(args.sources, args.draws) if args.sources else ())]:
+        made = built(case, folders)
+        print(case.name, made["features"].shape, np.bincount(made["truth"], minlength=3), flush=True)
 
 
 if __name__ == "__main__":

@@ -212,8 +212,9 @@ def by_group(random: Random, x: np.ndarray, y: np.ndarray, k: int, rate: float) 
     if random.random() < 0.5:  # batches that look each their own way
         batch = (standardised(x) @ random.normal(size=(x.shape[1], batches))).argmax(axis=1)
     bad = random.random(batches) < random.uniform(0.1, 0.5)
-    within = min(0.48, rate / max(np.mean(bad[batch]), 0.05))
-    to = np.stack([random.permutation(k) for _ in range(batches)])
+    bad[batch[random.integers(len(y))]] = True
+    within = min(0.48, rate / max(float(np.mean(bad[batch])), 0.05))
+    to = (np.arange(k) + random.integers(1, k, (batches, k))) % k
     wrong = bad[batch] & (random.random(len(y)) < within)
     return np.where(wrong, to[batch, y], y)
 

@@ -102,7 +102,7 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         names = list(dirt.LABEL_ERRORS)
         weight = np.array([dirt.WEIGHTS.get(name, 1.0) for name in names])
         info["noise"] = str(random.choice(names, p=weight / weight.sum()))
-        rate = float(np.exp(random.uniform(np.log(0.02), np.log(0.45))))
+        rate = _share(random, 0.02, 0.45)
         rows.given = dirt.LABEL_ERRORS[info["noise"]](random, x, y, k, rate)
     if plan in ("foreign", "both"):
         foreign, group, info["kinds"] = _foreign(
@@ -122,6 +122,13 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         features, name = _leak(random, features, rows)
         extras.append(name)
     return _finished(random, features, rows, info | {"extras": tuple(extras)})
+
+
+def _share(random: Random, low: float, high: float) -> float:
+    """A share of what is wrong, small ones more often."""
+    if random.random() < 0.5:
+        return float(random.uniform(low, high))
+    return float(np.exp(random.uniform(np.log(low), np.log(high))))
 
 
 def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
@@ -163,6 +170,11 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
         new = np.unique(
             np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True
         )[1]
+    if random.random() < 0.08:  # one class under two names, which nobody can tell apart
+        same = np.flatnonzero(new == random.choice(new))
+        parted = random.permutation(same)[: round(len(same) * random.uniform(0.2, 0.5))]
+        if len(parted) >= FEWEST:
+            new[parted] = new.max() + 1
     info["overlap"] = "none" if one_true else "possible"
     x = x.astype(np.float64)
     return x[chosen], new, x[other], y[other], info
@@ -197,7 +209,7 @@ def _foreign(random: Random, family: str, source: str, x: np.ndarray, y: np.ndar
              held_group: np.ndarray, sources: Sources,
              ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:  # fmt: skip
     """(n, D) foreign samples of one to three kinds, the group of each, and the kinds."""
-    share = np.exp(random.uniform(np.log(0.02), np.log(0.35)))
+    share = _share(random, 0.02, 0.35)
     n = max(2, round(share / (1 - share) * len(x)))
     possible = list(PLAIN) if family == "rules" else list(FOREIGN)
     theirs = [each for each in sources.get(family, []) if each.name != source]

@@ -2,7 +2,7 @@
 
     python -m judge.evaluate --cache FOLDER --weights FOLDER                          # results/judge.jsonl
     python -m judge.evaluate --cache FOLDER --method peers --out results/judge_peers.jsonl
-    python -m judge.evaluate --cache FOLDER --method product --out FILE               # the calls of the library
+    python -m judge.evaluate --cache FOLDER --method product --out FILE          # the calls of the library
 
 One JSON line per case and method; a run that was cut short goes on where it was. results/judge_rules.jsonl is
 what `--method product` said at the last commit that judged by rules. Tables: judge/tables.py.
@@ -15,6 +15,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,34 +56,14 @@ def product(case: Arrays, overlap: str) -> Found:
 
 
 def judged(case: Arrays, weights: Path, overlap: str) -> Found:
-    """What a judge with these weights says of a case."""
-    from graylearn.audit.judge import read_judge
-
-    from graylearn.audit.evidence import gather
-    from graylearn.audit.overlap import overlap_of
-    from graylearn.audit.repeated import to_ask
-
-    label = case["label"]
-    if "probabilities" in case:
-        given = case["probabilities"].astype(np.float64)
-        evidence, answers = (
-            gather(label, given.shape[1], None, given, overlap=overlap_of(overlap, None)),
-            slice(None),
-        )
-    else:
-        asked = to_ask(case["features"], label)
-        word, k = overlap_of(overlap, case["features"]), int(label.max()) + 1
-        evidence = gather(label[asked.rows], k, asked.features, overlap=word, keys=asked.keys)
-        answers = asked.answers
-    found = read_judge(weights)(evidence)
-    own = evidence.pooled[np.arange(len(evidence.label)), evidence.label]
-    kind = np.where(found.suspected, 1 + (found.chances[:, 2] > found.chances[:, 1]), 0)
-    rows = {
-        "posterior": found.score, "score": found.score, "suspected": found.suspected, "kind": kind,
-        "suggested": found.suggested, "sure": found.sure, "confidence": own,
-    }  # fmt: skip
-    shares = {name: (found.shares[name], found.ranges[name]) for name in found.shares}
-    return {**{name: values[answers] for name, values in rows.items()}, "shares": shares}
+    """The same, by a judge with these weights in place of the one that comes with the library."""
+    judge = import_module("graylearn.audit.judge")
+    theirs, read = judge.shipped, judge.read_judge(weights)
+    judge.shipped = lambda: read
+    try:
+        return product(case, overlap)
+    finally:
+        judge.shipped = theirs
 
 
 def weights_for(family: str, weights: Path) -> Path:
@@ -160,12 +141,10 @@ def measured(case: Arrays, found: Found) -> dict[str, Any]:
         row[f"share_{kind}"] = [estimate, *(ends or (None, None)), float(there)]
         if ends is not None:
             row[f"covers_{kind}"] = bool(ends[0] - 1e-9 <= there <= ends[1] + 1e-9)
-    return _rounded(row)
+    return {key: _rounded(value) for key, value in row.items()}
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return round(value, 5) if isinstance(value, float) else value
@@ -193,7 +172,8 @@ def answers(method: str, weights: Path | None, made: Arrays) -> Iterator[tuple[s
 def run(args: argparse.Namespace) -> None:
     """Judge what is left, and append each row."""
     import torch
-    from record import append, record, rows
+
+    from benchmarks.record import append, record, rows
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
@@ -222,38 +202,34 @@ def run(args: argparse.Namespace) -> None:
         print(name, {key: found[0].get(key) for key in ("f1", "ap", "flagged", "seconds")}, flush=True)
     if args.method != "peers" and not args.only and not any(name.endswith(" order") for name in known):
         for row in stability(args.method, args.weights, args.cache):
-            append(record("judge", called=called, **_rounded(row)), args.out)
+            append(record("judge", called=called, **row), args.out)
 
 
 def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[str, Any]]:
-    """How many verdicts change by five rows of a misspelt class, in another order, and with the set twice."""
+    """What changes by five rows of a misspelt class, in another order, and with the set twice.
+
+    changed: share of the verdicts; moved: the largest difference of a posterior.
+    """
     for name in STABLE:
         with np.load(cache / f"{name}.npz") as file:
             made = dict(file)
         n = len(made["label"])
         order = np.random.default_rng(0).permutation(n)
-
-        def verdicts(case: Arrays) -> np.ndarray:
-            (_, _, found), *_ = answers(method, weights, case)
-            return np.asarray(found["kind"])
-
-        def taken(rows: np.ndarray, made: Arrays = made) -> Arrays:
-            return made | {key: made[key][rows] for key in ("features", "label")}
-
-        first = verdicts(made)
-        changed = {"order": verdicts(taken(order)) != first[order]}
-        changed["twice"] = verdicts(taken(np.tile(np.arange(n), 2))) != np.tile(first, 2)
+        others = {
+            kind: (made | {key: made[key][rows] for key in ("features", "label")}, rows)
+            for kind, rows in (("order", order), ("twice", np.tile(np.arange(n), 2)))
+        }
         misspelt = cache / f"{name.rpartition('-')[0]}-QS0.npz"
         if misspelt.exists():
             with np.load(misspelt) as file:
-                changed["misspelt"] = verdicts(dict(file))[:n] != first
-        for kind, which in changed.items():
-            yield {
-                "name": f"{name} {kind}",
-                "group": "stable",
-                "setting": kind,
-                "changed": float(which.mean()),
-            }
+                others["misspelt"] = dict(file), np.arange(n)
+        (_, _, first), *_ = answers(method, weights, made)
+        for kind, (other, rows) in others.items():
+            (_, _, found), *_ = answers(method, weights, other)
+            changed = np.mean(found["kind"][: len(rows)] != first["kind"][rows])
+            moved = np.abs(found["posterior"][: len(rows)] - first["posterior"][rows]).max()
+            about = {"name": f"{name} {kind}", "group": "stable", "setting": kind}
+            yield about | {"changed": float(changed), "moved": float(moved)}
 
 
 def main(argv: list[str] | None = None) -> None:

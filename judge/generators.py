@@ -52,7 +52,7 @@ def mixtures(random: Random, n: int, k: int) -> Drawn:
     d, kinds = width(random, 2, 200), int(random.integers(1, 5))
     inner = min(d, width(random, 2, 24))
     y, part = classes(random, n, k), random.integers(0, kinds, n)
-    apart = random.uniform(0.7, 5.0)
+    apart = random.uniform(0.9, 7.0)
     centre = random.normal(size=(k, 1, inner)) + random.uniform(0.2, 1.2) * random.normal(
         size=(k, kinds, inner)
     )

@@ -5,9 +5,8 @@
     apt-get download dataset-fashion-mnist               # unpacked with dpkg -x as RAW/fashion-mnist
     python -m judge.prepare --raw RAW --out FOLDER       # or some NAMES
 
-Repositories are named in judge/sources.py. Needs graylearn with its extras images and text, statsmodels for
-`anes96`, and matplotlib, whose fonts are drawn. At most 3,000 rows per source, 30 per class where
-classes are many, and 128 columns, as float16.
+Repositories are named in judge/sources.py. Needs graylearn with its extras images and text, and matplotlib,
+whose fonts are drawn. At most 3,000 rows per source, 30 per class where classes are many; 128 columns.
 """
 
 from __future__ import annotations
@@ -134,9 +133,8 @@ def glyphs(raw: Path) -> Made:
     from PIL import Image, ImageDraw, ImageFont
 
     random = np.random.default_rng(0)
-    folders = [Path(matplotlib.get_data_path()) / "fonts/ttf", raw / "fonts"]
-    fonts = [font for folder in folders for font in sorted(folder.rglob("*.ttf"))
-             if re.search(r"DejaVu|STIXGeneral", font.name)]  # fmt: skip
+    folder = Path(matplotlib.get_data_path()) / "fonts/ttf"
+    fonts = [*sorted(folder.glob("DejaVu*.ttf")), *sorted(folder.glob("STIXGeneral*.ttf"))]
     x, y = [], []
     for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt0123456789":
         for _ in range(64):
@@ -150,7 +148,7 @@ def glyphs(raw: Path) -> Made:
 
 
 def shapes(raw: Path) -> Made:
-    """Ten kinds of shapes in any size and turn, drawn over by one another's grain."""
+    """Ten kinds of shapes in any size and turn, with grain."""
     from PIL import Image, ImageDraw
 
     random = np.random.default_rng(0)
@@ -187,14 +185,14 @@ def semeion(raw: Path) -> Made:
 
 
 def _photos(folder: Path, per_class: int, classes: int) -> Made:
-    """(N, 64, 64, 3) uint8 photos of the folders, one per class."""
+    """(N, 96, 96, 3) uint8 photos of the folders, one per class."""
     from PIL import Image
 
     x, y = [], []
-    names = sorted(path for path in folder.iterdir() if path.is_dir())
+    names = sorted(path for path in folder.iterdir() if path.is_dir() and "BACKGROUND" not in path.name)
     for kind in names[:: max(1, len(names) // classes)][:classes]:
         for path in sorted(kind.iterdir())[:: max(1, len(list(kind.iterdir())) // per_class)][:per_class]:
-            x.append(np.asarray(Image.open(path).convert("RGB").resize((64, 64))))
+            x.append(np.asarray(Image.open(path).convert("RGB").resize((96, 96))))
             y.append(kind.name)
     return np.stack(x), np.asarray(y)
 
@@ -209,6 +207,16 @@ def signs(raw: Path) -> Made:
     return _photos(raw / "Sign-Language-Digits-Dataset/Dataset", 210, 10)
 
 
+def flowers(raw: Path) -> Made:
+    """Five kinds of flowers."""
+    return _photos(raw / "flower_photos/dataset/train", 400, 5)
+
+
+def things(raw: Path) -> Made:
+    """Animals, instruments, vehicles and other things."""
+    return _photos(raw / "Homework2-Caltech101/101_ObjectCategories", 30, 101)
+
+
 def textures(raw: Path) -> Made:
     """Patches of pictures of surfaces and things that scikit-image carries, one class per picture."""
     from PIL import Image
@@ -221,7 +229,7 @@ def textures(raw: Path) -> Made:
         picture = Image.open(folder / (name if "." in name else f"{name}.png")).convert("RGB")
         for _ in range(150):
             side = int(random.integers(48, 110))
-            left, top = random.integers(0, picture.width - side), random.integers(0, picture.height - side)
+            left, top = (int(random.integers(0, length - side)) for length in picture.size)
             patch = picture.crop((left, top, left + side, top + side))
             x.append(np.asarray(patch.rotate(90 * int(random.integers(4))).resize((64, 64))))
             y.append(name)
@@ -288,13 +296,13 @@ def snips(raw: Path) -> Made:
     return vectors(kept), names
 
 
-def home(raw: Path) -> Made:
+def home(raw: Path, how: Callable[[list[str]], np.ndarray] = vectors) -> Made:
     """What people say to a robot at home, by scenario and intent."""
     folder = raw / "NLU-Evaluation-Data/CrossValidation/out4WatsonReal"
     path = next(folder.rglob("KFold_2/merged/intents/*.csv"))
     frame = pd.read_csv(path, header=None, names=["text", "intent"]).dropna().drop_duplicates("text")
     kept, names = some(frame["text"].tolist(), frame["intent"].tolist())
-    return vectors(kept), names
+    return how(kept), names
 
 
 def banking(raw: Path) -> Made:
@@ -305,14 +313,6 @@ def banking(raw: Path) -> Made:
 
 
 # Tables.
-
-
-def anes96(raw: Path) -> Made:
-    """Voters and their party, of statsmodels."""
-    from statsmodels.datasets import anes96 as module
-
-    frame = module.load_pandas().data
-    return frame.drop(columns="PID").to_numpy(np.float32), frame["PID"].to_numpy()
 
 
 NEVER = r"abalone|wine|arrhyt|mushroom|adult|credit|german|letter|satel|cifar|imdb|compas|accent|\bcar\b|bean"
@@ -408,9 +408,12 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
     "mnist": mnist, "fashion-mnist": fashion, "fashion-mnist-edges": fashion_edges, "omniglot": omniglot,
     "glyphs": glyphs, "shapes": shapes, "clinc150": clinc,
     "clinc150-letters": lambda raw: clinc(raw, letters),
-    "snips": snips, "home": home, "banking77": banking, "anes96": anes96, "semeion": semeion,
+    "snips": snips,
+    "home": home, "home-letters": lambda raw: home(raw, letters), "banking77": banking, "semeion": semeion,
     "fruits": lambda raw: seen(fruits(raw)), "fruits-colours": lambda raw: coloured(fruits(raw)),
     "signs": lambda raw: seen(signs(raw)), "signs-colours": lambda raw: coloured(signs(raw)),
+    "flowers": lambda raw: seen(flowers(raw)), "flowers-colours": lambda raw: coloured(flowers(raw)),
+    "things": lambda raw: seen(things(raw)), "things-colours": lambda raw: coloured(things(raw)),
     "textures": lambda raw: seen(textures(raw)), "textures-colours": lambda raw: coloured(textures(raw)),
     "spoken-digits": signals.spoken_digits, "audiomnist": signals.audiomnist, "speakers": signals.speakers,
     "esc10": signals.esc10, "vowels": signals.vowels, "frogs": signals.frogs,

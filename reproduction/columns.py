@@ -9,11 +9,11 @@ from typing import Any
 
 from graylearn.metrics import gap_recovered
 from reproduction import names
-from reproduction.cells import Cell
+from reproduction.cells import CLEAN, Cell
 from reproduction.records import Group
 from reproduction.statistics import LEVEL, Spread, holm, paired_p, spread
 
-NO_CONTEST = ("oracle",)
+NO_CONTEST = CLEAN
 """Methods that see what the others may not: never the best, never tested."""
 
 
@@ -105,7 +105,7 @@ def recovered(group: Group, method: str) -> Spread | None:
 
     The gap is that of the means, so that a seed with a small gap of its own does not blow up the spread.
     """
-    if method in ("standard", "oracle"):
+    if method in ("standard", *CLEAN):
         return None
     mine, standard, oracle = (group.values(name) for name in (method, "standard", "oracle"))
     shared = sorted(set(mine) & set(standard) & set(oracle))

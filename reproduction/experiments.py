@@ -8,6 +8,7 @@ CIFAR-100, and as the source of OOD samples for Mini-ImageNet, without the class
 from __future__ import annotations
 
 from reproduction import paper
+from reproduction.cells import RELEASED_METHODS
 from reproduction.grids import CORE, Experiment, Grid, Labels, Schedule, Source
 
 ALL_METHODS = (*paper.METHODS, "gl-label", "gl+refine", "oracle")
@@ -28,11 +29,14 @@ OTHER_METHODS = (
 LABELS: tuple[Labels, ...] = ("specific", "random")
 ALPHAS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 TEN_SEEDS = tuple(range(10))
+FIVE_SEEDS = TEN_SEEDS[:5]
+"""As many as the script beside the released code runs."""
 
 CIFAR10 = Source("cifar10", "tiny-imagenet")
 SVHN = Source("svhn", "tiny-imagenet")
 MANY = Source("tiny-imagenet/100", "other-classes")
 GROUP_0 = Source("cifar10", "tiny-imagenet/0")
+CIFAR100 = Source("cifar100", "mini-imagenet")
 MISSING = tuple(Source(name, "mini-imagenet") for name in ("cifar10", "svhn", "cifar100"))
 """The paper's own image sets, which wait for their files."""
 
@@ -75,7 +79,7 @@ TABLE2 = Experiment(
     title="Eight tables whose smallest class is OOD, alpha .1",
     claim="GL is the most accurate of ten methods on all eight tables; on Iris, Skyserver and Stellar by 5 "
     "to 36 points.",
-    grids=(Grid("table", _TABLE_SOURCES, ALL_METHODS, seeds=TEN_SEEDS),),
+    grids=(Grid("table", _TABLE_SOURCES, (*ALL_METHODS, "majority"), seeds=TEN_SEEDS),),
     quick=(Grid("table", _QUICK_TABLES, ALL_METHODS, seeds=(0, 1)),),
 )
 ALPHA = Experiment(
@@ -179,10 +183,63 @@ HUMAN = Experiment(
     ),
 )  # fmt: skip
 
+_NO_DECAY = (("weight_decay", 0.0),)
+_PLAIN_SGD = (("momentum", 0.0), ("weight_decay", 0.0))
+_AS_RELEASED = (("eps", 1e-5), ("w", 0.5))
+READINGS = Experiment(
+    name="readings",
+    title="CIFAR-100 with Mini-ImageNet under readings of what the paper does not say: the weight w and eps "
+    "of the released loss, weight decay, momentum",
+    claim="On CIFAR-100 GL is 11.3 points above standard training with specific and 10.1 with random labels.",
+    grids=(
+        Grid("image", (CIFAR100,), ("standard", "gl", "oracle"), labels=("random",)),
+        Grid("image", (CIFAR100,), ("standard", "gl"), labels=("specific",)),
+        Grid("image", (CIFAR100,), ("gl",), options=_AS_RELEASED),
+        Grid("image", (CIFAR100,), ("standard", "gl", "nl", "oracle"), recipe=_NO_DECAY),
+        Grid("image", (CIFAR100,), ("standard", "gl"), recipe=_PLAIN_SGD),
+    ),
+    quick=(
+        _quick(("standard", "gl", "oracle")),
+        _quick(("gl",), options=_AS_RELEASED),
+        _quick(("standard", "gl"), recipe=_PLAIN_SGD),
+    ),
+)
+
+
+def _released(
+    methods: tuple[str, ...] = RELEASED_METHODS,
+    sources: tuple[Source, ...] = _TABLE_SOURCES,
+    seeds: tuple[int, ...] = FIVE_SEEDS,
+    **changes: object,
+) -> Grid:
+    """Tables by the released loop."""
+    return Grid("table", sources, methods, seeds, protocol="released", **changes)  # type: ignore[arg-type]
+
+
+_NORMALISED = (("normalised", True),)
+_SMALL_TABLES = tuple(source for source in _TABLE_SOURCES if source.dataset not in ("arrhythmia", "stellar"))
+_CORE_RELEASED = ("standard", "gl", "oracle")
+RELEASED = Experiment(
+    name="released",
+    title="Eight tables by the loop that the authors released, with normalised features and 100 epochs too",
+    claim="GL is the most accurate of ten methods on all eight tables.",
+    grids=(
+        _released(),
+        _released(_CORE_RELEASED, recipe=_NORMALISED),
+        _released(_CORE_RELEASED, _SMALL_TABLES, epochs=100),
+        _released(_CORE_RELEASED, _SMALL_TABLES, epochs=100, recipe=_NORMALISED),
+    ),
+    quick=(
+        _released(sources=_QUICK_TABLES, seeds=(0, 1)),
+        _released(_CORE_RELEASED, _QUICK_TABLES, seeds=(0,), epochs=20, recipe=_NORMALISED),
+    ),
+)
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        TABLE1, TABLE2, ALPHA, SOURCES, ARCHITECTURES, CALIBRATION, ABLATION, REGIMES, HUMAN,
+        TABLE1, TABLE2, ALPHA, SOURCES, ARCHITECTURES, CALIBRATION, ABLATION, READINGS, RELEASED, REGIMES,
+        HUMAN,
     )
 }  # fmt: skip
 """Every experiment by name."""

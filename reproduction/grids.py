@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graylearn.errors import SettingsError
-from reproduction.cells import Cell
+from reproduction.cells import CLEAN, Cell, Choices
 from reproduction.options import Options
 
 Labels = Literal["random", "specific", "aggregate", "worst"]
@@ -43,7 +43,7 @@ PAPER_IMAGES = Schedule("paper", 200, 128)
 """SGD .1, x0.1 at half and at three quarters of the epochs."""
 TABLE_SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {"net": "mlp-128-128", "preset": "table", "epochs": 10, "batch_size": 16},
-    "released": {"net": "mlp-128", "preset": "table", "epochs": 10, "batch_size": 128},
+    "released": {"net": "mlp-128", "preset": "released", "epochs": 10, "batch_size": 128},
     "tuned": {"net": "mlp-128-128", "preset": "table", "epochs": 40, "batch_size": 64},
 }
 """How each protocol trains a table; all with Adam at its defaults."""
@@ -73,8 +73,16 @@ class Grid:
     """Of image cells."""
     schedules: tuple[Schedule, ...] = (PAPER_IMAGES,)
     """Of image cells."""
+    protocol: str | None = None
+    """Of tables; None is what Options asks for."""
+    epochs: int | None = None
+    """Of tables, before Options.epochs_scale; None is the protocol's."""
     train_size: int | None = None
     """In-distribution training samples; None is all, or what TABLE_SIZES says."""
+    options: Choices = ()
+    """Of the methods, where not their defaults; as in Cell."""
+    recipe: Choices = ()
+    """Where the training differs from its preset; as in Cell."""
 
     def cells(self, options: Options, strangers: tuple[str, ...] = ()) -> Iterator[Cell]:
         """Every cell of the grid that the options leave in, and those of methods it does not declare."""
@@ -88,18 +96,21 @@ class Grid:
             seeds, sources, alphas, labelled, trained, methods
         ):
             size = options.train_size or self.train_size
-            if size is None and self.kind == "table":
+            if size is None and self.kind == "table" and training["protocol"] != "released":
                 size = TABLE_SIZES.get(source.dataset)
             yield Cell(
                 kind=self.kind, dataset=source.dataset, ood=source.ood, method=method, seed=seed,
-                alpha=alpha, labels=labels, train_size=size, **training,
+                alpha=alpha, labels=labels, train_size=size, options=self.options, recipe=self.recipe,
+                **training,
             )  # fmt: skip
 
     def _trained(self, options: Options) -> list[dict[str, Any]]:
         """The ways to train, as settings of a cell."""
         if self.kind == "table":
-            protocols = options.protocol if options.nets is None else ()
-            ways = [{"protocol": name, **TABLE_SETTINGS[name]} for name in protocols]
+            protocols = (self.protocol,) if self.protocol else options.protocol
+            ways = [{"protocol": name, **TABLE_SETTINGS[name]} for name in protocols if options.nets is None]
+            for way in ways:
+                way["epochs"] = self.epochs or way["epochs"]
         else:
             nets = [net for net in self.nets if options.nets is None or net in options.nets]
             ways = [{"net": net, **schedule._asdict()} for net in nets for schedule in self.schedules]
@@ -146,7 +157,7 @@ class Experiment:
         if options.nets is not None and not nets.keys() & options.nets:
             return f"none of the networks {', '.join(options.nets)}, but {', '.join(nets) or 'tables'}"
         # the oracle sees no OOD sample, so its cells name no labels
-        ways = dict.fromkeys(cell.labels for cell in there if cell.method != "oracle")
+        ways = dict.fromkeys(cell.labels for cell in there if cell.method not in CLEAN)
         where = f" on {asked}" if asked else ""
         return f"no {' or '.join(options.labels or ())} labels{where}, but {' and '.join(ways)} ones"
 

@@ -20,18 +20,23 @@ import numpy as np
 from torch import nn
 
 from graylearn.data import Contaminated, Samples
+from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc
 from graylearn.errors import CheckpointError, FolderTakenError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
 from graylearn.estimator.trainset import plain_training_set
-from graylearn.methods import Method, make_method
-from graylearn.nets import make
-from graylearn.training import History, Result, Settings
+from graylearn.methods import Method
+from graylearn.training import PRESETS, History, Result, Settings
 from graylearn.training.devices import choose
+from graylearn.training.optimizers import OptimizerSettings
+from graylearn.training.predict import as_tensor
 from graylearn.training.settings import resolve
 from reproduction.cells import Cell
+from reproduction.epoch_tests import EpochTests
 from reproduction.measure import audited, tested, trained
+from reproduction.nets import make
 from reproduction.progress import Progress
+from reproduction.readings import method_of
 from reproduction.sets import Folder, cell_samples
 from reproduction.traces import NONE, Traces
 
@@ -46,10 +51,13 @@ class TracedStages(Stages):
     """Where they go."""
     progress: Progress
     """Who is told."""
+    test: Samples
+    """What every epoch is tested on."""
 
     def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
         """Train from the checkpoint where there is one."""
-        return run(replace(settings, **self.traces.checkpointing(self.cell)), self.progress)
+        settings = replace(settings, **self.traces.checkpointing(self.cell))
+        return run(settings, EpochTests(self.test, settings), self.progress)
 
 
 def run_images(
@@ -75,18 +83,21 @@ def run_images(
 def pipeline_of(cell: Cell, train_set: Contaminated, test: Samples, device: str | None) -> Pipeline:
     """The way of a cell's samples, as its preset says; judged by the history of its first fit."""
     clean = cell.method == "oracle"
-    method = make_method("standard" if clean else cell.method)
+    method = method_of(cell)
+    samples = plain_training_set(train_set.clean() if clean else train_set)
     settings = resolve(
         cell.preset,
         None,
         epochs=cell.epochs,
         batch_size=cell.batch_size,
+        optimizer=_optimizer(cell),
         seed=cell.seed,
         device=device,
         compile=_compile(method, device),
+        augment=_augment(cell),
+        scale=PixelScale.measure(as_nhwc(as_tensor(samples.x))),
         log="none",
     )
-    samples = plain_training_set(train_set.clean() if clean else train_set)
     return Pipeline(
         samples,
         lambda seed: _module(cell, test, seed),
@@ -97,12 +108,24 @@ def pipeline_of(cell: Cell, train_set: Contaminated, test: Samples, device: str 
     )
 
 
+def _optimizer(cell: Cell) -> OptimizerSettings:
+    """That of the preset, with what the cell's recipe changes."""
+    preset = PRESETS[cell.preset].optimizer
+    assert isinstance(preset, OptimizerSettings)
+    return replace(preset, **{name: value for name, value in cell.recipe if hasattr(preset, name)})
+
+
+def _augment(cell: Cell) -> Augment | None:
+    preset, padding = PRESETS[cell.preset].augment, dict(cell.recipe).get("padding")
+    return preset if preset is None or padding is None else replace(preset, padding=padding)
+
+
 def _measured(
     pipeline: Pipeline, fit: PlannedFit, cell: Cell, train_set: Contaminated, test: Samples, traces: Traces
 ) -> tuple[Result, dict[str, Any]]:
     """Train the network of a fit and measure it."""
     progress = traces.progressing(cell)
-    pipeline = replace(pipeline, stages=TracedStages(cell, traces, progress))
+    pipeline = replace(pipeline, stages=TracedStages(cell, traces, progress, test))
     began = time.perf_counter()
     try:
         result, _ = pipeline.train(fit)
@@ -120,6 +143,9 @@ def _measured(
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
     measured |= trained(train_set, result.history, clean=cell.method == "oracle")
     measured["train_accuracy"] = result.log[-1]["accuracy"]
+    measured["epoch_tests"] = {
+        name: [round(row[f"test_{name}"], 4) for row in result.log] for name in ("plain", "augmented")
+    }
     measured["seconds"] = seconds
     measured["images_per_second"] = float(np.median([row["samples_per_second"] for row in result.log]))
     return result, measured

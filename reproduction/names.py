@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graylearn.data.catalog import CATALOG
+from reproduction.catalog import CATALOG
 from reproduction.paper import STAND_INS
 
 METHOD_TITLES: dict[str, str] = {
     "oracle": "Oracle",
+    "majority": "Majority",
     "standard": "Standard",
     "mae": "MAE",
     "bt": "BT",
@@ -40,7 +41,9 @@ SHAPES: dict[str, str] = {
 
 def method_title(name: str) -> str:
     """A method as tables and figures call it."""
-    return METHOD_TITLES.get(name, name)
+    plain, _, options = name.partition(" (")
+    title = METHOD_TITLES.get(plain, plain)
+    return f"{title} ({options}" if options else title
 
 
 def dataset_title(name: str) -> str:

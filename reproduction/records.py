@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from graylearn.methods import METHODS
+from reproduction.cells import CLEAN, with_options
 
 Row = Mapping[str, Any]
 
-METHOD_ORDER: tuple[str, ...] = ("oracle", *METHODS, "gl+refine")
+METHOD_ORDER: tuple[str, ...] = ("oracle", "majority", *METHODS, "gl+refine")
 """The order of methods in every table and figure; others follow by name."""
 
-NOT_SETTINGS = frozenset({"method", "seed", "revision"})
+NOT_SETTINGS = frozenset({"method", "options", "seed", "revision"})
 """Fields of a cell that do not tell one row of a table from another."""
 
 CONTAMINATION = frozenset({"labels", "alpha", "ood"})
@@ -26,8 +27,9 @@ CONTAMINATION = frozenset({"labels", "alpha", "ood"})
 
 
 def method_rank(name: str) -> tuple[int, str]:
-    """Sorts methods into METHOD_ORDER."""
-    return (METHOD_ORDER.index(name) if name in METHOD_ORDER else len(METHOD_ORDER), name)
+    """Sorts methods into METHOD_ORDER, those with options behind the same without."""
+    plain = name.partition(" (")[0]
+    return (METHOD_ORDER.index(plain) if plain in METHOD_ORDER else len(METHOD_ORDER), name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +47,8 @@ class Record:
 
     @property
     def method(self) -> str:
-        """The method's name."""
-        return str(self.cell["method"])
+        """The method's name, with its options where they are not the defaults."""
+        return with_options(str(self.cell["method"]), self.cell.get("options", {}))
 
     @property
     def seed(self) -> int:
@@ -126,7 +128,7 @@ def groups(found: Sequence[Record]) -> list[Group]:
     by_settings: dict[tuple[tuple[str, str], ...], list[Record]] = {}
     oracles: dict[tuple[tuple[str, str], ...], list[Record]] = {}
     for record in found:
-        if record.method == "oracle":
+        if record.method in CLEAN:
             oracles.setdefault(record.settings(CONTAMINATION), []).append(record)
         else:
             by_settings.setdefault(record.settings(), []).append(record)

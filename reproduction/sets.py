@@ -11,13 +11,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data import Contaminated, Samples, contaminate, datasets_table, keep_classes, load
-from graylearn.data.catalog.files import Finder, data_folder
-from graylearn.data.catalog.tables import RELEASED
-from graylearn.data.catalog.tasks import paper_task, released_task
+from graylearn.data import Contaminated, Samples, contaminate, keep_classes
 from graylearn.data.npz import read_arrays
-from graylearn.data.splits import hold_out_smallest, stratified_choice, train_test_split
+from graylearn.data.splits import stratified_choice, train_test_split
 from graylearn.errors import DataError
+from reproduction.catalog import datasets_table, load
+from reproduction.catalog.files import Finder, data_folder
+from reproduction.catalog.tasks import paper_task
 from reproduction.cells import HUMAN_LABELS, Cell
 from reproduction.stand_ins import group_of, ood_classes
 
@@ -60,22 +60,18 @@ def cell_samples(cell: Cell, folder: Folder) -> tuple[Contaminated, Samples]:
     return train, test
 
 
+def read_table(cell: Cell, folder: str | None) -> Samples:
+    """The whole table of a cell as its protocol reads it."""
+    return _read(cell.dataset, folder, "released" if cell.protocol == "released" else "paper")
+
+
 def _table(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
-    released = cell.protocol == "released"
-    samples = _read(cell.dataset, folder, "released" if released else "paper")
-    if released:
-        ood = (
-            RELEASED[cell.dataset].ood
-            if cell.dataset in RELEASED
-            else hold_out_smallest(samples)[1].classes[0]
-        )
-        return released_task(samples, ood, cell.seed)
-    return paper_task(samples, cell.seed, alpha=cell.alpha, labels=_scheme(cell))
+    return paper_task(read_table(cell, folder), cell.seed, alpha=cell.alpha, labels=_scheme(cell))
 
 
 def _images(cell: Cell, folder: str | None) -> tuple[Contaminated, Samples]:
     name, _, count = cell.dataset.partition("/")
-    train, test = _read_pictures(name, folder)
+    train, test = (_read_pictures(name, folder, part) for part in ("train", "test"))
     ood = _ood(cell, train, folder)
     people = cell.labels in HUMAN_LABELS
     if count:
@@ -136,24 +132,22 @@ def _ood(cell: Cell, train: Samples, folder: str | None) -> Samples:
             )
         found = keep_classes(train, train.classes[int(count) :])
     else:
-        found = ood_classes(source, _read_pictures(source, folder)[0])
+        found = ood_classes(source, _read_pictures(source, folder, "train"))
     return group_of(found, int(group)) if group else found
 
 
 def _part(train: Contaminated, cell: Cell) -> Contaminated:
     """So many in-distribution samples, every class in proportion, with OOD samples for alpha if there are.
 
-    Which in-distribution samples depends on the seed alone, so that the oracle gets the same ones. Protocol
-    "released" takes all OOD samples whatever alpha they give.
+    Which in-distribution samples depends on the seed alone, so that the oracle gets the same ones.
     """
     inside, ood = np.flatnonzero(~train.is_ood), np.flatnonzero(train.is_ood)
     size = cell.train_size
     assert size is not None
     if size < len(inside):
         inside = inside[stratified_choice(train.true_y[inside], size, cell.seed)]
-    if cell.protocol != "released":
-        wanted = min(len(ood), round(cell.alpha / (1 - cell.alpha) * len(inside)))
-        ood = np.random.default_rng([cell.seed, 1]).permutation(ood)[:wanted]
+    wanted = min(len(ood), round(cell.alpha / (1 - cell.alpha) * len(inside)))
+    ood = np.random.default_rng([cell.seed, 1]).permutation(ood)[:wanted]
     return train.take(np.sort(np.concatenate([inside, ood])))
 
 
@@ -170,13 +164,13 @@ def _read(name: str, folder: str | None, protocol: str) -> Samples:
     return Samples(x, bunch.target.astype(np.int64), classes, np.arange(len(x)), "table")
 
 
-@lru_cache(maxsize=3)
-def _read_pictures(name: str, folder: str | None) -> tuple[Samples, Samples]:
-    """(train, test) of an image set, read once a process."""
+@lru_cache(maxsize=5)
+def _read_pictures(name: str, folder: str | None, part: Literal["train", "test"]) -> Samples:
+    """A part of an image set, read once a process; of a source of OOD samples the train part alone is."""
     if name != "digits":
-        return load(name, folder)
+        return load(name, folder, split=part)
     table = _read("digits", None, "paper")
     pixels = np.round(table.x.to_numpy() * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8, 1)
     pixels = pixels.repeat(2, axis=1).repeat(2, axis=2)  # 16 x 16, so that crops leave a digit whole
     images = Samples(pixels, table.y, table.classes, table.ids, "image")
-    return train_test_split(images, seed=0)
+    return train_test_split(images, seed=0)[0 if part == "train" else 1]

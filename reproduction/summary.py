@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from graylearn.data.catalog import CATALOG
 from reproduction import names, paper
+from reproduction.catalog import CATALOG
+from reproduction.cells import CLEAN, told
 from reproduction.columns import NOT_AT_HAND, NOT_YET, Column, make_column, missing
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import PROTOCOLS
@@ -49,7 +50,7 @@ PAPER_NOTE = "Beside it, in brackets: the paper's number and ours minus it."
 
 def varying(found: Sequence[Group]) -> list[str]:
     """Settings in which groups differ, beyond those that the titles of tables name anyway."""
-    fields = ("net", "preset", "epochs", "batch_size", "train_size", "alpha")
+    fields = ("net", "preset", "epochs", "batch_size", "train_size", "alpha", "recipe")
     return [name for name in fields if len({str(group.get(name)) for group in found}) > 1]
 
 
@@ -64,6 +65,7 @@ def title_of(group: Group, shown: Sequence[str], extra: Sequence[str]) -> str:
         "batch_size": lambda value: f"batch {value}",
         "train_size": lambda value: f"{value} samples",
         "alpha": lambda value: f"alpha {value:g}",
+        "recipe": told,
     }
     parts = []
     for name in (*shown, *extra):
@@ -199,6 +201,10 @@ MAKERS: dict[str, Callable[[Sequence[Record]], list[Table]]] = {
     "architectures": by_setting("architectures", "Accuracy by network, %", ("net", "labels")),
     "calibration": calibration,
     "ablation": by_setting("ablation", "The parts of GL: accuracy, %", ("dataset", "protocol", "labels")),
+    "readings": by_setting("readings", "Readings of the paper: accuracy, %", ("dataset", "labels", "recipe")),
+    "released": by_setting(
+        "released", "Tables by the released loop: accuracy, %", ("dataset", "epochs", "recipe")
+    ),
     "regimes": by_setting("regimes", "When OOD samples hurt: accuracy, %", ("dataset", "ood", "labels")),
     "human": by_setting("human", "Labels that people gave: accuracy, %", ("dataset", "labels")),
 }
@@ -252,7 +258,7 @@ def _short_of_ood(made: Sequence[Group]) -> str:
     for group in made:
         if group.get("protocol") == "released":
             continue  # all samples of a class are OOD there, whatever share that gives
-        runs = [r.measured for m, s in group.by_method.items() if m != "oracle" for r in s.values()]
+        runs = [r.measured for m, s in group.by_method.items() if m not in CLEAN for r in s.values()]
         known = [m for m in runs if m.get("ood_samples") and m.get("samples")]
         reached = fmean(m["ood_samples"] / m["samples"] for m in known) if known else None
         if reached is not None and reached < 0.9 * float(group.get("alpha", 0.0)):
@@ -282,6 +288,8 @@ def in_order(made: Sequence[Group], fields: Sequence[str]) -> list[Group]:
     def rank(name: str, value: Any) -> tuple[int, float, str]:
         if isinstance(value, int | float):
             return (0, float(value), "")
+        if name == "recipe":
+            return (0, float(len(value or ())), told(value or {}))
         text = str(value)
         base, _, number = text.partition("/")
         if name == "net" and text in paper.ARCHITECTURES:
@@ -290,7 +298,18 @@ def in_order(made: Sequence[Group], fields: Sequence[str]) -> list[Group]:
             return (catalog.index(base), float(number) if number.isdigit() else 0.0, text)
         return (len(catalog), 0.0, text)
 
-    order = (*fields, "net", "preset", "epochs", "batch_size", "train_size", "alpha", "labels", "ood")
+    order = (
+        *fields,
+        "net",
+        "preset",
+        "epochs",
+        "batch_size",
+        "train_size",
+        "alpha",
+        "labels",
+        "ood",
+        "recipe",
+    )
     return sorted(made, key=lambda group: [rank(name, group.get(name)) for name in order])
 
 

@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from graylearn.data.images.cache import default_cache_folder
 from graylearn.errors import SettingsError
 from graylearn.extras import require
+from graylearn.paths import default_cache_folder
 from graylearn.training.devices import choose
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
@@ -134,7 +134,7 @@ def _traces(store: Store, options: Options) -> Traces:
 def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:
     """Remove the checkpoints of a cell that is done; a gl fit that gl+refine goes on from stays for that."""
     cell = done.cell if isinstance(done, Failure) else Cell.from_dict(done["cell"])
-    if cell.method != "gl" or cell.but(method="gl+refine") not in pending:
+    if not any(other.method == "gl+refine" and other.but(method="gl") == cell for other in pending):
         traces.clear(cell)
     if cell.method == "gl+refine":
         traces.clear(cell.but(method="gl"))

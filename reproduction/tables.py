@@ -4,8 +4,7 @@ What each protocol does:
 
 - `paper`: the paper's text. Two hidden layers of 128 ReLU, Adam at its defaults, 10 epochs, batches of 16.
   It says nothing of scaling, so features are as published; missing values are 0.
-- `released`: the code its authors published. One hidden layer, softmax in the network and again in the loss,
-  batches of 128, features as published, OOD samples and their labels by its own rules; see `released.py`.
+- `released`: the code its authors published, a loop of its own; see `released.py`.
 - `tuned`: what a careful person would do. Features through TableEncoder, and the number of epochs chosen on
   a fifth of the training set, with the labels given there, that a first fit does not learn from; the second
   fit, on all of it, is the one that counts.
@@ -36,15 +35,15 @@ from graylearn.data.splits import stratified_choice
 from graylearn.errors import IdLikeColumnWarning, SettingsError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline
-from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets
+from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method, as_method, make_method
 from graylearn.training import PRESETS, Result, train, train_stack
 from graylearn.training.settings import resolve
 from reproduction.cells import Cell
-from reproduction.measure import audited, tested, trained
-from reproduction.released import SoftmaxFirst, released_method
-from reproduction.sets import Folder, cell_samples
+from reproduction.measure import audited, majority, tested, trained
+from reproduction.released import train_released
+from reproduction.sets import Folder, cell_samples, read_table
 
 EPOCH_CHOICES = (1 / 8, 1 / 4, 1 / 2, 1)
 """Of protocol `tuned`: the shares of the epochs among which the held-out fifth chooses."""
@@ -107,6 +106,10 @@ class Fit:
 def run_tables(cells: Sequence[Cell], folder: Folder) -> list[dict[str, Any]]:
     """What was measured of each cell; all are trained side by side as far as they go."""
     where = None if folder is None else os.fspath(folder)
+    if cells[0].protocol == "released":
+        return [train_released(cell, read_table(cell, where)) for cell in cells]
+    if cells[0].method == "majority":
+        return [_majority(cell, where) for cell in cells]
     fits: dict[str, Fit] = {}
     for cell in cells:
         first = cell.but(method="gl") if cell.method == "gl+refine" else cell
@@ -118,6 +121,12 @@ def run_tables(cells: Sequence[Cell], folder: Folder) -> list[dict[str, Any]]:
     refined = {cell.key: _second(fits[cell.but(method="gl").key], cell) for cell in cells if _refines(cell)}
     _fit_all([fit for fit in refined.values() if fit.result is None], chosen=True)
     return [_measured(refined[cell.key] if _refines(cell) else fits[cell.key]) for cell in cells]
+
+
+def _majority(cell: Cell, folder: str | None) -> dict[str, Any]:
+    train, test = cell_samples(cell, folder)
+    measured = trained(train, None, clean=True)
+    return measured | majority(train.clean().y, test.y, test.num_classes)
 
 
 def _refines(cell: Cell) -> bool:
@@ -144,7 +153,7 @@ def _encoder(samples: Contaminated) -> TableEncoder:
 
 def _method(cell: Cell) -> Method:
     name = "standard" if cell.method == "oracle" else cell.method
-    return released_method(name) if cell.protocol == "released" else make_method(name)
+    return make_method(name)
 
 
 def pipeline_of(fit: Fit) -> Pipeline:
@@ -165,9 +174,6 @@ def pipeline_of(fit: Fit) -> Pipeline:
             log="none",
         ),
         side_by_side=False,
-        teach=(lambda targets: SoftmaxFirst(SoftTargets(targets)))
-        if cell.protocol == "released"
-        else SoftTargets,
     )
 
 

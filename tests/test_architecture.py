@@ -25,7 +25,6 @@ MAY_IMPORT = {
     "losses": {"array_types", "errors", "torch_internals"},
     "nets": {"errors"},
     "metrics": {"array_types", "errors", "losses"},
-    "theory": {"errors", "losses"},
     "data": {"array_types", "errors", "extras", "lazy", "paths"},
     "methods": {"array_types", "errors", "losses"},
     "training": {"array_types", "errors", "extras", "losses", "nets", "metrics", "data", "methods"},

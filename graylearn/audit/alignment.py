@@ -20,57 +20,48 @@ from graylearn.audit.blocks import row_blocks
 
 SIDE, COMPARED = 32, 16
 """Pixels a side of the pictures that windows are cut from, and of what is compared."""
-SCALES, SHIFTS = (0.9, 0.8), (-1.0, 0.0, 1.0)
-"""Windows that the search begins with: how much they keep a side, and where they lie."""
-WHOLE = torch.tensor([1.0, 0.0, 0.0])
 STEPS = (0.05, 0.025, 0.0125, 0.00625)
 """By which a window is moved and scaled, of the side of a picture."""
 FINE, COARSE = 1.0, 2.0
 """Pixels of SIDE: a picture blurred by the first less the same blurred by the second are its edges."""
-BLOCK = 512
+BLOCK = 128
 
 
-def aligned(images: NDArray[np.uint8], pairs: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """(P,) the best correlation of each pair (P, 2) of pictures (N, H, W, C), either one cropped, mirrored
-    or both; (P,) how the edges correlate, once the pictures lie so."""
-    if not len(pairs):
-        return np.zeros(0), np.zeros(0)
-    used, where = np.unique(pairs, return_inverse=True)
-    small = torch.cat([resized(pixels, SIDE) for _, pixels in in_blocks(images, used)])
-    ends = torch.from_numpy(where.reshape(-1, 2))
-    found = []
-    for start in range(0, len(ends), BLOCK):
-        one, other = small[ends[start : start + BLOCK, 0]], small[ends[start : start + BLOCK, 1]]
-        found.append(
-            _best(torch.stack([one, other, one.flip(3), other.flip(3)]), torch.stack([other, one] * 2))
-        )
+def aligned(
+    small: Tensor, source: Ints, whole: Ints, mirrored: NDArray[np.bool_], start: NDArray[np.float32]
+) -> tuple[Floats, Floats]:
+    """(P,) the correlation of each picture `whole` with the best window of `source`, both (P,) places in the
+    pictures (N, C, SIDE, SIDE); (P,) how the edges correlate, once the pictures lie so.
+
+    mirrored: (P,) whether the source is. start: (P, 3) the window that the search begins with, as in `_of`.
+    """
+    found = [torch.zeros(2, 0)]
+    for first in range(0, len(source), BLOCK):
+        part = slice(first, first + BLOCK)
+        pixels = small[source[part]]
+        pixels = torch.where(torch.from_numpy(mirrored[part])[:, None, None, None], pixels.flip(3), pixels)
+        found.append(_best(pixels, small[whole[part]], torch.from_numpy(start[part])))
     alike, edges = torch.cat(found, dim=1).double().numpy()
     return alike, edges
 
 
-def _best(sources: Tensor, wholes: Tensor) -> Tensor:
-    """(2, P) how alike the best window of any of `sources` (W, P, C, S, S) and its `wholes` are; and how
-    their edges.
-
-    The window that the search begins with says which of the W ways is gone on with.
-    """
-    ways, count = sources.shape[:2]
-    source, whole = sources.flatten(0, 1), wholes.flatten(0, 1)
-    target = unit(_window(whole, WHOLE.expand(len(whole), 3)))
-    starts = torch.tensor(
-        [(scale, (1 - scale) * x, (1 - scale) * y) for scale in SCALES for x in SHIFTS for y in SHIFTS]
-    )
-    starts = torch.cat([WHOLE[None], starts])
-    chosen, best = _of(source, target, starts.expand(len(source), -1, 3))
-    way = best.view(ways, count).argmax(dim=0) * count + torch.arange(count)
-    source, whole, target, chosen = source[way], whole[way], target[way], chosen[way]
-    moves = torch.cartesian_prod(*[torch.tensor([-1.0, 0.0, 1.0])] * 3)
+def _best(source: Tensor, whole: Tensor, chosen: Tensor) -> Tensor:
+    """(2, P) how alike the best window of `source` and `whole` are; and how their edges."""
+    every = torch.ones(len(whole), 1)
+    view = _view(every, 0 * every)
+    target = unit(_seen(whole, view, view, [(0, 0)])[:, 0])
+    best = torch.zeros(len(whole))
+    moves = torch.tensor([-1.0, 0.0, 1.0])
+    around = [(3 * each + y, 3 * each + x) for each in range(3) for y in range(3) for x in range(3)]
     for step in STEPS:
-        tried = chosen[:, None] + step * moves
-        scale = tried[..., :1].clamp(0.5, 1.0)
-        tried = torch.cat([scale, tried[..., 1:].maximum(scale - 1).minimum(1 - scale)], dim=-1)
-        chosen, best = _of(source, target, tried)
-    edges = (unit(_edges(_window(source, chosen, SIDE))) * unit(_edges(whole))).sum(dim=1)
+        scale = (chosen[:, :1] + step * moves.repeat_interleave(3)).clamp(0.5, 1.0)
+        y, x = (
+            (chosen[:, at : at + 1] + step * moves.repeat(3)).maximum(scale - 1).minimum(1 - scale)
+            for at in (1, 2)
+        )
+        chosen, best = _of(source, target, scale, y, x, around)
+    down, across = (_view(chosen[:, :1], chosen[:, at : at + 1], SIDE) for at in (1, 2))
+    edges = (unit(_edges(_seen(source, down, across, [(0, 0)])[:, 0])) * unit(_edges(whole))).sum(dim=1)
     return torch.stack([best, edges])
 
 
@@ -79,30 +70,44 @@ def _edges(pictures: Tensor) -> Tensor:
 
 
 def _blurred(pictures: Tensor, width: float) -> Tensor:
+    """Pictures (P, C, SIDE, SIDE) blurred, as if their outermost pixels went on beyond them."""
     reach = round(3 * width)
     weights = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / width) ** 2)
-    weights = weights / weights.sum()
-    part = pictures.flatten(0, 1)[:, None]
-    part = torch.nn.functional.pad(part, (reach,) * 4, mode="replicate")
-    part = torch.nn.functional.conv2d(part, weights.view(1, 1, 1, -1))
-    return torch.nn.functional.conv2d(part, weights.view(1, 1, -1, 1))[:, 0].view_as(pictures)
+    at = torch.arange(SIDE)
+    blur = torch.zeros(SIDE, SIDE)
+    for offset, weight in zip(range(-reach, reach + 1), weights / weights.sum(), strict=True):
+        blur[at, (at + offset).clamp(0, SIDE - 1)] += weight
+    return blur @ pictures @ blur.T
 
 
-def _of(source: Tensor, target: Tensor, windows: Tensor) -> tuple[Tensor, Tensor]:
-    """(P, 3) the best of the windows (P, W, 3): share of a side, and where its middle lies; (P,) how good."""
-    said = torch.stack(
-        [(unit(_window(source, windows[:, w])) * target).sum(dim=1) for w in range(windows.shape[1])], dim=1
-    )
+def _of(
+    source: Tensor, target: Tensor, scale: Tensor, y: Tensor, x: Tensor, windows: list[tuple[int, int]]
+) -> tuple[Tensor, Tensor]:
+    """(P, 3) the best of the windows: share of a side, and where its middle lies; (P,) how good.
+
+    scale, y, x: (P, V) how windows may lie in one direction; windows: which of y goes with which of x.
+    """
+    seen = _seen(source, _view(scale, y), _view(scale, x), windows)
+    said = (unit(seen.flatten(0, 1)).view(*seen.shape[:2], -1) * target[:, None]).sum(dim=2)
     best, which = said.max(dim=1)
-    return windows[torch.arange(len(which)), which], best
+    down, across = torch.tensor(windows).T[:, which]
+    at = torch.arange(len(which))
+    return torch.stack([scale[at, down], y[at, down], x[at, across]], dim=1), best
 
 
-def _window(source: Tensor, windows: Tensor, side: int = COMPARED) -> Tensor:
-    scale, x, y = windows.unbind(dim=1)
-    zero = torch.zeros_like(scale)
-    turn = torch.stack([torch.stack([scale, zero, x], 1), torch.stack([zero, scale, y], 1)], 1)
-    grid = torch.nn.functional.affine_grid(turn, [len(source), 1, side, side], align_corners=False)
-    return torch.nn.functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
+def _view(scale: Tensor, middle: Tensor, side: int = COMPARED) -> Tensor:
+    """(P, V, side, SIDE) what of a line of pixels stands in each pixel of a window, which keeps a share
+    `scale` (P, V) of it, around `middle` between -1 and 1."""
+    where = scale[..., None] * ((2 * torch.arange(side) + 1) / side - 1) + middle[..., None]
+    pixel = (((where + 1) * SIDE - 1) / 2).clamp(0, SIDE - 1)
+    return (1 - (pixel[..., None] - torch.arange(SIDE)).abs()).clamp_min(0)
+
+
+def _seen(source: Tensor, down: Tensor, across: Tensor, windows: list[tuple[int, int]]) -> Tensor:
+    """(P, W, C, side, side) pictures (P, C, SIDE, SIDE) through windows, each a view down and one across."""
+    rows = down[:, :, None] @ source[:, None]
+    first, second = (list(each) for each in zip(*windows, strict=True))
+    return rows[:, first] @ across[:, second, None].transpose(-1, -2)
 
 
 def in_blocks(images: NDArray[np.uint8], rows: Ints) -> Iterator[tuple[slice, Tensor]]:
@@ -111,6 +116,11 @@ def in_blocks(images: NDArray[np.uint8], rows: Ints) -> Iterator[tuple[slice, Te
     for part in row_blocks(len(rows), math.prod(images.shape[1:])):
         pixels = torch.from_numpy(np.ascontiguousarray(images[rows[part]]))
         yield part, pixels.permute(0, 3, 1, 2).float()
+
+
+def small_ones(images: NDArray[np.uint8], rows: Ints) -> Tensor:
+    """(n, C, SIDE, SIDE) the pictures at these rows, small: all that is compared of them."""
+    return torch.cat([resized(pixels, SIDE) for _, pixels in in_blocks(images, rows)])
 
 
 def resized(pixels: Tensor, side: int) -> Tensor:

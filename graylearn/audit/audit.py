@@ -24,8 +24,10 @@ from graylearn.audit.progress import shown
 from graylearn.audit.repeated import asked_once
 from graylearn.audit.result import Audit
 from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
+from graylearn.audit.spelling import as_written
 from graylearn.audit.trial import learned_from_a_part
 from graylearn.data.encoding.label_notes import note_labels, note_order
+from graylearn.data.misspelt import meant_by, merged
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import IdLike, Log, OverlapSetting, check
@@ -46,6 +48,7 @@ def audit(
     classes: Any = None,
     overlap: OverlapSetting = "auto",
     id_like: IdLike = "drop",
+    keep_labels: bool = False,
     groups: Any = None,
     folds: int | None = None,
     repeats: int | None = None,
@@ -75,6 +78,8 @@ def audit(
             texts and arrays of 32 columns or more, possible for tables.
         id_like: columns of a frame that seem to name the rows are left out, with a warning; "keep" learns
             from them.
+        keep_labels: labels that seem to be another one misspelt, as "QS0" or "STAR ", are judged as the class
+            that is meant, and are suspects themselves; True takes them for classes of their own.
         groups: one name a sample of what it belongs to, such as its video, patient or recording: samples of
             one group resemble one another, so that they are judged by those of others. None takes those of
             Samples, if any.
@@ -111,7 +116,6 @@ def audit(
     check({"folds": folds, "repeats": repeats, "epochs": epochs, "seed": seed, "log": log})
     label, names = _given_labels(X, y, classes)
     note_order(y, X)
-    note_labels(names, np.bincount(label, minlength=len(names)))
     values = X.x if isinstance(X, Samples) else X
     where = devices.choose(device)
     group = groups_of(groups, X, len(label))
@@ -121,6 +125,12 @@ def audit(
         row_ids = as_ids(ids, X, len(label))
         read = ordered_features if model is None else features_if_any
         features, order = read(values, label, id_like)
+        given, counts = (label, names), np.bincount(label, minlength=len(names))
+        looks = None if features is None else (label[order], features)
+        meant = meant_by(names, counts, looks)
+        note_labels(names, counts, meant, kept=keep_labels)
+        meant = np.arange(len(names)) if keep_labels else meant
+        label, names = merged(label, names, meant)
         label, learned = label[order], False
         group = None if group is None else group[order]
         answers = np.argsort(order)  # which of the samples in order answers for each of the user's
@@ -138,9 +148,8 @@ def audit(
             )
         else:
             assert features is not None  # numbers or a refusal
-            given = features, label, len(names)
             network, learned = _networks_say(
-                mode, given, group, folds, repeats, epochs, seed=seed, device=where
+                mode, (features, label, len(names)), group, folds, repeats, epochs, seed=seed, device=where
             )
         word = overlap_of(overlap, X)
 
@@ -150,7 +159,7 @@ def audit(
 
         more = answers if len(answers) > len(order) else None
         found = Audit(**verdicts(evidence_of, label, features, row_ids[order], group, more))
-        return replace(found.take(answers), ids=row_ids)
+        return as_written(replace(found.take(answers), ids=row_ids), *given, meant)
 
 
 def _check(model: Any, mode: str) -> None:

@@ -10,14 +10,18 @@ it comes says what chance alone brings about.
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.stats import norm
+from torch import Tensor
+from torch.nn.functional import interpolate
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.alignment import aligned, in_blocks, resized, unit
+from graylearn.audit.alignment import aligned, small_ones, unit
 from graylearn.audit.inputs import as_features
 from graylearn.options import IdLike
 
@@ -36,7 +40,7 @@ CHANCE, FINEST = 0.1, 12.0
 """Of rows: how many samples of a set may be taken for copies by chance, and the closeness beyond which single
 precision tells nothing."""
 NEAREST, BLOCK = 6, 1 << 24
-DOUBTED = 0.5
+DOUBTED = 0.6
 """Of the limit, from which on the part of a picture is looked for that the other one shows."""
 EDGES = 0.83
 """The least correlation of the edges of copies: the thumbnails of two photos of bridges may be alike too."""
@@ -44,11 +48,25 @@ EDGES = 0.83
 
 def near_copies(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[Ints, float]:
     """(pairs (P, 2) of samples among `rows` that are copies, the closeness from which on they are)."""
-    pairs, closeness = _nearest_of(kind, values, rows, id_like)
-    limit = _limit(kind, closeness)
     if kind == "image":
-        return _confirmed(values, pairs, closeness, limit), limit
-    return pairs[closeness >= limit], limit
+        small = thumbnails(small_ones(values, rows))
+        found, alike = _nearest(list(small.views), small.views[0])
+        closeness = _closeness(alike)
+        limit = _limit(kind, closeness)
+        return rows[_confirmed(small, found, closeness, limit)], limit
+    if kind == "text":
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        plain = [plain_text(text) for text in values[rows]]
+        base = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=1 << 18).transform(plain)
+        found, alike = _nearest([base], base)
+    else:
+        features = as_features(values.iloc[rows], len(rows), id_like).astype(np.float32)
+        features /= max(float(np.sqrt((features**2).sum(axis=1).mean())), 1e-9)
+        found, alike = _nearest([features], features, squares=True)
+    closeness = _closeness(alike)
+    limit = _limit(kind, closeness)
+    return rows[found[closeness >= limit]], limit
 
 
 def plain_text(text: str) -> str:
@@ -63,25 +81,7 @@ def _is_mark(sign: str) -> bool:
     return unicodedata.category(sign).startswith("M")
 
 
-def _nearest_of(kind: Kind, values: Any, rows: Ints, id_like: IdLike) -> tuple[Ints, Floats]:
-    """(n, k, 2) pairs of samples among `rows`, each with the few it is nearest to; (n, k) their closeness."""
-    if kind == "text":
-        from sklearn.feature_extraction.text import HashingVectorizer
-
-        plain = [plain_text(text) for text in values[rows]]
-        base = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=1 << 18).transform(plain)
-        found, alike = _nearest([base], base)
-    elif kind == "image":
-        views = thumbnails(values, rows)
-        found, alike = _nearest(views, views[0])
-    else:
-        features = as_features(values.iloc[rows], len(rows), id_like).astype(np.float32)
-        features /= max(float(np.sqrt((features**2).sum(axis=1).mean())), 1e-9)
-        found, alike = _nearest([features], features, squares=True)
-    return rows[found], _closeness(alike)
-
-
-def _confirmed(images: NDArray[np.uint8], pairs: Ints, closeness: Floats, limit: float) -> Ints:
+def _confirmed(pictures: Thumbnails, pairs: Ints, closeness: Floats, limit: float) -> Ints:
     """The pairs that are copies, once one lies over the other: as close as the limit, of the same edges.
 
     Those that thumbnails find close enough need not be so again, but their edges are compared too.
@@ -90,31 +90,62 @@ def _confirmed(images: NDArray[np.uint8], pairs: Ints, closeness: Floats, limit:
     once, where = np.unique(np.sort(pairs[asked], axis=1), axis=0, return_inverse=True)
     near = np.zeros(len(once))
     np.maximum.at(near, where.reshape(-1), closeness[asked])
-    alike, edges = aligned(images, once)
+    alike, edges = overlaid(pictures, once)
     return once[(np.maximum(near, _closeness(alike)) >= limit) & (edges >= EDGES)]
+
+
+def overlaid(pictures: Thumbnails, pairs: Ints) -> tuple[Floats, Floats]:
+    """(P,) the correlation of each pair (P, 2) of pictures, once one lies over the other or a part of it,
+    mirrored or not; (P,) that of their edges."""
+    # the search begins where the thumbnails are most alike, be it a part of the one or of the other
+    views, base = pictures.views, pictures.views[0]
+    said = np.stack(
+        [np.einsum("vpd,pd->vp", views[:, one], base[other]) for one, other in (pairs.T, pairs.T[::-1])]
+    ).reshape(2 * len(views), len(pairs))
+    way, view = np.divmod(said.argmax(axis=0), len(views))
+    source, whole = np.where(way, pairs[:, ::-1].T, pairs.T)
+    return aligned(pictures.small, source, whole, pictures.mirrored[view], pictures.windows[view])
 
 
 def _closeness(alike: Floats) -> Floats:
     return np.asarray(-np.log(np.clip(1.0 - alike, 1e-7, None)))
 
 
-def thumbnails(images: NDArray[np.uint8], rows: Ints) -> list[NDArray[np.float32]]:
-    """Views (n, D) of pictures at rows, each of length 1: as they are, cropped, and all of these mirrored."""
-    height, width = images.shape[1:3]
-    windows = [(0, height, 0, width)]
-    for share, places in CROPS:
-        tall, wide = max(1, round(share * height)), max(1, round(share * width))
-        windows += [
-            (top, top + tall, left, left + wide)
-            for top in {round(place * (height - tall)) for place in places}
-            for left in {round(place * (width - wide)) for place in places}
+@dataclass(frozen=True, eq=False)
+class Thumbnails:
+    """Small pictures, seen as they are, cropped, and all of these mirrored."""
+
+    small: Tensor
+    """(n, C, S, S) the pictures."""
+    views: NDArray[np.float32]
+    """(V, n, D) each of length 1; the first as they are."""
+    windows: NDArray[np.float32]
+    """(V, 3) what each view keeps of a side, and where its middle lies, down and across."""
+    mirrored: NDArray[np.bool_]
+    """(V,)"""
+
+
+def thumbnails(small: Tensor) -> Thumbnails:
+    """Views of small pictures. A crop is a product of a matrix for its rows and one for its columns."""
+    side = small.shape[2]
+    line = torch.eye(side)[None, None]
+    views, windows = [], []
+    for share, places in ((1.0, (0.0,)), *CROPS):
+        long = max(1, round(share * side))
+        starts = sorted({round(each * (side - long)) for each in places})
+        lines = [
+            interpolate(line[..., at : at + long], (side, SIDE), mode="bilinear", antialias=True)[0, 0]
+            for at in starts
         ]
-    views = np.empty((2 * len(windows), len(rows), SIDE * SIDE * images.shape[3]), dtype=np.float32)
-    for part, pixels in in_blocks(images, rows):
-        for number, (top, bottom, left, right) in enumerate(windows):
-            small = resized(pixels[:, :, top:bottom, left:right], SIDE)
-            views[2 * number, part], views[2 * number + 1, part] = unit(small), unit(small.flip(3))
-    return list(views)
+        middles = [(2 * at + long) / side - 1 for at in starts]
+        for y, down in zip(middles, lines, strict=True):
+            rows = down.T @ small
+            for x, across in zip(middles, lines, strict=True):
+                seen = rows @ across
+                views += [unit(seen).numpy(), unit(seen.flip(3)).numpy()]
+                windows += [(long / side, y, x), (long / side, y, -x)]
+    mirrored = np.arange(len(views)) % 2 == 1
+    return Thumbnails(small, np.stack(views), np.array(windows, dtype=np.float32), mirrored)
 
 
 def _nearest(views: list[Any], base: Any, *, squares: bool = False) -> tuple[Ints, Floats]:

@@ -25,7 +25,7 @@ from graylearn.audit.audit import audit
 from graylearn.audit.joint import fields_of, joined, mean_ranges
 from graylearn.audit.keeping import kept_in
 from graylearn.audit.result import Audit
-from graylearn.data.atomic import replacing, write_array, write_text
+from graylearn.data.atomic import replacing, replacing_folder, write_text
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import CheckpointError
 
@@ -201,8 +201,9 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     with replacing(folder / "scores.parquet") as partial:
         pq.write_table(pa.table(scores), partial)
     kept = _worth_showing(found, SHOWN // parts + 50, OTHERS // parts + 10)
-    found.take(kept).save(folder / "kept")
-    write_array(folder / "kept" / "features.npy", features[kept])
+    with replacing_folder(folder / "kept") as partial:
+        found.take(kept).write(partial)
+        np.save(partial / "features.npy", features[kept])
     facts = {
         "samples": len(rows),
         "contamination": found.contamination,

@@ -28,6 +28,7 @@ from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.encoding.label_notes import note_order
 from graylearn.data.inputs import is_sparse
 from graylearn.data.samples import Label, Samples
+from graylearn.data.written import writing
 from graylearn.errors import DataError, first_few, shortened
 from graylearn.notebook import bars, shown
 from graylearn.options import IdLike, OverlapSetting
@@ -269,7 +270,12 @@ class Audit:
 
         Names that are not Unicode are spelt out in the table (\\udcff) and kept as they are for `load`.
         """
-        write_audit(Path(path), fields_of(self), self.table, self.contamination, format)
+        with writing(path, "audit", folder=True) as folder:
+            self.write(folder, format=format)
+
+    def write(self, folder: Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
+        """Write what `save` writes to an empty folder."""
+        write_audit(folder, fields_of(self), self.table, self.contamination, format)
 
     @classmethod
     def load(cls, path: str | Path) -> Audit:

@@ -58,20 +58,20 @@ def told(shares: dict[str, float], ranges: dict[str, tuple[float, float]]) -> di
 
 
 def share_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
-    """An estimated share in words, as `told`; ends: its range, None where none can be told."""
+    """An estimated share in words, as `told`; ends: its range, None if it was not judged."""
     if ends is None:
-        return "cannot be told"
+        return "not judged"
     low, high = ends
     if share is None:
         return f"at most {high:.1%}, which of them cannot be told"
-    return f"{share:.1%}, 90 % range {low:.1%} to {max(high, share):.1%}" if high > 0 else f"{share:.1%}"
+    return f"{share:.1%}, 90% range {low:.1%} to {max(high, share):.1%}" if high > 0 else f"{share:.1%}"
 
 
 def part_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
-    """The share of one kind in a few words; ends: its range, None where none can be told."""
+    """The share of one kind in a few words; ends: its range, None if it was not judged."""
     if share or (ends is not None and not ends[1]):
         return f"{share or 0.0:.1%}"
-    return "not told" if ends is None else f"at most {ends[1]:.1%}"
+    return "not judged" if ends is None else f"at most {ends[1]:.1%}"
 
 
 def shown_shares(found: Mapping[str, int]) -> dict[str, float]:
@@ -83,7 +83,7 @@ def shown_shares(found: Mapping[str, int]) -> dict[str, float]:
 
 
 def ranges_of(findings: Sequence[Finding], chances: Chances) -> dict[str, tuple[float, float]]:
-    """The 90 % range of each share, "ood", "mislabelled" and "total".
+    """The 90% range of each share, "ood", "mislabelled" and "total".
 
     It reaches from the cautious to the bold reading of the detectors' posteriors, and by chance beyond: given
     its posterior, each sample is wrong or not.

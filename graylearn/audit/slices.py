@@ -55,13 +55,16 @@ def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
     return found[found["p"] < LEVEL].reset_index(drop=True)
 
 
-def sentences(found: pd.DataFrame, share: float, most: int = 3) -> list[str]:
-    """The first slices, for people; `share` is that of suspects among all samples."""
-    return [
+def sentences(found: pd.DataFrame, share: float, most: int = 3) -> dict[str, tuple[str, str]]:
+    """The first slices, for people, each with its column and value; `share`: of suspects in all."""
+    return {
         f"suspects gather where {row['column']} is {shortened(row['value'])!r}: {row['suspects']:,} of "
-        f"{row['samples']:,} samples, {row['share']:.0%} against {share:.0%} of all"
+        f"{row['samples']:,} samples, {row['share']:.1%} against {share:.1%} of all": (
+            row["column"],
+            row["value"],
+        )
         for row in found.head(most).to_dict("records")
-    ]
+    }
 
 
 def _values(column: pd.Series[Any]) -> pd.Series[Any] | None:

@@ -50,15 +50,9 @@ def write_audit(
     contamination: Mapping[str, float | None],
     format: str,
 ) -> None:
-    """Write the fields of an audit into `folder`; audit.json comes last, so a folder that has it is whole."""
+    """Write the fields of an audit into the empty `folder`."""
     if format not in ("csv", "parquet"):
         raise SettingsError(f"format is {format!r}: use csv or parquet")
-    if folder.exists() and not folder.is_dir():
-        raise CheckpointError(f"{folder} is a file: name a folder to save the audit in")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "audit.json").unlink(missing_ok=True)
-    for other in ("csv", "parquet"):
-        (folder / f"table.{other}").unlink(missing_ok=True)
     classes, ids = fields["classes"], fields["ids"]
     table = _writable(table)
     if format == "csv":

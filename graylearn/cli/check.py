@@ -68,16 +68,16 @@ def check(
     chosen = flags.chosen(given, "audit", settings)
     if accept and against is None:
         raise SettingsError("--accept writes to --against: name a file there")
-    from graylearn.data.atomic import check_writable
+    from graylearn.data.written import check_writable
     from graylearn.runs import RunProgress
     from graylearn.runs import check as checking
     from graylearn.runs import check_files as files
-    from graylearn.runs.files import check_not_data
 
-    for path in (against if accept else None, junit, sarif):
-        if path is not None:  # before the audit, not after it
-            check_not_data(path, chosen.data, chosen.test)
-            check_writable(path)
+    if accept and against is not None:  # before the audit, not after it
+        check_writable(against, checking.KIND, of=chosen.reads, update=True)
+    for kind, path in {files.JUNIT: junit, files.SARIF: sarif}.items():
+        if path is not None:
+            check_writable(path, kind, of=chosen.reads)
     found = checking.check(
         chosen,
         against=against,
@@ -87,8 +87,8 @@ def check(
         progress=RunProgress(quiet=quiet),
     )
     if accept and against is not None:
-        found = checking.accept(found, against)
-    files.write([(junit, files.junit(found)), (sarif, files.sarif(found))])
+        found = checking.accept(found, against, chosen.reads)
+    files.write(found, {files.JUNIT: junit, files.SARIF: sarif}, chosen.reads)
     if page := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(page).open("a", encoding="utf-8") as file:
             file.write(files.markdown(found))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.paths import is_standard, saved_input
+from graylearn.paths import beside, is_standard, saved_input
 from graylearn.runs.settings import Command, Measuring
 
 
 def _run(
     command: Command,
     *,
-    out: flags.Out,
+    out: flags.Out = None,
     settings: flags.SettingsFile = None,
     overwrite: flags.Overwrite = False,
     as_json: flags.AsJson = False,
@@ -24,9 +25,11 @@ def _run(
 ) -> None:
     """Make the run folder and show what came out."""
     if is_standard(given.get("data") or ""):
+        out = out or beside("-", command)
         # beside the run, which `apply` reads it from
-        given["data"] = saved_input(out.with_name(f"{out.name}-input"))
+        given["data"] = saved_input(out.with_name(f"{out.name}-input"), _keep)
     chosen = flags.chosen(given, command, settings)
+    out = out or beside(chosen.data, command)
     from graylearn.cli.show import show_run
     from graylearn.runs import RunProgress, run
 
@@ -37,6 +40,15 @@ def _run(
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:
         show_run(summary, with_data_notes=quiet)  # others heard them while it ran
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Write what came on standard input, unless it is there from the last time."""
+    from graylearn.data.written import writing
+
+    if not path.is_file() or path.read_bytes() != content:
+        with writing(path, "copy of standard input") as partial:
+            partial.write_bytes(content)
 
 
 @flags.with_settings(like=_run)
@@ -66,7 +78,7 @@ def audit(**given: Any) -> None:
 
     Examples:
 
-      graylearn audit wine.csv --label quality --out run
+      graylearn audit wine.csv --label quality
 
       graylearn audit photos/ --out run
 
@@ -76,6 +88,6 @@ def audit(**given: Any) -> None:
 
       graylearn audit posts.csv --annotators anna --annotators ben --annotators cleo --out run
 
-    Then open run/report.html, decide, download decisions.csv, and give it to graylearn apply.
+    Then open report.html in the run folder, decide, download decisions.csv, and give it to graylearn apply.
     """
     _run("audit", **given)

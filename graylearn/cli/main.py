@@ -13,23 +13,24 @@ from typer.core import TyperGroup
 import graylearn
 from graylearn.cli.apply import apply
 from graylearn.cli.check import check
-from graylearn.cli.datasets import datasets
 from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
 from graylearn.cli.export import export
 from graylearn.cli.fit import audit, fit
+from graylearn.cli.options import ShortHelp
 from graylearn.cli.predict import predict
 from graylearn.cli.tasks import tasks
+from graylearn.errors import nearest
 
 
 class _Words(TyperGroup):
     """The group of commands; whatever one of them raises is said in one sentence."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first word names; an unknown word is told which there are."""
+        """The command that the first word names; an unknown word is told which was meant."""
         known = self.list_commands(ctx)
         if not args[0].startswith("-") and args[0] not in known:
-            ctx.fail(f"No such command {args[0]!r}; the commands are {', '.join(known)}.")
+            ctx.fail(f"No such command {args[0]!r}; {nearest(args[0], known, 'the commands are')}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -49,15 +50,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("fit")(fit)
-app.command("audit")(audit)
+app.command("fit", cls=ShortHelp)(fit)
+app.command("audit", cls=ShortHelp)(audit)
 app.command("predict")(predict)
 app.command("export")(export)
 app.command("apply")(apply)
-app.command("check")(check)
-app.command("duplicates")(duplicates)
+app.command("check", cls=ShortHelp)(check)
+app.command("duplicates", cls=ShortHelp)(duplicates)
 app.command("tasks")(tasks)
-app.command("datasets")(datasets)
 
 
 def _tell_version(wanted: bool) -> None:

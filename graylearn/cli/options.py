@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 from graylearn.errors import DataError
 from graylearn.options import Learning, documented
@@ -34,6 +35,22 @@ PANELS = {
     Sizing: "Large sets",
 }
 SHORT = {"label": "-l"}
+FIRST = (
+    *(
+        "out",
+        "overwrite",
+        "as_json",
+        "label",
+        "text",
+        "group",
+        "without",
+        "keep_labels",
+        "annotators",
+        "test",
+    ),
+    *("against", "accept", "max_suspects", "help_all"),
+)
+"""What --help shows of the options of a run and of `check`, ten each; --help-all shows all."""
 
 Overwrite: TypeAlias = Annotated[
     bool, typer.Option("--overwrite", help="Make the run anew where one is in the folder.")
@@ -90,9 +107,44 @@ def flag(
 
 
 Run: TypeAlias = Annotated[Path, path_argument(help="A run folder of graylearn fit or audit.")]
-Out: TypeAlias = Annotated[Path, path_flag("--out", "-o", help="The run folder to write.", metavar="RUN")]
+Out: TypeAlias = Annotated[
+    Path | None,
+    path_flag(
+        "--out",
+        "-o",
+        help="The run folder to write.",
+        metavar="RUN",
+        show_default="beside the data, as orders-audit of orders.csv",
+    ),
+]
 SettingsFile: TypeAlias = Annotated[
-    Path | None, path_flag("--settings", help="A TOML or YAML file of settings, data too; flags win over it.")
+    Path | None,
+    path_flag("--settings", help="A TOML or YAML file of settings, data too; flags win over it."),
+]
+
+
+def _tell_all(ctx: typer.Context, wanted: bool) -> None:
+    """The help with the flags that --help leaves out."""
+    if wanted:
+        for each in ctx.command.params:
+            each.hidden = False  # type: ignore[attr-defined]
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+class ShortHelp(TyperCommand):
+    """A command whose --help leaves out what is rarely needed."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for each in self.params:
+            if each.param_type_name == "option" and each.name not in FIRST:
+                each.hidden = True  # type: ignore[attr-defined]
+
+
+_HELP_ALL = Annotated[
+    bool,
+    typer.Option("--help-all", help="Show every option and exit.", callback=_tell_all, is_eager=True),
 ]
 
 
@@ -108,15 +160,16 @@ def with_settings(
     for name in FIELDS:
         if name not in ("data", "command", *leave_out):
             types[name] = Annotated[_type_of(name), flag(name)]
-    return with_flags(types, like)
+    return with_flags(types, like, help_all=True)
 
 
 def with_flags(
-    types: Mapping[str, Any], like: Callable[..., None] | None = None
+    types: Mapping[str, Any], like: Callable[..., None] | None = None, *, help_all: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, which takes `**given`, a flag of each of these names and types; None where not given.
 
-    Its other flags are its own keywords, or those of the function `like`, which it hands all to.
+    Its other flags are its own keywords, or those of the function `like`, which it hands all to. help_all:
+    whether some are hidden, which --help-all shows.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -124,6 +177,8 @@ def with_flags(
         own = inspect.signature(like or command, eval_str=True).parameters.values()
         flags = [inspect.Parameter(name, kind, default=None, annotation=types[name]) for name in types]
         kept = [each for each in own if each.kind is kind]
+        if help_all:
+            kept.append(inspect.Parameter("help_all", kind, default=False, annotation=_HELP_ALL))
         command.__signature__ = inspect.Signature([*flags, *kept])  # type: ignore[attr-defined]
         return command
 
@@ -136,6 +191,7 @@ def chosen(given: dict[str, Any], command: Command, file: Path | None = None) ->
     Whether the data are there is said now, before the seconds that torch takes to import.
     """
     values = {} if file is None else read_settings(file)
+    given.pop("help_all", None)
     told = {
         name: address_of(value) or str(value) if isinstance(value, Path) else value
         for name, value in given.items()

@@ -73,7 +73,8 @@ def predict(
     with TemporaryDirectory() as fresh:
         data = saved_input(Path(fresh) / "input") if is_standard(data) else data
         out = None if out is None or is_standard(out) else out
-        check_out(out, data, folder)
+        of = (data, *folder.settings().reads)
+        check_out(out, of)
         blocks = predict_blocks(
             run,
             data,
@@ -93,7 +94,7 @@ def predict(
         if as_json and out is None:
             shown = [row for table in tables for row in json.loads(table.to_json(orient="records"))]
         else:
-            write_predictions(tables, out)
+            write_predictions(tables, out, of)
     if as_json:
         summary = {
             "samples": answered.samples,

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 MEANING = {
     "ok": "not flagged",
     "mislabelled": "mislabelled: looks like another class",
-    "ood": "ood: looks like no class",
+    "ood": "belongs to no class",
 }
 """What is found, for somebody who reads the words for the first time."""
+KIND_WORDS = {"ood": MEANING["ood"]}
 
 
 class _Output(Console):
@@ -70,7 +71,7 @@ def _range(summary: dict[str, Any]) -> str | None:
     if not summary["suspected"] or ends is None:
         return None
     share = summary["contamination"]["total"]
-    return f"estimated in all: {share:.1%}, 90 % range {ends[0]:.1%} to {max(ends[1], share):.1%}"
+    return f"estimated in all: {share:.1%}, 90% range {ends[0]:.1%} to {max(ends[1], share):.1%}"
 
 
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
@@ -97,7 +98,7 @@ def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     for note in [*summary["notes"], *(summary["data_notes"] if with_data_notes else ())]:
         _say(out, note)
     known = [(summary["id_word"], "id"), ("label", "label")]
-    suspected = [*known, ("kind", "kind"), ("looks like", "suggested")]
+    suspected = [*known, ("kind", "kind"), ("looks most like", "resembles")]
     _show_samples(out, summary["worst"], suspected, "the strongest suspects")
     likeliest = [*known, ("likeliest class", "likeliest")]
     _show_samples(out, summary.get("first", []), likeliest, "first by score, none of them flagged")
@@ -127,7 +128,7 @@ def _show_samples(
         return
     table = _table([heading for heading, _ in columns], ["score"], title)
     for row in rows:
-        words = [plain(row[name] or "") for _, name in columns]
+        words = [plain(KIND_WORDS.get(row[name], row[name])) for _, name in columns]
         words[1:] = map(shortened, words[1:])  # of an id, which may be copied, all
         table.add_row(*map(Text, words), f"{row['score']:.3f}")
     out.print(table)

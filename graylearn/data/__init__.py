@@ -1,4 +1,4 @@
-"""Reading, encoding, mixing and serving data, and the paper's datasets."""
+"""Reading, encoding, mixing and serving data."""
 
 from typing import TYPE_CHECKING
 
@@ -8,17 +8,6 @@ if TYPE_CHECKING:
     from graylearn.data.batches.augment import Augment
     from graylearn.data.batches.base import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
     from graylearn.data.batches.streams import LoaderBatches, StreamBatches
-    from graylearn.data.catalog import (
-        CATALOG,
-        TABLES,
-        DatasetStatus,
-        Entry,
-        available,
-        datasets_table,
-        load,
-        table_task,
-    )
-    from graylearn.data.catalog.download import download
     from graylearn.data.contaminate import Contaminated, contaminate
     from graylearn.data.embeddings.embed import embed_images, embed_text
     from graylearn.data.encoding.encode import TableEncoder
@@ -34,39 +23,30 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "CATALOG",
-    "TABLES",
     "ArrayBatches",
     "Augment",
     "Batch",
     "BatchSource",
     "CachedImages",
     "Contaminated",
-    "DatasetStatus",
-    "Entry",
     "LoaderBatches",
     "Preparation",
     "Samples",
     "StackBatches",
     "StreamBatches",
     "TableEncoder",
-    "available",
     "cache_images",
     "classes_from_json",
     "classes_to_json",
     "contaminate",
-    "datasets_table",
-    "download",
     "embed_images",
     "embed_text",
     "encode_labels",
     "hold_out_classes",
     "hold_out_smallest",
     "keep_classes",
-    "load",
     "read",
     "split_sources",
-    "table_task",
     "train_test_split",
 ]
 
@@ -74,17 +54,6 @@ _NAMES = {
     "batches.augment": ("Augment",),
     "batches.base": ("ArrayBatches", "Batch", "BatchSource", "Preparation", "StackBatches"),
     "batches.streams": ("LoaderBatches", "StreamBatches"),
-    "catalog": (
-        "CATALOG",
-        "TABLES",
-        "DatasetStatus",
-        "Entry",
-        "available",
-        "datasets_table",
-        "load",
-        "table_task",
-    ),
-    "catalog.download": ("download",),
     "contaminate": ("Contaminated", "contaminate"),
     "embeddings.embed": ("embed_images", "embed_text"),
     "encoding.encode": ("TableEncoder",),

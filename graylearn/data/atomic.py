@@ -1,5 +1,6 @@
 """Files that are whole or not there; their checksums; locks that go with their process."""
 
+import ctypes
 import errno
 import glob
 import hashlib
@@ -8,8 +9,9 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,24 +25,33 @@ if sys.platform != "win32":
 
 _SHORT = re.compile(r"\d+ requested and \d+ written")
 """What numpy says where there is no room for all of an array."""
+_EXCHANGE, _HERE = 2, -100
+"""What Linux and macOS call the exchange of two names, and Linux the working folder."""
+Ready = Callable[[Path], None]
+"""What is called with a file or folder that is written, before it takes its place."""
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, like: int = -1, ready: Ready | None = None) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it takes the place of `path`, on failure it is gone.
 
-    The name is new each time, so two processes that write the same file do not write into each other's. What
-    a process that was killed left of the same file is removed.
+    Its name is new each time, so two processes that write the same file do not write into each other's, and
+    ends as that of `path` does, which tells formats what to write. What a process that was killed left of the
+    same file is removed. `like` are the permissions that the file has at most; those of a file that is
+    replaced stay. `ready` is called with what was written, before it takes its place.
     """
     _make_place(path)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.????????.partial"):
+    for left in _left_beside(path):
         _remove_if_left(left)
     partial, handle = _begun(path)
     if sys.platform == "win32":
         os.close(handle)  # it moves no file that is open
     try:
+        restrict(partial, like, path)
         yield partial
         flush(partial)  # on the disk before the name points at it, also after a power cut
+        if ready is not None:
+            ready(partial)
         partial.replace(path)
     except OSError as error:  # a full disk does not say what did not fit, or names a file that nobody knows
         if error.errno is None and _SHORT.fullmatch(str(error)):
@@ -54,33 +65,99 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def check_writable(path: Path) -> None:
-    """Raise now what `replacing` would raise once there is something to write; nothing is written."""
-    _make_place(path)
+def check_place(path: Path) -> None:
+    """Raise now what `replacing` would raise where a file cannot be made; nothing is left there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial, handle = _begun(path)
     os.close(handle)
     partial.unlink(missing_ok=True)
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """Give a folder beside `path` to make and fill; `replacing` for folders, of one process at a time."""
-    partial = path.with_name(f".{path.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+def replacing_folder(path: Path, *, like: int = -1, ready: Ready | None = None) -> Iterator[Path]:
+    """Give a folder beside `path` to fill; `replacing` for folders, of one process at a time.
+
+    The two change names in one step, or where the system has none, in two: what a kill between them left is
+    put right by `settle`, with which the next one begins. So the old or the new one is there, whole.
+    """
+    settle(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = _partial(path)
     try:
+        partial.mkdir()
+        restrict(partial, like, path)
         yield partial
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.rename(path)
+        if ready is not None:
+            ready(partial)
+        if path.is_dir() and not _exchanged(partial, path):
+            path.rename(_old(path))
+        elif path.is_file():
+            path.unlink()
+        if not path.exists():
+            partial.rename(path)
     except OSError as error:
         if error.filename == str(partial):
             error.filename = str(path)
         raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        settle(path)
+
+
+def settle(path: Path) -> None:
+    """Put right what a process left that was killed while it replaced this folder."""
+    old = _old(path)
+    if old.is_dir():
+        if path.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(path)
+    for left in _left_beside(path):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _old(path: Path) -> Path:
+    return path.with_name(f".graylearn-old-{path.name}")
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".graylearn-{secrets.token_hex(4)}-{path.name}")
+
+
+def _left_beside(path: Path) -> list[Path]:
+    """What was begun of a file or folder, by this or another process; formats begin a file of one begun."""
+    begun = rf"(\.graylearn-[0-9a-f]{{8}}-){{1,2}}{re.escape(path.name)}"
+    beside = path.parent.glob(f".graylearn-*{glob.escape(path.name)}")
+    return [each for each in beside if re.fullmatch(begun, each.name)]
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Change the names of two folders in one step; False where the system cannot."""
+    try:
+        system = ctypes.CDLL(None)
+        names = os.fsencode(one), os.fsencode(other)
+        if sys.platform == "darwin":
+            return bool(system.renamex_np(*names, _EXCHANGE) == 0)
+        return bool(system.renameat2(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0)
+    except (AttributeError, OSError, TypeError):  # Windows, and libraries from before 2018
+        return False
+
+
+def restrict(path: Path, like: int, before: Path | None = None) -> None:
+    """Take from a file or folder the permissions that `like` does not have, or that what it replaces has not.
+
+    What is replaced may be of the other kind.
+    """
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if before is not None and before.exists():
+        there = stat.S_IMODE(before.stat().st_mode)
+        mode = there if before.is_dir() == path.is_dir() else mode & there
+    mode = mode & like | stat.S_IRUSR | stat.S_IWUSR
+    if path.is_dir():
+        mode = mode & ~0o111 | (mode & 0o444) >> 2  # what may be listed may be entered
+    if mode != stat.S_IMODE(path.stat().st_mode):
+        path.chmod(mode)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -104,7 +181,7 @@ def _make_place(path: Path) -> None:
 def _begun(path: Path) -> tuple[Path, int]:
     """(an empty file beside `path`, its handle), locked as long as the handle is open."""
     while True:
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        partial = _partial(path)
         try:
             handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         except OSError as error:

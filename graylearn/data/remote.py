@@ -12,10 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from graylearn.data.atomic import replacing
-from graylearn.data.images.cache import default_cache_folder
 from graylearn.data.progress import progress_bar
 from graylearn.errors import DataError, first_line
-from graylearn.paths import Limit, address_of, as_path
+from graylearn.paths import Limit, address_of, as_path, default_cache_folder, inside
 
 _TELLS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "md5Hash")
 """What file systems say of a file that changes where its content does."""
@@ -73,7 +72,7 @@ def _fetched(system: Any, path: str, files: list[str], address: str) -> Path:
     root = os.path.commonpath([str(_path_in(file).parent) for file in files])
     missing = []
     for file, info in zip(files, infos, strict=True):
-        target = folder / _path_in(file).relative_to(root)
+        target = inside(folder, str(_path_in(file).relative_to(root)))
         if not target.exists():
             missing.append((file, target, int(info.get("size") or 0)))
     with progress_bar(f"Fetching {_path_in(path).name}", sum(size for *_, size in missing)) as advance:

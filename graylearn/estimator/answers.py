@@ -85,8 +85,8 @@ class Answers(ClassifierState):
     # -- in a notebook --------------------------------------------------------------------------
 
     def _found_html(self) -> str:
-        """What the fit found, as it shows itself; nothing before the fit."""
-        found = [getattr(self, name, None) for name in ("audit_", "history_")]
+        """What the fit found, as it shows itself; nothing before the fit, and no audit that nobody read."""
+        found = [vars(self).get(name) for name in ("audit_", "history_")]
         return "".join(each._repr_html_() for each in found if each is not None)
 
     def _repr_html_inner(self) -> str:

@@ -74,9 +74,11 @@ def kept_aside(samples: TrainingSet, seed: int) -> Ints:
     return np.flatnonzero((_folds(samples, folds, seed) == 0) & many[samples.y])
 
 
-def held_out(pipeline: Pipeline, fitted: PipelineResult, preparation: Any) -> Seen | None:
+def held_out(
+    pipeline: Pipeline, fitted: PipelineResult, preparation: Any, audit: Audit | None
+) -> Seen | None:
     """The training samples as networks score them that did not see them; None where there are too few."""
-    samples, audit = pipeline.samples, fitted.audit
+    samples = pipeline.samples
     parts = [samples.aside] if len(samples.aside) else _parts(samples, pipeline.settings.seed)
     if not parts or fitted.plan is None:
         return None

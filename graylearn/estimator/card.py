@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import graylearn
-from graylearn.data.atomic import write_text
 from graylearn.errors import first_few
 from graylearn.estimator.rejection import limit_at
 from graylearn.estimator.state import ClassifierState
 
 CARD = "model-card.md"
-_OURS = "<!-- graylearn writes this file anew with every save; remove this line to keep it as it is -->"
 _MOST = 50
 """Classes and columns that are named."""
 _SPEAKING = re.compile(r"^[-+=]|_|[:;](?=\S)|(?<=\w)\.(?=[^\W\d])|[^\w\s.,:;()'%+/=-]")
 """Characters that mean something to Markdown or HTML where they stand: a dot between letters makes a link of
 www.example.com, a colon one of https://example.com."""
-
-
-def write_card(classifier: ClassifierState, folder: Path) -> None:
-    """Write the card into the folder of a saved classifier; one that somebody made his own stays."""
-    path = folder / CARD
-    if path.is_symlink() or path.exists():
-        try:
-            kept = path.is_symlink() or not path.read_bytes().startswith(_OURS.encode())
-        except OSError:
-            kept = True  # a folder of that name, or a file that may not be read
-        if kept:
-            return
-    write_text(path, card(classifier))
 
 
 def card(classifier: ClassifierState) -> str:
@@ -46,7 +30,7 @@ def card(classifier: ClassifierState) -> str:
         "Limits": _limits(classifier),
     }
     body = [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items()]
-    return "\n\n".join([_OURS, f"# Model card\n\n{_model(classifier)}", *body]) + "\n"
+    return "\n\n".join([f"# Model card\n\n{_model(classifier)}", *body]) + "\n"
 
 
 def plain(value: Any, longest: int = 80) -> str:

@@ -23,7 +23,8 @@ from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.answers import Answers
-from graylearn.estimator.calibration import held_out, kept_aside
+from graylearn.estimator.calibration import kept_aside
+from graylearn.estimator.found import FoundLater
 from graylearn.estimator.inputs import read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, is_model
 from graylearn.estimator.networks import (
@@ -69,14 +70,15 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         augment: random crops and flips of training images: True, or an Augment.
         class_weight: "balanced", a dict from class to weight, or None.
         audit: "held-out" judges the training set by small networks that did not see the samples, "history" by
-            the confidences of the one run, None not at all; "auto" is held-out for rows, where it costs about
-            as much as the fit, and with groups, and history for other images.
+            the confidences of the one run, None not at all; "auto" is held-out for rows and with groups, and
+            history for other images.
         overlap: "none" where each sample has one true class that a person could tell, "possible" where
             classes may overlap; with none, labels that look like another class are held against their samples
             more readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and
             for images that are trained on as they are.
         id_like: "drop" leaves columns of a table that seem to name the rows out of what is learned from, with
             a warning; "keep" learns from them.
+        keep_labels: whether the audit takes labels that seem misspelt for classes of their own; see `audit`.
         refine: fit a second time, a committee of networks for rows, on what the audit believes of each
             sample; where it found nothing, or with two or three classes, on the labels as they are.
         members: networks of the committee, which answer as one. Networks of your own, images, and fits with a
@@ -88,7 +90,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
 
     Attributes:
         classes_: the classes in order.
-        audit_: the Audit of the training set, sample by sample in the order given; None without one.
+        audit_: the Audit of the training set, in the order given; None without one. Made when it is read.
         history_: the confidences of the first fit, by sample and epoch.
         method_: the method of the first fit, where `method` is "auto" the one chosen.
         network_: the trained torch module.
@@ -96,7 +98,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         n_iter_: epochs trained.
         members_: how many networks answer together as `network_`.
         refined_: whether there was a second fit on what the audit believes.
-        reference_: what samples that belong look like, which `ood_score` and `reject_at` compare with.
+        reference_: what samples that belong look like, for `ood_score` and `reject_at`; made when read.
         n_features_in_: as in scikit-learn.
         feature_names_in_: as in scikit-learn.
 
@@ -133,6 +135,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         audit: Literal["auto", "history", "held-out"] | None = "auto",
         overlap: OverlapSetting = "auto",
         id_like: IdLike = "drop",
+        keep_labels: bool = False,
         refine: bool = False,
         members: int = 5,
         patience: int = 10,
@@ -157,6 +160,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.audit = audit
         self.overlap = overlap
         self.id_like = id_like
+        self.keep_labels = keep_labels
         self.refine = refine
         self.members = members
         self.patience = patience
@@ -195,13 +199,8 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         self.network_, self.n_iter_, self.members_ = fitted.network, fitted.epochs, fitted.members
         # predictions are made in float32, whatever the network was trained in
         self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
-        self.history_, self.audit_, self.refined_ = fitted.history, fitted.audit, fitted.refined
-        new = None
-        if pipeline.audit == "held-out" and pipeline.validation is None:
-            new = held_out(pipeline, fitted, self.preparation_)
-        self.reference_ = reference_for(
-            self.network_, self.preparation_, pipeline.samples, self.audit_, pipeline.validation, new
-        )
+        self.history_, self.refined_ = fitted.history, fitted.refined
+        self._found_later(FoundLater(pipeline, fitted, self.preparation_))
         return self
 
     @all_or_nothing
@@ -276,6 +275,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             audit=audit,
             # what a network gathers on images it has seen says too little to hold labels against them unasked
             overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,
+            keep_labels=bool(self.keep_labels),
             refine=bool(self.refine),
             members=int(self.members),
             validation=read_validation(self, validation),
@@ -325,7 +325,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         fitted = pipeline.run(self.network_)
         self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
         self.n_iter_ += 1
-        self.history_, self.audit_, self.refined_ = fitted.history, None, False
+        self.history_, self.audit_, self.refined_, self._later = fitted.history, None, False, None
         self.reference_ = reference_for(self.network_, self.preparation_, samples, None, None)
         return self
 
@@ -384,6 +384,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         return load_classifier(cls, path, parameters)
 
     def __getstate__(self) -> dict[str, Any]:
+        device = None if self._later is None else self._later.pipeline.settings.device
+        if device is not None and torch.device(device).type != "cpu":
+            _ = self.reference_  # which cannot be found out where there is no such device
         state: dict[str, Any] = dict(super().__getstate__())
         if "network_" in state:  # so that what was fitted on a GPU can be read where there is none
             state["network_"] = copy.deepcopy(state["network_"]).cpu()

@@ -99,8 +99,8 @@ class ModelPipeline(Pipeline):
         plan = PlannedFit("first", (), seeds, self.method, self.samples.weight)
         fitted = self._fit(plan)
         history = self._history(fitted)
-        found = None if self.audit is None else self.audit_only()
-        refined = found is not None and self.refine and bool(found.suspected.any())
+        found = self.audit_only() if self.refine and self.audit is not None else None
+        refined = found is not None and bool(found.suspected.any())
         if found is not None and refined:
             targets, trust = (values[self.samples.rows] for values in soft_targets(found))
             teacher = SoftTargets(torch.from_numpy(targets))
@@ -122,6 +122,7 @@ class ModelPipeline(Pipeline):
             ids=samples.ids,
             classes=samples.classes.tolist(),
             overlap=self.overlap,
+            keep_labels=self.keep_labels,
             groups=samples.groups,
             seed=self.settings.seed,
             log=self.settings.log,

@@ -30,8 +30,10 @@ from graylearn.training.schedules import batch_size_for, epochs_for
 NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
 """A name in NETS, a module (copied, never changed), or a function (num_classes, in_shape) -> module."""
 
-DROPOUT = 0.2
-"""Of the default network for rows."""
+DROPOUT, WIDE, WIDE_DROPOUT = 0.2, 256, 0.5
+"""Of the default network for rows; more for rows of WIDE columns, such as sentence vectors. Accuracy on 22
+kinds of questions (2,500 texts, three splits): .966, .951, .945, with 10 % wrong labels .967, .945, .934.
+With .2: .970, .955, .939 and .951, .927, .913; logistic regression: .962, .936, .933 and .958, .939, .926."""
 _ROWS = 8192
 """Asked about at once."""
 EPOCHS = 20
@@ -52,7 +54,7 @@ def build_network(
             name = ("mlp" if len(in_shape) == 1 else "small_cnn") if network == "auto" else network
             chosen = dict(options or {})
             if name == "mlp":
-                chosen.setdefault("dropout", DROPOUT)
+                chosen.setdefault("dropout", DROPOUT if math.prod(in_shape) < WIDE else WIDE_DROPOUT)
             return make(name, num_classes, in_shape, **chosen)
         if options:
             raise SettingsError(

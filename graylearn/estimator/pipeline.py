@@ -90,7 +90,9 @@ class PipelineResult:
     history: History
     """The confidences of the first fit, by the user's samples."""
     audit: Audit | None = None
-    """The verdict on the user's samples."""
+    """The verdict on the user's samples, if the second fit asked for it."""
+    trained: History | None = None
+    """The same confidences by the rows that were trained on, which the audit by history reads."""
     members: int = 1
     """How many networks answer as one."""
     refined: bool = False
@@ -115,6 +117,8 @@ class Pipeline:
     """How the samples are judged: by networks that did not see them, by the first fit's own history, not."""
     overlap: OverlapSetting = "auto"
     """Whether samples may lie between two classes; see `graylearn.audit.audit`."""
+    keep_labels: bool = False
+    """Whether labels that seem misspelt are judged as classes of their own."""
     refine: bool = False
     """Whether to fit a second time."""
     members: int = 1
@@ -132,23 +136,33 @@ class Pipeline:
     """What is done around the stages."""
 
     def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
-        """All stages; the first fit goes on from `network` where one is given, as which `members` answer."""
+        """The fits; the first goes on from `network` where one is given, as which `members` answer.
+
+        The audit is left to `audited`, unless a second fit learns from it.
+        """
         plan = self.first_fit(network)
         first, epochs = self.train(plan)
         history = self.samples.by_sample(first.history)
-        fitted = PipelineResult(first.model, first.preparation, epochs, history, members=members, plan=plan)
-        if self.audit is None:
+        fitted = PipelineResult(
+            first.model, first.preparation, epochs, history,
+            trained=first.history, members=members, plan=plan,
+        )  # fmt: skip
+        found = self.audited(fitted) if self.refine else None
+        if found is None:
             return fitted
-        found = self._kept_audit(first.history)
         fitted = replace(fitted, audit=found)
-        if not self.refine:
-            return fitted
         return self.stages.keep(
             "refined", lambda: self._fit_again(fitted, found, goes_on=network is not None)
         )
 
+    def audited(self, fitted: PipelineResult) -> Audit | None:
+        """The audit of what `run` learned from; None where none is wanted."""
+        if self.audit is None or fitted.audit is not None:
+            return fitted.audit
+        return self._kept_audit(fitted.trained)
+
     def audit_only(self) -> Audit:
-        """The audit that `run` would make; the first fit is left out where it says nothing of the samples."""
+        """The audit without a fit, unless it reads the history of the first."""
         by_history = self.audit == "history"
         return self._kept_audit(self.train(self.first_fit())[0].history if by_history else None)
 
@@ -180,6 +194,7 @@ class Pipeline:
                 ids=samples.ids,
                 classes=classes,
                 overlap=self.overlap,
+                keep_labels=self.keep_labels,
                 groups=samples.groups,
                 seed=seed,
                 device=device,

@@ -7,17 +7,12 @@
       audit/                   the audit, with its table for people; see Audit.save
       model-card.md            what was learned from, found and measured, for people; loading does not read it
 
-A classifier is written to the folder .graylearn-new in it, model.json last: from then on that is what is
-loaded. Then its files are copied to their places and .graylearn-new goes; where a kill came before, the next
-save does that. So at every moment the folder holds a whole classifier, the old one or the new one.
+The folder is written beside its place and put there whole: see graylearn.data.written.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -29,13 +24,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.data.atomic import alone, checksum, replacing, signature, write_text
+from graylearn.data.atomic import checksum, replacing, signature, write_text
 from graylearn.data.batches.augment import PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.samples import classes_from_json, classes_to_json
-from graylearn.errors import FULL, CheckpointError, first_line
+from graylearn.data.written import writing
+from graylearn.errors import FULL, CheckpointError, first_line, warn
 from graylearn.estimator import parameters as parameters_json
-from graylearn.estimator.card import write_card
+from graylearn.estimator.card import CARD, card
 from graylearn.estimator.committee import wide
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
@@ -50,84 +46,51 @@ Kind = TypeVar("Kind", bound=ClassifierState)
 _FORMAT, _VERSION = "graylearn.GrayClassifier", 1
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
 _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
-_TABLE = f"{_AUDIT}/table.csv"
-_NEW = ".graylearn-new"
-"""Where a classifier is written before it takes the place of another."""
 _LONGEST = 1 << 12
 """Characters of the type of classes that are allowed whatever they are."""
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
 def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
-    """Write the fitted classifier to the folder `path`; other files in it, and in its audit/, stay."""
-    if isinstance(classifier.network_, ModelNetwork):
-        raise CheckpointError(
-            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
-            "keep this classifier with joblib.dump, and load it only where you trust the file"
-        )
+    """Write the fitted classifier to the folder `path`, in place of one that was saved there."""
+    _check_is_saved(classifier)
     folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise CheckpointError(f"{folder} is a file: name a folder to save the classifier in")
-    folder.mkdir(parents=True, exist_ok=True)
-    taken = CheckpointError(
-        f"another process is saving a classifier in {folder}: wait for it, or name another"
-    )
-    with alone(folder / ".saving.lock", taken):
-        try:
-            _put_in_place(folder)  # what a process that was killed left
-            if (folder / _MANIFEST).exists():
-                _read_manifest(folder)  # refuses to write over what is not ours
-            _write(classifier, folder / _NEW)
-            _put_in_place(folder)
-            write_card(classifier, folder)
-        except OSError as error:
-            if error.errno not in FULL:
-                raise
-            raise CheckpointError(
-                f"the classifier cannot be written to {folder} ({error.strerror}); make room and save again"
-            ) from error
-        finally:
-            if not (folder / _NEW / _MANIFEST).exists():
-                shutil.rmtree(folder / _NEW, ignore_errors=True)
+    try:
+        with writing(folder, "classifier", folder=True) as partial:
+            write_classifier(classifier, partial)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise CheckpointError(
+            f"the classifier cannot be written to {folder} ({error.strerror}); make room and save again"
+        ) from error
 
 
-def _write(classifier: ClassifierState, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
+def write_classifier(classifier: ClassifierState, folder: Path) -> None:
+    """Write the fitted classifier to an empty folder."""
+    _check_is_saved(classifier)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
     tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
     # clones, because tied weights share memory and channels_last ones are not contiguous
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     with replacing(folder / _WEIGHTS) as partial:
         partial.write_bytes(safetensors.torch.save(plain))
-    classifier.history_.save(folder / _HISTORY)
+    classifier.history_.write(folder / _HISTORY)
     if classifier.audit_ is not None:
-        classifier.audit_.save(folder / _AUDIT)
+        (folder / _AUDIT).mkdir()
+        classifier.audit_.write(folder / _AUDIT)
     content = _content(classifier, folder)
     manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}
     write_text(folder / _MANIFEST, json.dumps(manifest, indent=1))
+    write_text(folder / CARD, card(classifier))
 
 
-def _put_in_place(folder: Path) -> None:
-    """Copy what was written whole to _NEW over what the folder holds; then, or where it is not, remove it."""
-    new = folder / _NEW
-    if (new / _MANIFEST).exists():
-        audited = _read_manifest(new)["audited"]
-        if not audited and (folder / _MANIFEST).exists() and _read_manifest(folder)["audited"]:
-            for name in (*_AUDITED, _TABLE):
-                (folder / name).unlink(missing_ok=True)
-            with suppress(OSError):  # there is more in it, which is not ours
-                (folder / _AUDIT).rmdir()
-        for name in (_WEIGHTS, _HISTORY, *((*_AUDITED, _TABLE) if audited else ()), _MANIFEST):
-            with replacing(folder / name) as partial:
-                shutil.copyfile(new / name, partial)
-        (new / _MANIFEST).unlink()  # first: what is left is no classifier
-    if new.exists():
-        shutil.rmtree(new)
-
-
-def _current(folder: Path) -> Path:
-    """Where the files of the classifier are that counts."""
-    return folder / _NEW if (folder / _NEW / _MANIFEST).exists() else folder
+def _check_is_saved(classifier: ClassifierState) -> None:
+    if isinstance(classifier.network_, ModelNetwork):
+        raise CheckpointError(
+            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
+            "keep this classifier with joblib.dump, and load it only where you trust the file"
+        )
 
 
 def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
@@ -155,13 +118,12 @@ def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
 
 def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
     """Read what `save_classifier` wrote. `given` are parameters instead of the saved ones."""
-    folder = _current(Path(path))
+    folder = Path(path)
     manifest = _read_manifest(folder)
     try:
         return _loaded(kind, folder, manifest, given)
     except CheckpointError:
-        now = _current(Path(path))
-        if now == folder and _read_manifest(now) == manifest:
+        if _read_manifest(folder) == manifest:
             raise
         return load_classifier(kind, path, given)  # another process saved while this one read
 
@@ -196,10 +158,9 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
             "pass network= to load, the module or the function that made it"
         )
     if unsaved:
-        warnings.warn(
+        warn(
             f"{', '.join(unsaved)} could not be saved and took the default: pass it to load to fit again",
             UserWarning,
-            stacklevel=5,
         )
     parameters = parameters_json.from_json(manifest["parameters"]) | given
     classifier: Kind = cast("Any", kind)(**parameters)
@@ -216,11 +177,10 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
     classifier.preparation_ = Preparation(scale=scale)
     classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
-    classifier.members_ = int(manifest.get("members", 1))  # older folders hold one network
+    classifier.members_ = int(manifest["members"])
     tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
     classifier.network_ = _network_of(classifier, _part(tensors, _NETWORK), folder)
-    reference = _part(tensors, _REFERENCE) or _part(tensors, "familiar.")  # its name in version 0.1.0
-    classifier.reference_ = {name: value.numpy() for name, value in reference.items()}
+    classifier.reference_ = {name: value.numpy() for name, value in _part(tensors, _REFERENCE).items()}
     check_reference(classifier.reference_)
     classifier.history_ = History.load(folder / _HISTORY)
     classifier.audit_ = Audit.load(folder / _AUDIT) if manifest["audited"] else None

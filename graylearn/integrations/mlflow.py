@@ -15,10 +15,14 @@ from typing import Any
 import pandas as pd
 
 import graylearn
+from graylearn.data.written import writing
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT, limit_at
+from graylearn.estimator.saving import write_classifier
 from graylearn.extras import require
+
+KIND = "MLflow model"
 
 
 class Served:
@@ -46,13 +50,13 @@ class Served:
 def save_model(
     classifier: GrayClassifier, path: str | Path, *, reject_at: float = REJECT_AT, **options: Any
 ) -> None:
-    """Write the classifier as an MLflow model to a new folder; options are those of mlflow.pyfunc.save_model.
+    """Write the classifier as an MLflow model to a folder; options are those of mlflow.pyfunc.save_model.
 
     The signature is that of the `input_example`, where one is given.
     reject_at: as in `GrayClassifier.predict`; `load_model(path, model_config={"reject_at": ...})` changes it.
     """
-    with _as_pyfunc(classifier, reject_at, options) as arguments:
-        require("mlflow.pyfunc", "serve").save_model(path, **arguments)
+    with _as_pyfunc(classifier, reject_at, options) as arguments, writing(path, KIND, folder=True) as folder:
+        require("mlflow.pyfunc", "serve").save_model(folder, **arguments)
 
 
 def log_model(
@@ -82,10 +86,12 @@ def _as_pyfunc(
         infer = require("mlflow.models", "serve").infer_signature
         signature = {"signature": infer(example, served.predict(example))}
     with tempfile.TemporaryDirectory() as folder:
-        classifier.save(Path(folder) / "classifier")
+        kept = Path(folder) / "classifier"
+        kept.mkdir()
+        write_classifier(classifier, kept)
         yield {
             "loader_module": __name__,
-            "data_path": str(Path(folder) / "classifier"),
+            "data_path": str(kept),
             "model_config": {"reject_at": reject_at},
             "pip_requirements": [f"graylearn=={graylearn.__version__}"],  # MLflow would guess, by loading it
             **signature,

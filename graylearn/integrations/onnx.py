@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graylearn
-from graylearn.data.atomic import replacing
 from graylearn.data.encoding.column_kinds import split_kind
 from graylearn.data.encoding.encode import HUGE, TableEncoder
+from graylearn.data.written import writing
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.models import is_model
@@ -27,6 +27,7 @@ from graylearn.estimator.rejection import REJECT_AT, limit_at
 from graylearn.extras import require
 from graylearn.training.mlp_layers import mlp_layers
 
+KIND = "ONNX model"
 OUTPUTS = ("class", "probabilities", "ood_score", "rejected")
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
 _IR_VERSION = 8
@@ -57,7 +58,7 @@ def save_model(classifier: GrayClassifier, path: str | Path, *, reject_at: float
     about = {"graylearn": graylearn.__version__, "reject_at": str(reject_at)}
     onnx.helper.set_model_props(model, about)
     onnx.checker.check_model(model)
-    with replacing(Path(path)) as partial:
+    with writing(path, KIND) as partial:
         partial.write_bytes(model.SerializeToString())
 
 

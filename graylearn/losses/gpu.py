@@ -34,7 +34,7 @@ STRIDED = 256  # classes, where they do not lie side by side: a tile must hold m
 
 @dataclass(frozen=True)
 class Plan:
-    """How a kernel is cut: `python -m benchmarks loss --sweep` tries others."""
+    """How a kernel is cut into programs and blocks."""
 
     rows: int
     """Rows a program; 1 means the kernel for large rows."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor
+from torch.nn import functional as F
 
-from graylearn.losses import gray_loss
+from graylearn.losses import complementary_loss, gray_loss
 from graylearn.losses.reference import soft_gray_rows
 from graylearn.methods.base import Method, Step, register
+from graylearn.methods.checks import Range, Share
 
 
 @register("gl")
@@ -20,6 +22,16 @@ class Gray(Method):
     confidence: Literal["max", "label", "relative"] = "max"
     """C = max_k Q_k ("max"), C = q ("label") or max_k Q_k over its median in the batch, at most 1
     ("relative"). Default: the authors' code."""
+    w: Annotated[float | None, Range(0, 1)] = None
+    """(1 - w) C L_G + w (1 - C) L_C, as in the authors' code, whose default is .5: half of the loss.
+    Default: the paper's equation, which has no such weight."""
+    eps: Share = 0.0
+    """L_C = -sum log(1 - Q_k + eps), as in the authors' code with 1e-5: no other label then costs more than
+    11.5. Default: none, as in the paper's equation."""
+    mean: bool = False
+    """L_C as the mean over the K - 1 other labels. Default: their sum, as in the paper and its code."""
+    detach: bool = True
+    """C is constant in the gradient. Default: yes, as in the authors' code."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -31,11 +43,49 @@ class Gray(Method):
 
     def loss(self, step: Step) -> Tensor:
         """The gray loss of each sample."""
-        return gray_loss(step.logits, step.target, confidence=self._confidence(step), reduction="none")
+        confidence = self._confidence(step)
+        if self._is_plain:
+            return gray_loss(
+                step.logits, step.target, confidence=confidence, detach=self.detach, reduction="none"
+            )
+        given, rejected = self._parts(step)
+        believed = self._believed(step, confidence)
+        claims, excludes = (1.0, 1.0) if self.w is None else (1 - self.w, self.w)
+        if self.mean:
+            excludes /= step.logits.shape[1] - 1
+        return claims * believed * given + excludes * (1 - believed) * rejected
 
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
-        """At the cost of one label."""
+        """At the cost of one label, where the loss is the plain one."""
+        if not (self._is_plain and self.detach):
+            return super().soft_loss(step, share)
         return soft_gray_rows(step.logits, share.to(step.logits.dtype), self._confidence(step))
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.w is None and not self.eps and not self.mean
+
+    def _parts(self, step: Step) -> tuple[Tensor, Tensor]:
+        """L_G and L_C of each sample."""
+        logits, target = step.logits, step.target
+        given = F.cross_entropy(logits, target, reduction="none")
+        if not self.eps:
+            return given, complementary_loss(logits, target, reduction="none")
+        every = -(1 - logits.softmax(1) + self.eps).log()
+        return given, every.scatter(1, target.unsqueeze(1), 0.0).sum(1)
+
+    def _believed(self, step: Step, confidence: str | Tensor) -> Tensor:
+        """C of each sample."""
+        probabilities = step.logits.softmax(1)
+        if isinstance(confidence, Tensor):
+            believed = confidence
+        elif confidence == "label":
+            believed = probabilities.gather(1, step.target.unsqueeze(1)).squeeze(1)
+        else:
+            believed = probabilities.amax(1)
+            if confidence == "relative":
+                believed = (believed / believed.nanmedian()).clamp(max=1.0)
+        return believed.detach() if self.detach else believed
 
     def _confidence(self, step: Step) -> str | Tensor:
         """The rule, or the values where several processes have parts of the batch."""

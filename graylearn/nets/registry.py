@@ -8,26 +8,16 @@ from typing import Any
 
 from graylearn.errors import SettingsError, nearest
 from graylearn.nets.base import Net
-from graylearn.nets.densenet121 import DenseNet121
 from graylearn.nets.mlp import MLP
-from graylearn.nets.mobilenetv2 import MobileNetV2
 from graylearn.nets.resnet18 import ResNet18
-from graylearn.nets.senet18 import SENet18
-from graylearn.nets.shufflenetv2 import ShuffleNetV2
 from graylearn.nets.small_cnn import SmallCNN
-from graylearn.nets.vgg19 import VGG19
 
 NETS: dict[str, Callable[..., Net]] = {
     "mlp": MLP,
     "small_cnn": SmallCNN,
     "resnet18": ResNet18,
-    "vgg19": VGG19,
-    "shufflenetv2": ShuffleNetV2,
-    "mobilenetv2": MobileNetV2,
-    "senet18": SENet18,
-    "densenet121": DenseNet121,
 }
-"""Networks by name, each called as net(num_classes, in_shape, **options)."""
+"""Networks by name, each called as net(num_classes, in_shape, **options); add your own by its name."""
 
 
 def check_name(name: str) -> None:

@@ -58,6 +58,12 @@ class ReportData:
     """Score from which samples are flagged; None where no one score is the border."""
     notes: Sequence[str] = ()
     """What the reader should know, in plain sentences."""
+    reading: Sequence[str] = ()
+    """How the data were read, in plain sentences: shown when asked for."""
+    gathered: Sequence[tuple[str, str, str]] = ()
+    """Of notes that speak of one value of a column, or of a folder: the note, the column, the value."""
+    checks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Pictures that show little, whatever their labels: what is odd, and their indices in the dataset."""
     contamination: Mapping[str, float | None] | None = None
     """Estimated shares "ood", "mislabelled" and "total", as `Audit.contamination` gives them: None where
     nothing was found."""

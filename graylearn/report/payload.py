@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit import KINDS, LEVELS
 from graylearn.audit.shares import shown_shares
+from graylearn.data.misspelt import are_near
 from graylearn.errors import DataError
 from graylearn.report.annotators import annotator_part
 from graylearn.report.beside import beside, needed
@@ -60,6 +61,10 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "run": fingerprint_of(data),
         "facts": [[str(name), _fact_text(value)] for name, value in data.facts.items()],
         "notes": [str(note) for note in data.notes],
+        "reading": [str(note) for note in data.reading],
+        "gathered": [[str(part) for part in each] for each in data.gathered],
+        "checks": [[str(words), [int(index) for index in which]] for words, which in data.checks.items()],
+        "misspelt": _misspelt(data.classes, label, suggested, kind),
         "command": str(data.command),
         "idWord": str(data.id_word),
         "judge": str(data.judge),
@@ -105,6 +110,21 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     listed = np.array(list(dict.fromkeys([*first, *beside_them, *wanted])), dtype=np.int64)
     main["previews"], blocks = preview_blocks(data, listed, odd)
     return main, blocks
+
+
+def _misspelt(
+    classes: tuple[str, ...], label: NDArray[np.int64], suggested: NDArray[np.int64], kind: NDArray[np.int64]
+) -> list[list[int]]:
+    """Labels and the classes they mean: near in spelling, and what most of their samples look like."""
+    found = []
+    wrong = kind == KINDS.index("mislabelled")
+    for given in np.unique(label[wrong]).tolist():
+        members = label == given
+        target = int(np.bincount(suggested[members & wrong]).argmax())
+        meant = int((members & wrong & (suggested == target)).sum())
+        if target != given and 2 * meant > members.sum() and are_near(classes[given], classes[target]):
+            found.append([given, target])
+    return found
 
 
 def _groups(data: ReportData, shown: NDArray[np.int64]) -> dict[str, Any] | None:

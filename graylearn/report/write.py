@@ -13,7 +13,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from graylearn.data.atomic import replacing
+from graylearn.data.written import writing
 from graylearn.report.data import ReportData
 from graylearn.report.json_text import to_json
 from graylearn.report.payload import build_payload, counts
@@ -58,11 +58,10 @@ def write_report(path: str | Path, data: ReportData) -> Path:
     write_report("report.html", ReportData(title="Pets", table=found.table, classes=found.classes))
     ```
     """
-    path = Path(path)
     page = render(data)
-    with replacing(path) as partial:
+    with writing(path, "report") as partial:
         partial.write_bytes(page)
-    return path
+    return Path(path)
 
 
 def render(data: ReportData) -> bytes:
@@ -100,7 +99,7 @@ def summary(data: ReportData) -> str:
     do, them = ("does", "it") if suspects == 1 else ("do", "them")
     return (
         f"{suspects:,} of {n:,} samples {do} not seem to belong where the label puts {them}: "
-        f"{found['mislabelled']:,} mislabelled, {found['ood']:,} out of distribution."
+        f"{found['mislabelled']:,} mislabelled, {found['ood']:,} of no class."
     )
 
 

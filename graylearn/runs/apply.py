@@ -8,18 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from graylearn.data.formats import FORMATS, NAMELESS, Change, Origin, suffix_of
+from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, suffix_of
+from graylearn.data.misspelt import are_near
+from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.decision_files import decisions_in
 from graylearn.runs.changed import check_unchanged, other_images
-from graylearn.runs.files import check_not_data
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.plan import Recorded, Suspects, by_name, one_of_each, plan, read_recorded
 from graylearn.runs.source import read_source
 
+KIND = "cleaned dataset"
 Copies = Literal["keep", "keep-one"]
 """What becomes of samples that are copies of one another."""
 
@@ -65,15 +67,20 @@ def apply_decisions(
     if suspects != "keep" or duplicates != "keep":
         _check_losses(recorded, change, ask)
     where = Path(origin.path if data is None else data)
+    form = FORMATS[origin.form]
     _check_there(where)
-    _check_target(target, where, origin, overwrite)
+    _check_form(target, where, origin)
+    is_folder = where.is_dir() and suffix_of(target) not in TABLES
+    check_writable(target, KIND, folder=is_folder, of=[where], overwrite=overwrite)
     if link and (origin.form != "folder" or target.suffix.lower() == ".csv"):
         what = "a manifest" if origin.form == "folder" else "none"
         raise SettingsError(f"link is for a folder of images, but out is {what}: leave one out")
-    form = FORMATS[origin.form]
-    with form.still(where):
+    with (
+        writing(target, KIND, folder=is_folder, of=[where], overwrite=overwrite) as partial,
+        form.still(where),
+    ):
         check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
-        note = form.rewrite(where, target, origin, replace(change, link=link).with_rows(origin.left_out))
+        note = form.rewrite(where, partial, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)
     return {
         "out": str(target.absolute()),
@@ -134,7 +141,16 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
         for label, keep, row in zip(recorded.labels, change.keep, change.label_of, strict=True)
         if keep and recorded.labels[row] == label
     )
-    lost = [label for label, count in labels.items() if count >= MIN_CLASS and 2 * left[label] < count]
+    now = {label: set[str]() for label in labels}
+    for label, row in zip(recorded.labels, change.label_of, strict=True):
+        now[label].add(recorded.labels[row])
+    lost = [
+        label
+        for label, count in labels.items()
+        if count >= MIN_CLASS
+        and 2 * left[label] < count
+        and not any(are_near(label, other) for other in now[label] - {label})  # a class that was misspelt
+    ]
     if not lost:
         return
     worst = min(lost, key=lambda label: left[label] / labels[label])
@@ -147,7 +163,7 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
         raise SettingsError(f"{text}: nothing was written")
 
 
-def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> None:
+def _check_form(target: Path, data: Path, origin: Origin) -> None:
     form = FORMATS[origin.form]
     if not form.may_become(data, target) and form.takes_any_folder:
         raise SettingsError(
@@ -158,13 +174,6 @@ def _check_target(target: Path, data: Path, origin: Origin, overwrite: bool) -> 
         endings, own = form.endings(data), suffix_of(data)
         told = f"{own!r} too" if own in endings else " or ".join(map(repr, endings[:2]))
         raise SettingsError(f"{target} cannot hold what becomes of {data.name}: let its name end in {told}")
-    check_not_data(target, data)
-    if data.is_dir() and target.absolute().is_relative_to(data.absolute()):
-        raise SettingsError(f"{target} lies inside the data, {data}; name one outside with --out")
-    if target.exists() and not overwrite:
-        raise SettingsError(
-            f"{target} exists already; name another with --out, or replace it with --overwrite"
-        )
 
 
 def _check_there(data: Path) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,10 +21,11 @@ import pandas as pd
 
 import graylearn
 from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.data.atomic import check_writable
+from graylearn.data.atomic import check_place
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
+from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, SettingsError, counted
 from graylearn.paths import matching
 from graylearn.runs.copies import copies_of
@@ -35,7 +36,7 @@ from graylearn.runs.prepare import Prepared, prepare, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
-FORMAT = "graylearn accepted suspects"
+KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"
 WORDS = {
     "mislabelled": "looks like another class than its label says",
     "ood": "seems to belong to no class",
@@ -176,7 +177,7 @@ def check(
             progress.note(note)
     else:
         if kept is not None:
-            check_writable(kept)
+            check_place(kept)
         with progress.of_warnings(), TemporaryDirectory() as folder:
             prepared = prepare(dataclasses.replace(settings, test=None), Path(cache or folder), progress)
             found = _found(settings, prepared, progress)
@@ -201,10 +202,15 @@ def check(
     )
 
 
-def accept(checked: Checked, path: str | Path) -> Checked:
-    """Write all that was found to a file that further checks are compared with; gives it with nothing new."""
+def accept(checked: Checked, path: str | Path, of: Iterable[str] = ()) -> Checked:
+    """Write all that was found to a file that further checks are compared with; gives it with nothing new.
+
+    of: the paths of what was checked.
+    """
+    _accepted(path)  # another file than one of accepted suspects stays
     known = sorted({each.known_by for each in checked.problems})
-    write_json(Path(path), {"format": FORMAT, "accepted": known})
+    with writing(path, KIND, of=of, update=True) as partial:
+        write_json(partial, {"format": FORMAT, "accepted": known})
     problems = tuple(dataclasses.replace(each, is_new=False) for each in checked.problems)
     return dataclasses.replace(checked, problems=problems)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,10 +13,13 @@ from xml.etree import ElementTree
 
 import graylearn
 from graylearn.data.atomic import write_text
+from graylearn.data.written import writing
 from graylearn.errors import LONGEST
 from graylearn.estimator.card import plain
 from graylearn.runs.check import WORDS, Checked, Problem
 
+JUNIT, SARIF = "JUnit report", "SARIF log"
+"""The files, as the commands know them again."""
 SHOWN = 50
 """New suspects that the summary lists; the others are counted."""
 
@@ -127,11 +130,12 @@ def markdown(checked: Checked) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(files: Iterable[tuple[Path | None, str]]) -> None:
-    """Each text to its file, whole or not at all; those without a file are left out."""
-    for path, text in files:
+def write(checked: Checked, files: Mapping[str, Path | None], of: Iterable[str]) -> None:
+    """JUNIT and SARIF, each to its file; those without one are left out. of: what was checked."""
+    for kind, path in files.items():
         if path is not None:
-            write_text(path, text)
+            with writing(path, kind, of=of) as partial:
+                write_text(partial, junit(checked) if kind == JUNIT else sarif(checked))
 
 
 def _text(text: str) -> str:

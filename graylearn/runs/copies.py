@@ -14,13 +14,14 @@ from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
+from graylearn.data.written import check_writable, writing
 from graylearn.errors import SettingsError
-from graylearn.runs.files import check_not_data
 from graylearn.runs.prepare import Prepared, check_ids, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import PIXELS_SIZE
 
+KIND = "table of copies"
 NEAR = {"image": 10_000, "text": 20_000, "table": 20_000, "array": 20_000}
 """Samples up to which copies that are not the same to the last bit are looked for, by kind."""
 
@@ -51,7 +52,7 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
 
     A row a sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
     """
-    check_not_data(Path(out), settings.data, settings.test)
+    check_writable(out, KIND, of=settings.reads)
     with progress.of_warnings():
         train, test = _read(settings)
     found = copies_among(train, test, settings.duplicates, progress)
@@ -72,7 +73,8 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
             "contradicting": table["contradicting"],
         }
     )
-    write_csv(Path(out), named)
+    with writing(out, KIND, of=settings.reads) as partial:
+        write_csv(partial, named)
     return found
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from graylearn.errors import FolderTakenError, SettingsError, first_few
+from graylearn.data.written import check_writable
+from graylearn.errors import SettingsError, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT
+from graylearn.integrations import mlflow, onnx
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.model import load_model
 
@@ -35,7 +36,7 @@ class Exported:
         return (
             f"{self.out}: {kind} that reads {self.reads} and answers class (one of {len(self.classes)}), "
             "probabilities, ood_score, and rejected: whether ood_score is larger than that of "
-            f"{100 * self.reject_at:.4g} % of the samples that belong"
+            f"{100 * self.reject_at:.4g}% of the samples that belong"
         )
 
 
@@ -44,8 +45,8 @@ def export(
 ) -> Exported:
     """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere.
 
-    A name that ends in .onnx is an ONNX file, one without an ending a folder for MLflow. One that is there
-    already is replaced only with `overwrite`, and a folder only if it is one for MLflow.
+    A name that ends in .onnx is an ONNX file, one without an ending a folder for MLflow. One that graylearn
+    wrote is replaced only with `overwrite`, anything else never.
     """
     path = Path(out)
     if path.suffix.lower() not in (".onnx", ""):
@@ -54,41 +55,12 @@ def export(
             "of MLflow"
         )
     to_onnx = path.suffix != ""
-    if path.exists() and path.is_dir() == to_onnx:
-        raise FolderTakenError(f"{path} is a {'folder' if to_onnx else 'file'}; name another with --out")
-    if path.exists() and (to_onnx or any(path.iterdir())):
-        _check_replaceable(path, overwrite)
+    to = onnx if to_onnx else mlflow
+    check_writable(path, to.KIND, folder=not to_onnx, overwrite=overwrite)
     classifier, reads = _model_and_inputs(Path(model))
-    if to_onnx:
-        from graylearn.integrations.onnx import save_model as save_onnx
-
-        save_onnx(classifier, path, reject_at=reject_at)
-    else:
-        from graylearn.integrations.mlflow import save_model as save_mlflow
-
-        with TemporaryDirectory(prefix=f".{path.name}.", dir=_made(path.absolute().parent)) as beside:
-            written = Path(beside) / path.name
-            save_mlflow(classifier, written, reject_at=reject_at)
-            if path.exists():
-                path.rename(Path(beside) / "replaced")
-            written.rename(path)
+    to.save_model(classifier, path, reject_at=reject_at)
     classes = [str(name) for name in classifier.classes_.tolist()]
     return Exported(str(path), "onnx" if to_onnx else "mlflow", reads, classes, reject_at)
-
-
-def _check_replaceable(path: Path, overwrite: bool) -> None:
-    """Refuse to write where something is, unless it may be replaced and is what this writes."""
-    if path.is_dir() and not (path / "MLmodel").exists():
-        raise FolderTakenError(f"{path} is not empty and no model of MLflow; name another folder with --out")
-    if not overwrite:
-        raise FolderTakenError(
-            f"{path} exists already; name another with --out, or replace it with --overwrite"
-        )
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:

@@ -25,12 +25,13 @@ from graylearn.audit.blocks import LARGE
 from graylearn.audit.cost import expected_seconds
 from graylearn.audit.keeping import kept_in
 from graylearn.audit.progress import duration, watched
-from graylearn.data.atomic import write_array
+from graylearn.data.atomic import replacing_folder, write_array
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
+from graylearn.estimator.saving import write_classifier
 from graylearn.options import Learning
 from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared
@@ -108,7 +109,8 @@ class FolderStages(Stages):
             with self.progress.working(_TITLES[stage]):
                 made = make()
         if isinstance(made, Audit):
-            made.save(folder)
+            with replacing_folder(folder) as partial:
+                made.write(partial)
         return made
 
 
@@ -217,7 +219,8 @@ def _fitted(
         said = first.predict_proba(prepared.test)
     write_array(said_file, said)
     write_json(log_file, stages.logs)
-    classifier.save(finished)  # last: a folder that has it has the others
+    with replacing_folder(finished) as partial:  # last: a folder that has it has the others
+        write_classifier(classifier, partial)
     return classifier, said, stages.logs
 
 

@@ -23,8 +23,9 @@ Every file is written whole or not at all.
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
@@ -33,16 +34,28 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import graylearn
-from graylearn.data.atomic import alone, write_text
+from graylearn.data.atomic import alone, restrict, write_text
 from graylearn.data.formats import Origin
+from graylearn.data.written import (
+    Hashes,
+    changed,
+    check_read,
+    hashes,
+    is_read_only,
+    known,
+    permissions,
+    real,
+    record,
+)
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
 from graylearn.runs.changed import is_older, other_images, what_changed
-from graylearn.runs.files import same_file, write_json
+from graylearn.runs.files import write_json
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
 
 _LOCK = ".lock"
-_REPLACED = ".replaced"
+KIND = "run"
+_MOVING, _REPLACED = ".graylearn-moving", ".graylearn-replaced"
 """Where a run that is made anew waits until the new one has read its data."""
 
 
@@ -122,11 +135,6 @@ class RunFolder:
         if not self.is_finished:
             raise CheckpointError(self._why_not(self.summary))
 
-    def check_not_own(self, out: Path) -> None:
-        """Refuse to write over what the run wrote."""
-        if any(same_file(out, entry) for entry in self._entries):
-            raise SettingsError(f"{out} belongs to the run in {self.path}; name another")
-
     def _why_not(self, missing: Path) -> str:
         if not self.path.is_dir():
             why = "it is a file" if self.path.exists() else "there is no such folder"
@@ -141,31 +149,83 @@ class RunFolder:
             )
         return f"{missing} is missing; make the run anew"
 
-    def _clear(self) -> None:
+    def _clear(self, kept: Iterable[Path] = ()) -> None:
         """Remove what a run wrote, the mark of its end first; nothing else of the user's."""
         for entry in reversed(self._entries):
-            if entry.is_dir():
+            if entry in kept:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
 
     def _set_aside(self) -> None:
-        """Put what a run wrote where it can be taken back from."""
-        aside = self.path / _REPLACED
-        aside.mkdir()
-        for entry in reversed(self._entries):
-            if entry.exists():
-                entry.rename(aside / entry.name)
+        """Put what a run wrote where it can be taken back from, all of it or, after a kill, none."""
+        (self.path / _MOVING).mkdir()
+        for entry in self._present:
+            entry.rename(self.path / _MOVING / entry.name)
+        (self.path / _MOVING).rename(self.path / _REPLACED)
 
     def _settle(self) -> None:
         """Take the run back that was set aside, unless another has read its data since."""
-        aside = self.path / _REPLACED
-        if aside.exists() and not self.is_started:
+        moving, aside = self.path / _MOVING, self.path / _REPLACED
+        if aside.exists() and self.is_started:
+            shutil.rmtree(aside, ignore_errors=True)
+        elif aside.exists():
             self._clear()
-            for entry in self._entries:
-                if (aside / entry.name).exists():
-                    (aside / entry.name).rename(entry)
-        shutil.rmtree(aside, ignore_errors=True)
+            aside.rename(moving)
+        if moving.exists():
+            for entry in moving.iterdir():
+                entry.rename(self.path / entry.name)
+            moving.rmdir()
+
+    @property
+    def _present(self) -> list[Path]:
+        """What is there of all that a run writes."""
+        return [entry for entry in self._entries if os.path.lexists(entry)]
+
+    def hashes(self) -> Hashes:
+        """Of what the run wrote, but for its stages, which only a run reads."""
+        return {
+            f"{entry.name}/{name}".rstrip("/"): each
+            for entry in self._present
+            if entry != self.stages
+            for name, each in hashes(entry).items()
+        }
+
+    def _check_ours(self, ours: Mapping[str, list[str]] | None, *, overwrite: bool) -> None:
+        """Refuse a folder in which something stands where the run would write, and is not of a run of ours.
+
+        A run may go on where the ledger was lost, or that another machine began, but is not made anew there.
+        """
+        there = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
+        if there and not self.is_started and (ours is None or not self.settings_file.exists()):
+            raise FolderTakenError(
+                f"{self.path} is not empty and no run folder of graylearn's (it holds {there[0]}); "
+                "name another with --out"
+            )
+        if links := [entry for entry in self._present if entry.is_symlink()]:
+            raise changed(links[0])
+        if not there or (self.is_started and not overwrite):
+            return
+        if ours is None:
+            raise FolderTakenError(
+                f"it is not known that graylearn wrote the run in {self.path}, so it is not replaced; "
+                "name another folder with --out, or remove it first"
+            )
+        begun = self._entries if self.is_started else self._early
+        late = set() if self.is_finished else {entry.name for entry in begun}
+        for name, each in self.hashes().items():
+            # what a killed run wrote last was not told to the ledger
+            known_by = ours.get(name, [each] if name.partition("/")[0] in late else [])
+            if each not in known_by or is_read_only(self.path / name):
+                raise changed(self.path / name)
+
+    @property
+    def _early(self) -> list[Path]:
+        """What a run writes before it has read its data."""
+        crowd = [self.consensus_csv, self.consensus_parquet, self.annotators, self.ask_again]
+        return [self.settings_file, self.environment, self.run_log, *crowd]
 
 
 @contextmanager
@@ -178,26 +238,28 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
         raise FolderTakenError(f"{folder.path} is a file; name a folder for the run with --out")
+    where = real(folder.path)
+    check_read(where, settings.reads)
     made = not folder.path.exists()
     folder.path.mkdir(parents=True, exist_ok=True)
     taken = FolderTakenError(
         f"another run is at work in {folder.path}; wait for it, or name another folder with --out"
     )
     with alone(folder.path / _LOCK, taken):
-        ours = folder.settings_file.exists()
-        foreign = [entry.name for entry in folder.path.iterdir() if not entry.name.startswith(".")]
-        if not ours and foreign:
-            raise FolderTakenError(
-                f"{folder.path} is not empty and no run folder (it holds {sorted(foreign)[0]}); "
-                "name another with --out"
-            )
         folder._settle()  # a run may have been killed while another stood aside
-        for left in folder.path.rglob(".*.????????.partial"):  # or while it wrote a file
-            left.unlink(missing_ok=True)
-        if overwrite and ours:
-            folder._set_aside()
-        elif folder.is_started:
+        ours = known(where, KIND)
+        folder._check_ours(ours, overwrite=overwrite)
+        if folder.is_started and not overwrite:
             _check_goes_on(folder, settings)
+        for left in folder.path.rglob(".graylearn-????????-*"):  # or while it wrote a file
+            if left.is_file():
+                left.unlink(missing_ok=True)
+        if not folder._present:
+            restrict(folder.path, permissions(settings.reads))
+        if overwrite and folder._present:
+            folder._set_aside()
+        kept = folder._present
+        record(where, KIND, {}, ours)
         if not folder.is_started:
             folder.write_settings(settings)
         try:
@@ -205,15 +267,20 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
         except GraylearnError:
             # stages may hold the embeddings of a run that was killed, which are worth keeping
             if not folder.is_started and not any(folder.stages.glob("*")):
-                folder._clear()
+                folder._clear(kept)
                 with suppress(OSError):  # Windows keeps a lock that is held; or somebody put something there
                     (folder.path / _LOCK).unlink(missing_ok=True)
                     if made:
                         folder.path.rmdir()
             raise
         finally:
+            begun = folder.is_started
             if folder.path.exists():
                 folder._settle()
+            if begun or not folder.is_started:
+                record(where, KIND, folder.hashes())
+            else:  # the one before came back
+                record(where, KIND, {}, ours)
 
 
 def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:

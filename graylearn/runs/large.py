@@ -33,7 +33,7 @@ from graylearn.runs.folder import RunFolder, check_same_data
 from graylearn.runs.large_copies import PartedCopies, copies_in_parts
 from graylearn.runs.large_fit import FITTED, fit_parts
 from graylearn.runs.large_verdicts import Written, gathered, write_verdicts
-from graylearn.runs.outputs import write_log
+from graylearn.runs.outputs import write_log, write_model
 from graylearn.runs.prepare import (
     Prepared,
     can_embed_images,
@@ -190,7 +190,7 @@ def _fit(opened: Opened, files: PartFiles, folder: RunFolder, progress: RunProgr
     stages = FolderStages(folder.stages, progress)
     classifier = fit_parts(files, opened.table, opened.example, opened.classes, opened.settings, stages)
     write_log(folder, stages.logs)
-    classifier.save(folder.model)  # also where a model is: the run may have been killed while it was saved
+    write_model(folder, classifier)
 
 
 def data_fingerprint(opened: Opened) -> dict[str, Any]:

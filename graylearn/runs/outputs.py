@@ -17,8 +17,10 @@ import torch
 import graylearn
 from graylearn.audit import Audit
 from graylearn.audit.duplicates import Duplicates
-from graylearn.data.atomic import replacing, write_text
+from graylearn.data.atomic import replacing, replacing_folder, write_text
 from graylearn.data.csv_files import write_csv
+from graylearn.estimator import GrayClassifier
+from graylearn.estimator.saving import write_classifier
 from graylearn.runs.copies import group_column
 from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
@@ -77,6 +79,12 @@ def write_verdicts(folder: RunFolder, audit: Audit, copies: Duplicates | None) -
     )
     with replacing(folder.audit_parquet) as partial:
         typed.to_parquet(partial, index=False)
+
+
+def write_model(folder: RunFolder, classifier: GrayClassifier) -> None:
+    """The classifier, in place of one that a killed run may have left."""
+    with replacing_folder(folder.model) as partial:
+        write_classifier(classifier, partial)
 
 
 def write_log(folder: RunFolder, logs: dict[str, list[dict[str, Any]]]) -> None:

@@ -15,17 +15,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graylearn.data.atomic import replacing
 from graylearn.data.blocks import are_large, count_rows
 from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.samples import Samples
 from graylearn.data.tables import check_columns
+from graylearn.data.written import check_writable, writing
 from graylearn.errors import SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import check_share
-from graylearn.runs.files import check_not_data
-from graylearn.runs.folder import RunFolder
 from graylearn.runs.model import load_model
 from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
 from graylearn.runs.progress import RunProgress
@@ -107,6 +105,10 @@ def predict_blocks(
         progress.note(each.words(name))
 
 
+KIND = "file of predictions"
+Reads = Iterable[str | Path]
+
+
 @dataclass
 class Answered:
     """How many samples were given each class."""
@@ -128,33 +130,34 @@ class Answered:
             yield table
 
 
-def check_out(out: str | Path | None, data: str | Path, run: RunFolder) -> None:
+def check_out(out: str | Path | None, of: Reads) -> None:
     """Refuse a file that predictions cannot be written to, before any work is done.
 
-    data: what is asked about; run: whose model answers.
+    of: the paths of what is asked about, and of what the model learned from.
     """
     if out is None:
         return
-    path = Path(out)
-    suffix = path.suffix.lower()
+    suffix = Path(out).suffix.lower()
     if suffix not in OUT_SUFFIXES:
         raise SettingsError(
-            f"{path} ends in {suffix or 'nothing'!r}; predictions are {', '.join(OUT_SUFFIXES)}"
+            f"{out} ends in {suffix or 'nothing'!r}; predictions are {', '.join(OUT_SUFFIXES)}"
         )
-    check_not_data(path, data, run.settings().data)
-    run.check_not_own(path)
+    check_writable(out, KIND, of=of)
 
 
-def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None) -> None:
-    """CSV, TSV or Parquet by the name of `out`, whole or not at all; CSV on standard output without one."""
+def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None, of: Reads = ()) -> None:
+    """CSV, TSV or Parquet by the name of `out`, whole or not at all; CSV on standard output without one.
+
+    of: as of `check_out`.
+    """
     if out is None:
         _write_text(tables, sys.stdout, ",")
         return
-    path = Path(out)
-    with replacing(path) as partial, ExitStack() as stack:
-        if path.suffix.lower() != ".parquet":
+    suffix = Path(out).suffix.lower()
+    with writing(out, KIND, of=of) as partial, ExitStack() as stack:
+        if suffix != ".parquet":
             file = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
-            _write_text(tables, file, "\t" if path.suffix.lower() == ".tsv" else ",")
+            _write_text(tables, file, "\t" if suffix == ".tsv" else ",")
             return
         writer: pq.ParquetWriter | None = None
         for table in tables:

@@ -17,14 +17,16 @@ from sklearn.metrics import confusion_matrix
 from graylearn import metrics
 from graylearn.audit import Audit
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.networks import outputs_of
-from graylearn.report import Preview, ReportData, image_preview, preview_samples, write_report
+from graylearn.report import Preview, ReportData, image_preview, preview_samples
 from graylearn.report.payload import fingerprint_of
+from graylearn.report.write import render
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.summary import Outcome, id_word
+from graylearn.runs.summary import Outcome, gathered_in, id_word
 
 JUDGES = {
     "held-out": "networks that had not seen it",
@@ -62,7 +64,9 @@ def make_report(
         run=str(folder.path.absolute()),
         facts=_facts(outcome, summary, environment),
         threshold=border_of(audit),
-        notes=[*summary["notes"], *summary["data_notes"]],
+        notes=summary["notes"],
+        reading=summary["data_notes"],
+        gathered=[(words, *where) for words, where in gathered_in(outcome).items()],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
         look_first=summary["look_first"],
@@ -84,7 +88,8 @@ def make_report(
         groups=group_names(prepared),
         crowd=outcome.crowd,
     )
-    write_report(folder.report, shown)
+    with replacing(folder.report) as partial:
+        partial.write_bytes(render(shown))
     return fingerprint_of(shown)
 
 

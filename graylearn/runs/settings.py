@@ -110,6 +110,11 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
     command: Command = "fit"
     """`fit` makes a model and audits its training set, `audit` only finds what does not belong."""
 
+    @property
+    def reads(self) -> list[str]:
+        """Paths of all that is read."""
+        return [given for name in PATHS if (given := getattr(self, name))]
+
     def __post_init__(self) -> None:
         check(vars(self))
         in_parts = self.part_size is not None or self.engine != "here"

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graylearn.data.formats import NAMELESS, format_of
+from graylearn.data.formats import NAMELESS
 from graylearn.data.hugging_face import is_hugging_face
-from graylearn.errors import FolderTakenError, SettingsError
+from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
@@ -66,12 +66,6 @@ def _run(
         check_name(settings.network)
     if source is None:
         settings = replace(settings, **absolute(vars(settings), Path()))
-        inside = Path(out).resolve().is_relative_to(Path(settings.data).resolve())
-        if inside and format_of(settings.data).takes_any_folder:
-            raise FolderTakenError(
-                f"{out} lies in {settings.data}, whose folders are the classes: name a folder beside it with "
-                "--out"
-            )
     with writing(out, settings, overwrite=overwrite) as folder, progress.of_warnings():
         progress.also_to(folder.run_log)
         if folder.is_started:
@@ -106,7 +100,7 @@ def _as_a_whole(
     outputs.write_verdicts(folder, fitted.audit, copies)
     outputs.write_log(folder, fitted.logs)
     if settings.command == "fit":
-        fitted.classifier.save(folder.model)
+        outputs.write_model(folder, fitted.classifier)
         if (why := unexportable(fitted.classifier)) is not None:
             progress.say(why)
     outcome = Outcome(prepared, fitted, copies, crowd)

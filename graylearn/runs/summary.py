@@ -20,6 +20,7 @@ from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.formats import COMPRESSIONS, FORMATS
+from graylearn.data.misspelt import are_near
 from graylearn.data.samples import Label
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
@@ -109,8 +110,14 @@ def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
 
 
 def worst_of(audit: Audit) -> list[dict[str, Any]]:
-    """The five strongest suspects."""
-    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable").head(5)
+    """The five strongest suspects; resembles: the likeliest class, also of what belongs to none."""
+    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable")
+    plain = [
+        not are_near(str(label), str(other))
+        for label, other in zip(rows["label"], rows["suggested"], strict=True)
+    ]
+    rows = rows[plain].head(5) if any(plain) else rows.head(5)  # misspelt labels are told by themselves
+    best = audit.probabilities.argmax(axis=1)
     return [
         {
             "id": str(row["id"]),
@@ -118,8 +125,9 @@ def worst_of(audit: Audit) -> list[dict[str, Any]]:
             "score": round(row["score"], 4),
             "kind": row["kind"],
             "suggested": None if row["suggested"] is None else str(row["suggested"]),
+            "resembles": str(audit.classes[best[index]] if row["suggested"] is None else row["suggested"]),
         }
-        for row in rows.to_dict("records")
+        for index, row in rows.to_dict("index").items()
     ]
 
 
@@ -153,23 +161,30 @@ def notes_of(outcome: Outcome) -> list[str]:
             "the labels that were held out are as dirty as the others: where they are wrong, a right answer "
             "counts as an error; --test with clean labels measures better"
         )
-    notes += slices_of(prepared, fitted.audit)
+    notes += gathered_in(outcome)
     if copies is not None and (told := note_of(copies)):
         notes.append(told)
     why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
     return notes if why_not is None else [*notes, why_not]
 
 
-def slices_of(prepared: Prepared, audit: Audit) -> list[str]:
-    """Where suspects gather, by columns that are no numbers, be they learned from or not, and by folders; one
-    folder a class is none."""
+def gathered_in(outcome: Outcome) -> dict[str, tuple[str, str]]:
+    """Where suspects gather, in sentences, each with its column and value: by columns that are no numbers, be
+    they learned from or not, and by folders; one folder per class is none."""
+    prepared, audit = outcome.prepared, outcome.fitted.audit
     if not audit.suspected.any():
-        return []
+        return {}
     tables = [each for each in (prepared.shown.x, prepared.others) if isinstance(each, pd.DataFrame)]
     every = [pd.DataFrame(index=range(len(audit))), *(each.reset_index(drop=True) for each in tables)]
     frame = pd.concat(every, axis=1).select_dtypes(exclude="number")
     folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
-    return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
+    found = sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
+    learned = prepared.shown.x.columns if isinstance(prepared.shown.x, pd.DataFrame) else ()
+    advice = "; if {0} tells who labelled, or when, audit again with --without {0}"
+    return {
+        words + advice.format(shlex.quote(where[0])) * (where[0] in learned): where
+        for words, where in found.items()
+    }
 
 
 def why_not_refined(classifier: GrayClassifier) -> str | None:

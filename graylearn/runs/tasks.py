@@ -17,6 +17,7 @@ from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
+from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataWarning, SettingsError
 from graylearn.report import fiftyone, label_studio
 from graylearn.runs.changed import check_unchanged
@@ -26,6 +27,7 @@ from graylearn.runs.plan import read_recorded
 from graylearn.runs.prepare import options_of
 from graylearn.runs.source import read_source
 
+KIND = "set of tasks"
 Tool = Literal["label-studio", "fiftyone"]
 
 
@@ -51,6 +53,9 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     )
     if tool == "fiftyone" and origin.kind != "image":
         raise SettingsError(f"FiftyOne shows images, and {origin.path} holds none: use tool label-studio")
+    of, beside = [origin.path, *folder.settings().reads], target.with_suffix(".xml")
+    for each in [target] if tool == "fiftyone" else [target, beside]:
+        check_writable(each, KIND, folder=tool == "fiftyone", of=of)
     recorded = read_recorded(folder)
     check_unchanged(Path(origin.path), origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
     with warnings.catch_warnings():
@@ -67,13 +72,14 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
         rows.append({**row, "suggested": suggested, "data": shown, "path": shown.get("image")})
     run_of = folder.read_json(folder.summary).get("fingerprint")
     if tool == "fiftyone":
-        target.mkdir(parents=True, exist_ok=True)
-        write_json(target / "metadata.json", fiftyone.metadata(saved.classes))
-        write_json(target / "samples.json", fiftyone.samples(rows, run_of))
+        with writing(target, KIND, folder=True, of=of) as partial:
+            write_json(partial / "metadata.json", fiftyone.metadata(saved.classes))
+            write_json(partial / "samples.json", fiftyone.samples(rows, run_of))
     else:
         interface = label_studio.interface(saved.classes, origin.kind)
-        write_json(target, label_studio.tasks(rows, run_of))
-        write_text(target.with_suffix(".xml"), interface + "\n")
+        with writing(beside, KIND, of=of) as shown_by, writing(target, KIND, of=of) as partial:
+            write_json(partial, label_studio.tasks(rows, run_of))
+            write_text(shown_by, interface + "\n")
     return {"tasks": len(rows), "out": str(target.absolute())}
 
 

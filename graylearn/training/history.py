@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graylearn.data.atomic import replacing
 from graylearn.data.npz import OWN, read_arrays
+from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, DataError, warn
 from graylearn.notebook import lines, shown
 
@@ -293,7 +293,12 @@ class History:
 
     def save(self, path: str | Path) -> None:
         """Write the history to an npz file that `History.load` and numpy read, whole or not at all."""
-        with replacing(Path(path)) as partial, partial.open("wb") as file:
+        with writing(path, "history") as partial:
+            self.write(partial)
+
+    def write(self, path: Path) -> None:
+        """Write what `save` writes, wherever that is."""
+        with path.open("wb") as file:
             np.savez(file, **self.arrays())  # type: ignore[arg-type]
 
     @classmethod

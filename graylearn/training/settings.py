@@ -48,8 +48,8 @@ class Settings:
     label_smoothing: float = 0.0
     """How much of each label is spread over all classes, such as 0.1."""
     logits: Which = None
-    """Where the logits are in the model's output: a key, an index or a function. None: the output itself if it
-    is a tensor, else what is called logits."""
+    """Where the logits are in the output of the model: a key, an index or a function. None: the output itself
+    if it is a tensor, else what is called logits."""
     device: str | torch.device | None = None
     precision: Precision = "auto"
     seed: int = 0

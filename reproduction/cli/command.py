@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
-from graylearn.cli.errors import said
 from graylearn.cli.main import start
 from graylearn.cli.options import flag, with_flags
 from graylearn.errors import DataError, SettingsError
+from reproduction.cli.said import Said
 from reproduction.options import How, Kept, Options, What
 
 NAMES = (
@@ -27,19 +26,12 @@ NAMES = (
     "architectures",
     "calibration",
     "ablation",
+    "readings",
+    "released",
     "regimes",
     "human",
 )
 """The keys of EXPERIMENTS, here because the help names them and needs nothing else of it."""
-
-
-class _Said(TyperCommand):
-    """The command; whatever it raises is said in one sentence."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with said():
-            return super().invoke(ctx)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -109,7 +101,7 @@ def _types() -> dict[str, Any]:
     }
 
 
-@app.command(cls=_Said)
+@app.command(cls=Said)
 @with_flags(_types())
 def reproduce(
     *,
@@ -153,7 +145,7 @@ def reproduce(
 
       python -m reproduction table2 --quick
 
-      python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,released,tuned
+      python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,tuned
 
       python -m reproduction table1 --data ~/data --device cuda --epochs-scale 0.3 --time-limit 3000 --out out
 

@@ -90,7 +90,8 @@ def run(experiment: Experiment, options: Options) -> Outcome:
                 place = options.data or os.environ.get("GRAYLEARN_DATA")
                 where = f"{place} has none of these" if place else "no data folder was named"
                 console.print(
-                    f"{where}: --data FOLDER names it, and `graylearn datasets` says where files come from",
+                    f"{where}: --data FOLDER names it, and `python -m reproduction.datasets` says where "
+                    "files come from",
                     markup=False,
                 )
             bar.update(task, total=pending)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from graylearn.errors import SettingsError
-from reproduction.cells import LABELS, Cell
+from reproduction.cells import CLEAN, LABELS, Cell
 from reproduction.columns import waits
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import TABLE_SETTINGS, Schedule
@@ -73,7 +73,7 @@ def _command(experiment: str, members: Sequence[Record]) -> tuple[str, Options]:
 
 def _narrowings(members: Sequence[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
     """What can keep cells out that the records do not have: the words, and the options they give."""
-    dirty = [record for record in members if record.method != "oracle"]  # an oracle's labels are nobody's
+    dirty = [record for record in members if record.method not in CLEAN]  # an oracle's labels are nobody's
     labels = tuple(sorted({str(record.get("labels")) for record in dirty}))
     if len(labels) == 1 and labels[0] in LABELS:  # those of tables are the protocol's
         yield f" --labels {labels[0]}", {"labels": labels}

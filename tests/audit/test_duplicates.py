@@ -8,8 +8,9 @@ from PIL import Image, ImageFilter
 from scipy.sparse import csr_array
 
 from graylearn.audit import blocks, near_copies
-from graylearn.audit.alignment import aligned, resized
+from graylearn.audit.alignment import resized, small_ones
 from graylearn.audit.duplicates import find_duplicates
+from graylearn.audit.near_copies import overlaid, thumbnails
 from graylearn.data import Samples
 from graylearn.errors import DataError, IdLikeColumnWarning
 
@@ -127,7 +128,8 @@ def test_a_part_of_a_picture_is_found_wherever_it_lies(photos):
     part = big[4].crop((3, 11, 84, 92)).resize((96, 96), Image.Resampling.BICUBIC)
     turned = big[7].crop((13, 1, 95, 83)).resize((96, 96)).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     images = np.stack([np.asarray(image) for image in [*big, part, turned]])
-    found, edges = aligned(images, np.array([[4, 20], [20, 4], [21, 7], [4, 7], [5, 20]]))
+    pictures = thumbnails(small_ones(images, np.arange(22)))
+    found, edges = overlaid(pictures, np.array([[4, 20], [20, 4], [21, 7], [4, 7], [5, 20]]))
     assert min(found[:3].min(), edges[:3].min()) > 0.99
     assert max(found[3:].max(), edges[3:].max()) < 0.8
     assert [group.tolist() for group in find_duplicates(images).groups] == [[4, 20], [7, 21]]
@@ -139,7 +141,8 @@ def test_pictures_that_are_alike_in_light_and_shade_alone_are_no_copies(photos):
     scenes = np.clip(128 + sky + (photos - 128.0) / 4, 0, 255).astype(np.uint8)
     copy = Image.fromarray(scenes[3]).crop((2, 1, 31, 30)).resize((32, 32))
     images = np.concatenate([photos, scenes[:6], np.asarray(copy)[None]])
-    alike, edges = aligned(images, np.array([[60, 61], [63, 66]]))
+    pictures = thumbnails(small_ones(images, np.arange(len(images))))
+    alike, edges = overlaid(pictures, np.array([[60, 61], [63, 66]]))
     assert alike.min() > 0.94
     assert edges[0] < 0.5 < 0.95 < edges[1]
     assert [group.tolist() for group in find_duplicates(images).groups] == [[63, 66]]

@@ -10,7 +10,9 @@ import pytest
 from cli_helpers import MAIN, environment, is_one_sentence, run, several, write_csv
 from warm import Process
 
-COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks", "datasets")
+from graylearn.paths import beside
+
+COMMANDS = ("fit", "audit", "predict", "export", "apply", "check", "duplicates", "tasks")
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_errors_usage_and_help(folder):
     ]
     usage = [
         ["fit", "data.csv", "--out", "run", "--epoch", "3"],
-        ["fit", "data.csv"],
+        ["apply", "run", "d.csv"],
         ["fit", "data.csv", "--out", "run", "--mode", "guess"],
         ["audit", "data.csv", "--out", "run", "--lable", "x"],
         ["fit", "data.csv", "--out", "run", "--epochs", "abc"],
@@ -143,7 +145,6 @@ def _check_usage_and_help(told):
     assert "130 Ctrl-C" in told[0][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[1:5])
     assert all("Usage: graylearn" in shown for _, shown, _ in told[5:-1])
-    assert "--settings" not in told[5 + COMMANDS.index("duplicates")][1]  # which it has not
     assert "larger than that of this share of the samples that belong, such as 0.99" in " ".join(
         told[3][1].replace("│", " ").split()
     )
@@ -170,7 +171,6 @@ def test_an_empty_path_is_not_this_folder(folder):
         ["tasks", "run", "--out", ""],
         *(["check", "data.csv", option, ""] for option in ("--against", "--junit", "--sarif", "--cache")),
         ["duplicates", "data.csv", "--out", ""],
-        ["datasets", "--data", ""],
     ]
     before = sorted(folder.iterdir())
     for words, (code, _, stderr) in zip(paths, several(*paths, folder=folder), strict=True):
@@ -210,6 +210,42 @@ def test_python_runs_the_package_and_a_missing_file_is_told_without_torch(folder
     assert done.returncode == 1
     assert "absent.csv does not exist" in done.stderr
     assert not re.search(r"\| +(torch|pandas|sklearn)$", done.stderr, re.MULTILINE)
+
+
+def test_help_shows_ten_options_and_help_all_the_rest(tmp_path):
+    commands = ("audit", "fit", "check", "duplicates")
+    short = several(*([word, "--help"] for word in commands), folder=tmp_path)
+    whole = several(*([word, "--help-all"] for word in commands), folder=tmp_path)
+    for (_, few, _), (code, all_of_them, _) in zip(short, whole, strict=True):
+        names = [
+            set(re.findall(r"^│ (?:\* )?(--[a-z-]+)", text, re.MULTILINE)) for text in (few, all_of_them)
+        ]
+        assert code == 0
+        assert len(names[0] - {"--help", "--help-all"}) <= 10
+        assert names[0] < names[1]
+        assert "--separator" in names[1] - names[0]
+    assert "--settings" not in whole[-1][1]  # which duplicates has not
+
+
+def test_a_mistyped_command_is_told_what_was_meant(tmp_path):
+    [(code, _, message)] = several(["audti"], folder=tmp_path)
+    assert code == 2
+    assert "did you mean audit?" in message
+
+
+def test_a_run_that_nobody_named_goes_beside_the_data(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    cases = {
+        "orders.csv": "orders-audit",
+        "in/orders.v2.csv.gz": "in/orders.v2-audit",
+        "v1.2.csv": "v1.2-audit",
+        "photos/": "photos-audit",
+        "events/*.parquet": "events-audit",
+        "s3://there/sets/a.parquet": "a-audit",
+        "-": "input-audit",
+        ".": str(tmp_path.with_name(f"{tmp_path.name}-audit")),
+    }
+    assert {given: str(beside(given, "audit")) for given in cases} == cases
 
 
 def test_ctrl_c_while_it_is_being_loaded_is_a_word():

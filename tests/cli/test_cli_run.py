@@ -77,7 +77,7 @@ def test_what_is_done_with_a_finished_run(made):
         folder=folder,
     )
     codes = [code for code, _, _ in told]
-    assert codes == [3, 3, 0, 2, 2, 0, 0, 2, 1]
+    assert codes == [3, 3, 0, 3, 2, 0, 0, 2, 1]
     assert "--overwrite" in told[0][2]
     assert "epochs was 5 and is now 6" in told[1][2]
     assert json.loads(told[2][1])["dropped"] == 1

@@ -23,7 +23,7 @@ def test_where_nothing_is_flagged_the_range_is_said_once():
         "included above",
     ]
     assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
-    assert _estimated(nothing | {"ranges": {}}, "ood") == "not told"
+    assert _estimated(nothing | {"ranges": {}}, "ood") == "not judged"
     assert _estimated(summary(5, None, 0.05, 0.1), "ood") == "at most 10.0%"
 
 

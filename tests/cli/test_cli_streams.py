@@ -58,7 +58,8 @@ def test_what_comes_in_is_known_by_how_it_begins(tmp_path, monkeypatch):
     for ending, content in written.items():
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         path = saved_input(tmp_path / "input")
-        assert path.name == f"input{ending}"
+        assert path.name.startswith("input-")
+        assert path.suffix == ending
         assert read(path).x["size"].tolist() == [1, 2]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(DataError, match="there is nothing on standard input"):

@@ -15,9 +15,10 @@ from PIL import Image
 
 from graylearn.data.images import cache as image_cache
 from graylearn.data.images import workers as image_workers
-from graylearn.data.images.cache import cache_images, default_cache_folder
+from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.errors import DataError, SettingsError
+from graylearn.paths import default_cache_folder
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options) -> bytes:

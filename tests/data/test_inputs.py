@@ -1,5 +1,7 @@
 """Whatever holds numbers becomes a plain array, the same way for reading, the audit and the classifier."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -176,6 +178,7 @@ def a_folder_without_images(folder):
     "act", [label_that_is_none, columns_that_name_rows, two_spellings, a_folder_without_images]
 )
 def test_warnings_point_at_the_line_of_the_user(tmp_path, act):
-    with pytest.warns(UserWarning) as told:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         act(tmp_path)
     assert {each.filename for each in told} == {__file__}

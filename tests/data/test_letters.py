@@ -1,14 +1,10 @@
 """Columns of texts beside others: their letters are learned where they tell more of the labels."""
 
-import copy
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import graylearn as gl
-from graylearn.data.atomic import checksum
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.letters import OF_SENTENCES, OF_WORDS, tell_more
 from graylearn.errors import DataWarning

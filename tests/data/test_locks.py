@@ -69,7 +69,7 @@ with replacing(Path(sys.argv[1])) as partial:
 
 def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_living_one_stays(tmp_path):
     path = tmp_path / "a [1].csv"
-    (tmp_path / ".b.csv.0123abcd.partial").write_text("of another file")
+    (tmp_path / ".graylearn-0123abcd-b.csv").write_text("of another file")
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITE, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -79,7 +79,7 @@ def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_l
             with replacing(path) as partial:
                 partial.write_text("whole")
             assert path.read_text() == "whole"
-            left = sorted(each.name for each in tmp_path.iterdir() if each.suffix == ".partial")
+            left = sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".graylearn"))
             assert len(left) == 1 + alive
             if alive:
                 writer.kill()
@@ -87,12 +87,12 @@ def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_l
     finally:
         writer.kill()
         writer.communicate()
-    assert left == [".b.csv.0123abcd.partial"]
+    assert left == [".graylearn-0123abcd-b.csv"]
 
 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path):
     path = tmp_path / ("x" * 250)  # with what is put around it while it is written it is too long
     with pytest.raises(OSError, match=r"x'$"), replacing(path):
         pass
-    with pytest.raises(OSError, match=r"x'$"), replacing_folder(path) as partial:
-        partial.mkdir()
+    with pytest.raises(OSError, match=r"x'$"), replacing_folder(path):
+        pass

@@ -64,8 +64,7 @@ def over(old, new, folder, step):
     number, killed = 1, True
     while killed:
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(old, folder)
-        (folder / "mine.txt").write_text("mine")
+        GrayClassifier.load(old).save(folder)
         killed = killed_at(number, saved, folder)
         row = [old.name, killed, names[content(GrayClassifier.load(folder))]]
         if number // step % 4 == 0:

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from torch import nn
 
-from graylearn.data.atomic import alone
 from graylearn.errors import CheckpointError
 from graylearn.estimator import GrayClassifier
 from graylearn.methods import Method
@@ -111,37 +110,16 @@ def test_a_method_of_ones_own_is_told_to_be_missing(iris, tmp_path):
     assert isinstance(GrayClassifier.load(tmp_path, method=Own()).method, Own)
 
 
-def test_saving_again_replaces_and_leaves_other_files_alone(fitted, iris, tmp_path):
+def test_saving_again_replaces_the_audit_too(fitted, iris, tmp_path):
     x, _, y, _ = iris
-    (tmp_path / "report.html").write_text("mine")
     fitted.save(tmp_path)
     GrayClassifier(epochs=1, audit=None, device="cpu").fit(x, y).save(tmp_path)
     assert GrayClassifier.load(tmp_path).audit_ is None
     assert not (tmp_path / "audit").exists()
-    assert (tmp_path / "report.html").read_text() == "mine"
 
 
-def test_saving_leaves_a_folder_called_audit_alone(fitted, iris, tmp_path):
-    x, _, y, _ = iris
-    (tmp_path / "audit").mkdir()
-    (tmp_path / "audit" / "notes.txt").write_text("mine")
-    plain = GrayClassifier(epochs=1, audit=None, device="cpu").fit(x, y)
-    for classifier in (plain, fitted, plain):
-        classifier.save(tmp_path)
-        assert (GrayClassifier.load(tmp_path).audit_ is None) == (classifier is plain)
-        assert (tmp_path / "audit" / "notes.txt").read_text() == "mine"
-    assert [path.name for path in (tmp_path / "audit").iterdir()] == ["notes.txt"]
-    (tmp_path / "model.json").unlink()
-    fitted.audit_.save(tmp_path / "audit")  # by hand, beside a model without one
-    plain.save(tmp_path)
-    assert (tmp_path / "audit" / "audit.json").exists()
-
-
-def test_what_is_not_ours_is_neither_written_over_nor_read(fitted, tmp_path):
+def test_what_is_not_ours_is_not_read(fitted, tmp_path):
     (tmp_path / "model.json").write_text('{"format": "another"}')
-    with pytest.raises(CheckpointError, match="not of a saved classifier"):
-        fitted.save(tmp_path)
-    assert (tmp_path / "model.json").read_text() == '{"format": "another"}'
     with pytest.raises(CheckpointError, match="not of a saved classifier"):
         GrayClassifier.load(tmp_path)
     with pytest.raises(CheckpointError, match="no saved classifier"):
@@ -245,11 +223,3 @@ def test_a_full_disk_is_told_and_saving_again_leaves_nothing_behind(fitted, tmp_
             fitted.save(tmp_path)
     fitted.save(tmp_path)
     assert not list(tmp_path.rglob(".*"))
-
-
-def test_two_processes_do_not_save_into_one_folder(fitted, tmp_path):
-    with (
-        alone(tmp_path / ".saving.lock", ValueError()),
-        pytest.raises(CheckpointError, match="another process is saving"),
-    ):
-        fitted.save(tmp_path)

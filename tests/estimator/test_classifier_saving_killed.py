@@ -31,7 +31,7 @@ def test_killed_at_any_file_operation_the_old_or_the_new_one_is_loaded(models, t
     words = (models / "audited", models / "plain", tmp_path / "model", 4)
     said, errors, code = Process(script, *words).communicate()
     assert code == 0, errors
-    plain = {"model.json", "weights.safetensors", "history.npz", "model-card.md", "mine.txt"}
+    plain = {"model.json", "weights.safetensors", "history.npz", "model-card.md"}
     audit = {"audit", "audit/audit.json", "audit/arrays.npz", "audit/table.csv"}
     for old, expected in (("audited", plain), ("plain", plain | audit)):
         rows = [row for line in said.splitlines() if (row := json.loads(line))[0] == old]

@@ -52,8 +52,7 @@ def test_both_answer_as_predict_does(made, tmp_path):
     table = pd.read_csv(made / "data.csv").drop(columns="label")
     onnx = export(made / "run", tmp_path / "model.onnx", 0.8)
     found = answers_of_onnx(tmp_path / "model.onnx", table)
-    (tmp_path / "served").mkdir()
-    (tmp_path / "served" / "MLmodel").write_text("an older one")
+    export(made / "run", tmp_path / "served", 0.7)
     with pytest.raises(FolderTakenError, match=r"served exists already.*--overwrite"):
         export(made / "run", tmp_path / "served", 0.8)
     served = export(made / "run", tmp_path / "served", 0.8, overwrite=True)
@@ -83,7 +82,7 @@ def test_what_cannot_be_is_told_and_leaves_nothing(made, tmp_path):
     (tmp_path / "file").touch()
     for model, out, kind, why in (
         (made / "run", "model.pb", SettingsError, "ends in '.pb'"),
-        (made / "run", "full", FolderTakenError, "not empty"),
+        (made / "run", "full", FolderTakenError, "no MLflow model"),
         (made / "run", "folder.onnx", FolderTakenError, "is a folder"),
         (made / "run", "file", FolderTakenError, "is a file"),
         (made / "audit", "model.onnx", SettingsError, "an audit without a model"),
@@ -109,4 +108,4 @@ def test_the_command_says_what_it_wrote(made):
     assert told[0][1].startswith("model.onnx: an ONNX file that reads the columns one, two, three, colour")
     assert json.loads(told[1][1])["reject_at"] == 0.9
     assert all(is_one_sentence(each[2]) for each in told[2:])
-    assert "model.onnx exists already; name another with --out, or replace it with --overwrite" in told[4][2]
+    assert "model.onnx exists already; name another, or pass --overwrite to replace it" in told[4][2]

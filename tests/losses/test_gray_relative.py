@@ -6,7 +6,7 @@ import torch
 from torch.func import vmap
 
 from graylearn.losses import GrayLoss, gray_loss
-from graylearn.theory import remainder
+from reproduction.theory import remainder
 
 IMPLS = ["auto", "reference", "fused", "triton"]
 SHAPES = [(6, 4), (7, 4), (1, 4), (3, 4, 5), (2, 4, 3, 3), (2500, 4)]

@@ -44,7 +44,13 @@ def reference(name, options, logits, target):
         confidence = {"max": top, "label": q, "relative": np.minimum(top / middle, 1)}[
             options.get("confidence", own)
         ]
-        return confidence * claimed + (1 - confidence) * excluded
+        if eps := options.get("eps"):
+            excluded = -(np.log(1 - Q + eps) * (1 - label)).sum(1)
+        if options.get("mean"):
+            excluded = excluded / (K - 1)
+        w = options.get("w")
+        claims, excludes = (1, 1) if w is None else (1 - w, w)
+        return claims * confidence * claimed + excludes * (1 - confidence) * excluded
     if name == "standard+nl":
         return (claimed + excluded) / 2
     if name == "gce":
@@ -68,6 +74,12 @@ CASES = [
     ("nl", {}),
     ("gl", {}),
     ("gl", {"confidence": "label"}),
+    ("gl", {"w": 0.5, "eps": 1e-5}),
+    ("gl", {"w": 0.9}),
+    ("gl", {"mean": True}),
+    ("gl", {"detach": False}),
+    ("gl-label", {"eps": 0.01, "mean": True}),
+    ("gl-relative", {"w": 0.1}),
     ("gl-label", {}),
     ("gl-relative", {}),
     ("standard+nl", {}),
@@ -83,6 +95,25 @@ def test_loss_equals_its_definition(name, options, K):
     target = NUMBERS.integers(0, K, 40)
     loss = make_method(name, **options).loss(make_step(logits, target))
     np.testing.assert_allclose(loss.numpy(), reference(name, options, logits, target), rtol=1e-6, atol=1e-9)
+
+
+def test_gl_weighted_by_one_half_is_half_of_gl_also_in_its_gradient():
+    logits, target = NUMBERS.normal(size=(12, 5)) * 2, NUMBERS.integers(0, 5, 12)
+    slopes = []
+    for options in ({}, {"w": 0.5}):
+        leaf = torch.tensor(logits, requires_grad=True)
+        make_method("gl", **options).loss(make_step(leaf, target)).sum().backward()
+        slopes.append(leaf.grad)
+    torch.testing.assert_close(2 * slopes[1], slopes[0])
+
+
+@pytest.mark.parametrize("options", [{"detach": False}, {"detach": False, "mean": True}])
+def test_gl_through_its_confidence_has_the_slope_of_its_value(options):
+    logits, target = NUMBERS.normal(size=(6, 5)), NUMBERS.integers(0, 5, 6)
+    method = make_method("gl", **options)
+    assert torch.autograd.gradcheck(
+        lambda leaf: method.loss(make_step(leaf, target)), torch.tensor(logits, requires_grad=True)
+    )
 
 
 @pytest.mark.parametrize("name", ["gl", "gl-label", "gl-relative", "il-lite"])

@@ -68,7 +68,7 @@ def test_axe_finds_no_serious_fault_in_light_and_dark(open_report, full):
     page.locator(".sample").first.focus()
     for key in ("k", "d", "a", "a"):
         page.keyboard.press(key)
-    page.locator("details").first.locator("summary").click()
+    page.locator(".sample details").first.locator("summary").click()
     assert both() == []
     page.locator(".sample").first.get_by_role("button", name="Relabel").click()
     assert both("#relabel-dialog") == []

@@ -38,8 +38,8 @@ def test_the_page_says_how_often_a_label_is_mistaken(open_report):
     page = open_report(data(pd.concat([MISTAKEN, pd.DataFrame(more, columns=MISTAKEN.columns)])))
     rows = page.locator("#mistaken tbody tr")
     expect(rows).to_have_count(4)
-    expect(rows.nth(0).locator("td")).to_have_text(["cat", "dog", "31.1\u00a0%", "12", "10"])
+    expect(rows.nth(0).locator("td")).to_have_text(["cat", "dog", "31.1%", "12", "10"])
     shares = rows.locator("td:nth-child(3)")  # as many samples, rounded: the larger share first
-    expect(shares).to_have_text(["31.1\u00a0%", "2.0\u00a0%", "1.5\u00a0%", "1.2\u00a0%"])
-    expect(rows.nth(2).locator("td")).to_have_text(["owl", "cat", "1.5\u00a0%", "1", "0"])
+    expect(shares).to_have_text(["31.1%", "2.0%", "1.5%", "1.2%"])
+    expect(rows.nth(2).locator("td")).to_have_text(["owl", "cat", "1.5%", "1", "0"])
     expect(rows.nth(3).locator("td").nth(1)).to_have_text("other classes, a few each")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from graylearn.data.catalog import table_task
 from graylearn.methods import make_method
 from graylearn.nets import make
 from graylearn.training import train
+from reproduction.catalog import table_task
 from reproduction.released import released_method
 
 ONE_LOSS = ("standard", "gl", "gl-label", "nl", "standard+nl")

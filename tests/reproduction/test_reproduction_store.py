@@ -17,6 +17,7 @@ OTHER_SETTINGS = {
     "kind": "image", "dataset": "wine", "method": "standard", "seed": 1, "protocol": "tuned",
     "ood": "other-classes", "alpha": 0.2, "labels": "specific", "net": "mlp-64", "preset": "paper",
     "epochs": 11, "batch_size": 17, "train_size": 50, "revision": 99,
+    "options": {"w": 0.5}, "recipe": {"momentum": 0.0},
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from run_helpers import decide
 from warm import Process
 
-from graylearn.errors import CheckpointError, DataError, SettingsError
+from graylearn.errors import CheckpointError, DataError, FolderTakenError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs import run as start
 from graylearn.runs.apply import apply_decisions
@@ -113,7 +113,7 @@ def test_text_that_its_encoding_would_spell_otherwise_is_written_in_utf_8(tmp_pa
     run = finished(data, encoding=encoding)
     summary = apply_decisions(run, decide(tmp_path, "2,drop,"), out)
     assert out.read_bytes() == b"a,label\n2,y\n" + row.decode(encoding).encode() + b",x\n"
-    assert "clean.csv is written in UTF-8" in summary["note"]
+    assert "written in UTF-8" in summary["note"]
 
 
 @pytest.mark.parametrize("ending", ["feather", "parquet"])
@@ -286,8 +286,8 @@ def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
     (tmp_path / "link.csv").symlink_to(tmp_path / "a.csv")
     with pytest.raises(SettingsError, match="never written over"):
         apply_decisions(plain_run, None, tmp_path / "link.csv", suspects="drop", overwrite=True)
-    (tmp_path / "there.csv").write_text("mine")
-    with pytest.raises(SettingsError, match="exists already"):
+    apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="keep")
+    with pytest.raises(FolderTakenError, match=r"exists already.*overwrite=True"):
         apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop")
     apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop", overwrite=True)
     assert (tmp_path / "there.csv").read_text() == "a,label\n2,y\n3,x\n"

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from graylearn.data.csv_files import unguarded, write_csv
-from graylearn.errors import CheckpointError, DataError, FolderTakenError
+from graylearn.errors import CheckpointError, DataError, FolderTakenError, SettingsError
 from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.start import run
@@ -48,8 +48,8 @@ def test_the_command_that_goes_on_can_be_pasted(tmp_path):
 
 def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
     start(tmp_path)
-    (tmp_path / "model").mkdir()
-    left = [tmp_path / ".audit.csv.0123abcd.partial", tmp_path / "model" / ".history.npz.89ef4567.partial"]
+    (tmp_path / "stages").mkdir()
+    left = [tmp_path / ".graylearn-0123abcd-audit.csv", tmp_path / "stages" / ".graylearn-89ef4567-said.npy"]
     for path in left:
         path.write_text("half")
     with writing(tmp_path, SETTINGS, overwrite=False):
@@ -121,9 +121,10 @@ def test_a_run_that_is_refused_leaves_what_took_long(tmp_path):
 
 
 def test_a_finished_run_stays_unless_overwritten(tmp_path):
-    folder = start(tmp_path)
+    start(tmp_path)
     (tmp_path / "mine.txt").write_text("not graylearn's")
-    folder.finish({"found": 1})
+    with writing(tmp_path, SETTINGS, overwrite=False) as folder:
+        folder.finish({"found": 1})
     with (
         pytest.raises(FolderTakenError, match=r"finished.*--overwrite"),
         writing(tmp_path, SETTINGS, overwrite=False),
@@ -168,7 +169,7 @@ def test_a_finished_run_is_gone_once_the_new_one_has_read_its_data(tmp_path):
     with suppress(DataError), writing(tmp_path, other, overwrite=True) as folder:
         folder.data.write_text("{}")
         raise DataError("later")
-    assert not (tmp_path / ".replaced").exists()
+    assert not (tmp_path / ".graylearn-replaced").exists()
     assert (folder.settings().epochs, folder.model.exists(), folder.is_finished) == (9, False, False)
 
 
@@ -215,7 +216,7 @@ def test_a_run_among_the_classes_of_its_images_is_refused(tmp_path, monkeypatch)
         (tmp_path / name).mkdir()
         Image.new("RGB", (8, 8)).save(tmp_path / name / "1.png")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FolderTakenError, match=r"run lies in .*, whose folders are the classes"):
+    with pytest.raises(SettingsError, match="lies inside the data"):
         run(RunSettings(command="audit", data="."), "run")
     assert not (tmp_path / "run").exists()
 

@@ -224,13 +224,13 @@ def test_predictions_are_written_over_nothing_that_was_read_or_learned(fitted, t
     frame_of(1)[0].to_csv(new, index=False)
     run = RunFolder(fitted)
     with pytest.raises(SettingsError, match=r"predictions are \.csv, \.tsv, \.parquet"):
-        check_out(tmp_path / "p.xlsx", new, run)
-    check_out(fitted / "answers.csv", new, run)
+        check_out(tmp_path / "p.xlsx", [new])
+    check_out(fitted / "answers.csv", [new])
     for out, why in (
         (new, "is the data itself"),
         (fitted.parent / "train.csv", "is the data itself"),
-        (run.audit_csv, "belongs to the run"),
-        (run.samples, "belongs to the run"),
+        (run.audit_csv, "exists already"),
+        (run.audit_parquet, "exists already"),
     ):
         before = out.read_bytes()
         done = CliRunner().invoke(app, ["predict", str(fitted), str(new), "--out", str(out)])

@@ -172,7 +172,7 @@ def test_balanced_classes_count_alike():
         (torch.full((120, 3), 0.5), {}, "sample 0 add up to 1.5, not to 1"),
         (torch.full((120, 3), torch.nan), {}, "soft targets must be finite"),
         (torch.full((120, 4), 0.25), {}, "soft targets of 4 classes but the network gives 3"),
-        (torch.full((120, 3), 1 / 3), {"method": "co-teaching"}, "give whole labels"),
+        (torch.full((120, 3), 1 / 3), {"method": "co-teaching"}, "give class labels"),
     ],
 )
 def test_what_has_no_meaning_is_refused(y, options, said):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,13 +24,17 @@ class Augment:
     """Random changes to training images."""
 
     crop: int = 4
-    """Pixels of reflection padding, out of which a crop of the old size is drawn; 0 = none."""
+    """Pixels of padding, out of which a crop of the old size is drawn; 0 = none."""
+    padding: Literal["reflect", "zero"] = "reflect"
+    """What lies in the padding: the image mirrored at its edge, or black."""
     flip: bool = True
     """Mirror every other image left to right, at random."""
 
     def __post_init__(self) -> None:
         if self.crop < 0:
             raise SettingsError(f"crop is {self.crop}, expected pixels of padding: 0 or more")
+        if self.padding not in ("reflect", "zero"):
+            raise SettingsError(f"padding is {self.padding!r}; choose 'reflect' or 'zero'")
 
 
 @dataclass(frozen=True)
@@ -109,9 +114,7 @@ def augment_rows(
     """
     height, width = images.shape[1:3]
     if augment.crop >= min(height, width):
-        raise SettingsError(
-            f"crop pads {augment.crop} pixels by reflection but images are {height}x{width}: use less"
-        )
+        raise SettingsError(f"crop pads {augment.crop} pixels but images are {height}x{width}: use less")
     draw = random_uniform(index, seed, epoch, 3)  # (3, B): down, across, flip
     span = 2 * augment.crop + 1
     down = (draw[0] * span).long() - augment.crop
@@ -120,12 +123,22 @@ def augment_rows(
     column = torch.arange(width, device=images.device) + across[:, None]  # (B, W)
     if augment.flip:
         column = torch.where((draw[2] < 0.5)[:, None], column.flip(1), column)
-    return images[rows[:, None, None], _reflect(row, height)[:, :, None], _reflect(column, width)[:, None, :]]
+    taken = images[
+        rows[:, None, None], _reflect(row, height)[:, :, None], _reflect(column, width)[:, None, :]
+    ]
+    if augment.padding == "reflect":
+        return taken
+    inside = _within(row, height)[:, :, None] & _within(column, width)[:, None, :]
+    return taken * inside[..., None]
 
 
 def _reflect(position: Tensor, size: int) -> Tensor:
     """Positions outside 0 .. size - 1 mirrored back in, the edge itself not repeated."""
     return size - 1 - (size - 1 - position.abs()).abs()
+
+
+def _within(position: Tensor, size: int) -> Tensor:
+    return (position >= 0) & (position < size)
 
 
 def check_image_shape(shape: Sequence[int]) -> None:

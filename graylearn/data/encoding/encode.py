@@ -22,7 +22,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
-from graylearn.data.atomic import checksum, write_text
+from graylearn.data.atomic import checksum
 from graylearn.data.encoding.categories import Plan, feature_names, features_of, plan_of
 from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
@@ -45,6 +45,7 @@ from graylearn.data.encoding.letters import (
     tell_more,
 )
 from graylearn.data.tables import check_columns, check_unique_names
+from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
 _FORMAT, _VERSION = "graylearn.TableEncoder", 1
@@ -194,7 +195,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def save(self, path: str | Path) -> None:
         """Write `to_json` to a file, whole or not at all."""
-        write_text(Path(path), json.dumps(self.to_json()))
+        with writing(path, "encoder") as partial:
+            partial.write_text(json.dumps(self.to_json()), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -272,13 +274,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             return np.asarray(numbers)
         index_of = {name: index for index, name in enumerate(plain)}
         parts = []
-        for name, (kind, writing) in split.items():
+        for name, (kind, written_as) in split.items():
             if kind == "number":
                 parts.append(numbers[:, [index_of[name]]])
             elif kind == "bool":
                 parts.append(as_bools(frame[name], name)[:, None])
             elif kind == "date":
-                parts.append(as_date_parts(frame[name], name, writing))
+                parts.append(as_date_parts(frame[name], name, written_as))
         return np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
 
     def _widths(self) -> list[int]:

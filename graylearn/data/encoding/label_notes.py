@@ -1,10 +1,8 @@
-"""Notes on labels: in another order, given away by a column, words for none, alike, misspelt, measured."""
+"""Notes on labels: in another order, given away by a column, words for none, misspelt, measured."""
 
 from __future__ import annotations
 
-import re
 import shlex
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.array_types import Ints
+from graylearn.data.misspelt import in_words, meant_by
 from graylearn.data.samples import RANGES
 from graylearn.data.tables import MISSING_WORDS
 from graylearn.errors import DataWarning, counted, first_few, warn
@@ -27,9 +26,7 @@ _MOST_COLUMNS = 5  # that are told
 _GROUPS = 30  # values from which on a column may say which rows belong together: fewer groups are not audited
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
 _FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
-_MOST_ALIKE = 5  # groups of labels that are told
-_MISSPELT = 0.05  # how often at most, measured by the label that was meant
-_LETTERS = 4  # shorter words are a letter apart by chance
+_MOST_ALIKE = 5  # misspelt labels that are told
 _NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
 
 
@@ -82,8 +79,17 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
             return
 
 
-def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | Ints) -> None:
-    """Warn of labels that may not be the classes (K,) they are taken for; counts (K,): of each."""
+def note_labels(
+    classes: Sequence[object] | np.ndarray,
+    counts: Sequence[int] | Ints,
+    meant: Ints | None = None,
+    *,
+    kept: bool = False,
+) -> None:
+    """Warn of labels that may not be the classes (K,) they are taken for; counts (K,): of each.
+
+    meant: (K,) as `meant_by` found it; None goes by spelling alone. kept: misspelt ones stay classes.
+    """
     for label, count in zip(classes, counts, strict=True):
         if count and isinstance(label, str) and label.strip() in _NO_LABEL:
             told = DataWarning(
@@ -93,62 +99,26 @@ def note_labels(classes: Sequence[object] | np.ndarray, counts: Sequence[int] | 
             )
             told.about = f"the label {str(label)!r}"
             warn(told)
-    _note_alike([label for label, count in zip(classes, counts, strict=True) if count])
-    _note_misspelt({str(label): int(n) for label, n in zip(classes, counts, strict=True) if n})
+    _note_misspelt(list(classes), counts, meant, kept)
     _note_measured(classes, int(np.sum(counts)))
 
 
-def _note_alike(classes: Sequence[object]) -> None:
-    """Warn of labels that a person would take for one."""
-    groups: dict[str, list[str]] = {}
-    for label in classes:
-        if isinstance(label, str):
-            seen = "".join(sign for sign in label if unicodedata.category(sign) != "Cf")
-            folded = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
-            groups.setdefault(folded, []).append(str(label))
-    for alike in [group for group in groups.values() if len(group) > 1][:_MOST_ALIKE]:
-        warn(
-            f"the labels {' and '.join(map(repr, alike))} differ only in blanks, capitals, invisible signs "
-            f"or how accents are encoded, and count as {len(alike)} classes; write them alike if they are "
-            "one"
-        )
-
-
-def _note_misspelt(times: dict[str, int]) -> None:
-    """Warn of rare labels in which one word is a letter away from a frequent label."""
-    # two words are a letter apart where they are equal once each has lost one letter at most
-    given: dict[tuple[str, ...], str] = {}
-    told = []
-    for label in sorted(times, key=lambda each: (-times[each], each)):
-        ways = _without_a_letter(_words(label))
-        near = {given[way] for way in ways & given.keys()}
-        right = min(near, key=lambda each: (-times[each], each), default=label)
-        if times[label] <= _MISSPELT * times[right] and _words(label) != _words(right):
-            told.append(f"{label!r} ({times[label]:,}) for {right!r} ({times[right]:,})")
-        else:
-            for way in ways:
-                given.setdefault(way, label)
-    if told:
-        warning = DataWarning(
-            f"labels that may be misspelt count as classes of their own: {first_few(told, _MOST_ALIKE)}; "
-            "write them alike if they are one"
-        )
-        warning.about = "labels that may be misspelt"
-        warn(warning)
-
-
-def _words(label: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"[^\W_]+", label.casefold()))
-
-
-def _without_a_letter(words: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """The words as they are, and with each letter left out of each that is long enough."""
-    ways = set()
-    for index, word in enumerate(words):
-        if word.isalpha() and len(word) >= _LETTERS:
-            cuts = {word, *(word[:letter] + word[letter + 1 :] for letter in range(len(word)))}
-            ways |= {(*words[:index], cut, *words[index + 1 :]) for cut in cuts}
-    return ways
+def _note_misspelt(
+    classes: Sequence[object], counts: Sequence[int] | Ints, meant: Ints | None, kept: bool
+) -> None:
+    """Warn of labels that mean another class."""
+    meant = meant_by(classes, counts) if meant is None else meant
+    if not (wrong := in_words(classes, counts, meant)):
+        return
+    outcome = (
+        "they count as classes of their own"
+        if kept
+        else "an audit judges them as the class that they mean, a fit takes them for classes of their own; "
+        "keep_labels=True, or --keep-labels, has the audit do so too"
+    )
+    warning = DataWarning(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}")
+    warning.about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"
+    warn(warning)
 
 
 def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graylearn.data.formats._base import (
     NAMELESS,
+    TABLES,
     Change,
     Format,
     Origin,
@@ -24,6 +25,7 @@ __all__ = [
     "COMPRESSIONS",
     "FORMATS",
     "NAMELESS",
+    "TABLES",
     "Change",
     "Format",
     "Origin",

@@ -76,12 +76,13 @@ def write_copy(
     change.check_count(path, len(table))
     is_csv = suffix_of(out) == ".csv"
     written = pa.BufferOutputStream()
-    with told_as(f"{out} cannot hold the columns of {path}{'; let its name end in .parquet' * is_csv}"):
+    mend = "; let the name end in .parquet" * is_csv
+    with told_as(f"{suffix_of(out)} cannot hold the columns of {path}{mend}"):
         table = changed(table, path, out, origin, change.label_of, change.kept)
         (pa.csv.write_csv if is_csv else pa.parquet.write_table)(table, written)
     write_bytes(out, written.getvalue().to_pybytes())
     without = f", without the columns {first_few(unread)}" if unread else ""
-    return f"{path.name} is not rewritten: {out.name} holds the rows of it that stay{without}, and no more"
+    return f"{path.name} is not rewritten: of it the rows that stay are copied{without}, and no more"
 
 
 def of_cells(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:

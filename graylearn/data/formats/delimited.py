@@ -106,7 +106,7 @@ class Delimited(Format):
             write_bytes(out, mark + "".join(parts).encode(codec))
             return None
         write_bytes(out, "".join(parts).encode())
-        return f"{out.name} is written in UTF-8: in {codec} the same text may stand in several ways"
+        return f"written in UTF-8, for in {codec} the same text may stand in several ways"
 
 
 def promised_separator(path: Path, options: ReadOptions) -> str | None:

@@ -32,6 +32,7 @@ from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import FULL, DataError, Hint, SettingsError, counted, first_few, warn
+from graylearn.paths import inside
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -77,9 +78,14 @@ class Images(Format):
                 if change.label_of[index] != index:
                     name = _free_name(name, label_of[index], taken)
                     taken.add(_as_one(name))
-                target = partial / name
+                target = inside(partial, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _bring(path / change.ids[index], target, change.link)
+                try:
+                    _bring(inside(path, change.ids[index]), target, change.link)
+                except OSError as error:
+                    if error.errno in FULL:  # it names the source
+                        error.filename, error.filename2 = str(partial), None
+                    raise
                 advance(1)
 
     def may_become(self, path: Path, out: Path) -> bool:
@@ -91,7 +97,7 @@ class Images(Format):
         hashes, joint = [], hashlib.sha256()
         with progress_bar("Fingerprints of the images", len(ids)) as advance:
             for name in ids:
-                hashes.append(str(file_fingerprint(path / str(name))["sha256"]))
+                hashes.append(str(file_fingerprint(inside(path, str(name)))["sha256"]))
                 joint.update(f"{name}\0{hashes[-1]}\0".encode("utf-8", "surrogateescape"))
                 advance(1)
         return {"images": len(hashes), "sha256": joint.hexdigest()}, hashes
@@ -265,12 +271,7 @@ def _bring(source: Path, target: Path, link: bool) -> None:
                 f"{target.parent} cannot hold hard links to {source.parent} ({error.strerror}); "
                 "leave out --link to copy"
             ) from error
-    try:
-        shutil.copy2(source, target)
-    except OSError as error:
-        if error.errno in FULL:  # it names the source
-            error.filename, error.filename2 = str(target.name), None
-        raise
+    shutil.copy2(source, target)
 
 
 FORMAT = Images()

@@ -27,6 +27,7 @@ from graylearn.data.atomic import flush, write_text
 from graylearn.data.images.decode import CHANNELS, UNREAD
 from graylearn.data.images.workers import CHUNK, decode_all
 from graylearn.errors import DataError, Hint, SettingsError, first_few
+from graylearn.paths import default_cache_folder
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels
 _PIXELS, _META = "pixels.bin", "meta.json"
@@ -79,14 +80,6 @@ def cache_images(
     if entry is None:
         entry = _build(home, files, size, workers)
     return _open(entry, files, size, unreadable)
-
-
-def default_cache_folder() -> Path:
-    """GRAYLEARN_CACHE if set, else `graylearn` in the user's cache folder."""
-    if chosen := os.environ.get("GRAYLEARN_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
-    return Path(base) / "graylearn"
 
 
 def _default_workers(num_files: int) -> int:

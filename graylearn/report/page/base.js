@@ -5,7 +5,7 @@
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["ok", "mislabelled", "ood"];
-const KIND_NAMES = ["not flagged", "mislabelled", "out of distribution"];
+const KIND_NAMES = ["not flagged", "mislabelled", "belongs to no class"];
 const count = report.id.length;
 
 function digits(text) {
@@ -45,9 +45,9 @@ const rowOfIndex = whereIn(samples.index);
 
 const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Control and direction-override characters made visible, so that no name can pose as another. */
+/** Control and direction-override characters, and blanks at the ends, made visible, so that no name can pose as another. */
 function visible(text) {
-  return String(text).replace(HIDDEN, (sign) => {
+  return String(text).replace(/^ +| +$/g, (blanks) => "␣".repeat(blanks.length)).replace(HIDDEN, (sign) => {
     const code = sign.charCodeAt(0);
     return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).padStart(4, "0")}⟩`;
   });
@@ -67,7 +67,7 @@ const className = (k, length = 60) => (k < 0 ? "no class" : short(report.classes
 
 const whole = new Intl.NumberFormat("en");
 const number = (value) => whole.format(value);
-const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}\u00a0%`;
+const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}%`;
 const plural = (n, word, many = `${word}s`) => `${number(n)} ${n === 1 ? word : many}`;
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
@@ -145,6 +145,21 @@ function searchText(row) {
   if (item && item[0] === "text") content = item[1];
   else if (item && item[0] === "row") content = item[2].join("\n");
   return `${idText(row)}\n${content}`.toLowerCase();
+}
+
+/** What the columns of tables are called, and (count,) the cells of one of them, null where not known. */
+const columnNames = [...new Set(report.previews.columns.flat())];
+const cellsOf = new Map();
+
+function cells(column) {
+  if (!cellsOf.has(column)) {
+    const at = report.previews.columns.map((names) => names.indexOf(column));
+    cellsOf.set(column, Array.from({ length: count }, (_, row) => {
+      const item = previewOf(row);
+      return item?.[0] === "row" ? item[2][at[item[1]]] ?? null : null;
+    }));
+  }
+  return cellsOf.get(column);
 }
 
 // -- curves ----------------------------------------------------------------------------------------------

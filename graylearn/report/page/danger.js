@@ -6,7 +6,7 @@ const LEAST_MEMBERS = 4;
 function doubtedClasses() {
   return report.perClass
     .map(([ok, mislabelled, ood], k) => [k, ok + mislabelled + ood, mislabelled + ood])
-    .filter(([, all, suspects]) => all >= LEAST_MEMBERS && 2 * suspects > all)
+    .filter(([k, all, suspects]) => all >= LEAST_MEMBERS && 2 * suspects > all && !misspelt.has(k))
     .sort((a, b) => b[2] / b[1] - a[2] / a[1] || a[0] - b[0]);
 }
 
@@ -37,7 +37,7 @@ function emptied(rows, choose) {
   report.perClass.forEach(([ok, mislabelled, ood], k) => {
     const all = ok + mislabelled + ood;
     const left = all - lost[k] - now[k];
-    if (all >= LEAST_MEMBERS && now[k] && 2 * left < all) found.push([k, left, all]);
+    if (all >= LEAST_MEMBERS && now[k] && 2 * left < all && !misspelt.has(k)) found.push([k, left, all]);
   });
   return found.sort((a, b) => a[1] / a[2] - b[1] / b[2]);
 }

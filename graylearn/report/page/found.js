@@ -24,26 +24,36 @@ function drawTiles() {
     const part = (kind) => {
       const ends = report.ranges[kind];
       if (share[kind] || (ends && !ends[1])) return percent(share[kind]);
-      return ends ? `at most ${percent(ends[1])}` : "not told";
+      return ends ? `at most ${percent(ends[1])}` : "not judged";
     };
     const range = high ? `probably ${percent(low)} to ${percent(high)}; ` : "";
     const parts = untold
       ? "what is known of it is among the notes"
       : most
         ? "where another class seems likelier: wrong labels or hard samples, nothing tells which"
-        : `${range}ood ${part("ood")}, mislabelled ${part("mislabelled")}`;
+        : `${range}mislabelled ${part("mislabelled")}, no class ${part("ood")}`;
     tiles.push(
       el(
         "div",
         { class: "tile" },
         el("p", { class: "tile-name" }, "estimated contamination"),
-        el("p", { class: "tile-number" }, untold ? "not told" : most ? `at most ${percent(high)}` : percent(share.total)),
+        el("p", { class: "tile-number" }, untold ? "not judged" : most ? `at most ${percent(high)}` : percent(share.total)),
         el("p", { class: "muted" }, parts),
       ),
     );
   }
   byId("tiles").append(...tiles);
-  byId("notes").append(...report.notes.map((note) => el("li", { class: "note" }, said(note, 600))));
+  byId("notes").append(...report.notes.map(noteItem));
+  byId("reading-box").hidden = !report.reading.length;
+  byId("reading-words").textContent = `How the data were read: ${plural(report.reading.length, "note")}`;
+  byId("reading").append(...report.reading.map(noteItem));
+}
+
+/** A note; where it speaks of one value of a column, or of a folder, with a link to the suspects there. */
+function noteItem(note) {
+  const [, column, value] = report.gathered.find(([words]) => words === note) ?? [];
+  const filters = columnNames.includes(column) ? { column, value } : column === "folder" ? { search: `${value}/` } : null;
+  return el("li", { class: "note" }, said(note, 600), filters ? [" ", listLink("Show these suspects", () => showList(filters))] : null);
 }
 
 /** One line a class: name, bar of its samples by kind, number of suspects; most suspects first. */
@@ -59,7 +69,7 @@ function classLine(k, longest) {
     bar.append(piece);
   });
   const share = all ? (mislabelled + ood) / all : 0;
-  const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} out of distribution`;
+  const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} of no class`;
   return el(
     "tr",
     { "data-class": k },

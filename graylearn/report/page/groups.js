@@ -24,6 +24,11 @@ function findPairs(groupOf) {
 const pairs = findPairs(() => -1);
 const pairLists = { pairs, together: report.groups ? findPairs((row) => report.groups.of[row]).filter(({ rows }) => rows.length > 1) : [] };
 
+/** The suspects whose label is their class misspelt, as Python found it. */
+const misspelt = new Map(report.misspelt);
+const isMisspelt = ({ given, target }) => target >= 0 && misspelt.get(given) === target;
+const misspeltRows = pairs.filter(isMisspelt).flatMap(({ rows }) => rows);
+
 const pairName = ({ group, given, target }) => [
   group < 0 ? null : [said(report.groups.names[group], 30), ": "],
   said(report.classes[given], 30),
@@ -39,7 +44,7 @@ function pairLine(card, at) {
     el("button", { type: "button", "aria-describedby": `${card}-${at}`, onclick: () => decideUndecided(pair.rows, choose) }, name);
   return el("tr", { "data-pair": at },
     el("th", { scope: "row", id: `${card}-${at}` },
-      el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that fit no class" : null)) },
+      el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(pair.rows, el("span", null, pairName(pair), pair.target < 0 ? " that belong to no class" : null)) },
         el("span", null, el("span", { class: "times" }, pairTimes(pair)), pairName(pair)))),
     el("td", { class: "muted group-done" }),
     el("td", { class: "pair-buttons" },
@@ -60,8 +65,9 @@ function pairTable(card, name, isOf, limit) {
 function drawPairs(card, limit = PAIRS_AT_FIRST) {
   byId(`${card}-card`).hidden = !(pairLists[card][0]?.rows.length > 1); // of one sample each, they are the list again
   const tables = [
-    pairTable(card, "Look like another class", ({ target }) => target >= 0, limit),
-    pairTable(card, "Fit no class", ({ target }) => target < 0, limit),
+    pairTable(card, "Probably misspelt", isMisspelt, PAIRS_AT_MOST),
+    pairTable(card, "Look like another class", (pair) => pair.target >= 0 && !isMisspelt(pair), limit),
+    pairTable(card, "Belong to no class", ({ target }) => target < 0, limit),
   ];
   byId(card).replaceChildren(...tables.filter(Boolean));
   markPairs();
@@ -78,6 +84,23 @@ function markPairs() {
   for (const [card, list] of Object.entries(pairLists)) {
     for (const line of byId(card).querySelectorAll("[data-pair]")) markGroup(line, list[Number(line.dataset.pair)]);
   }
+}
+
+// -- pictures that show little, whatever their labels say -------------------------------------------------
+
+const checkRows = (indices) => indices.map((index) => rowOfIndex[index]).filter((row) => row >= 0);
+
+function drawChecks() {
+  const lines = report.checks.map(([words, indices], at) => {
+    const rows = checkRows(indices);
+    const button = (name, choose) => el("button", { type: "button", "aria-describedby": `check-${at}`, onclick: () => decideUndecided(rows, choose) }, name);
+    return el("tr", null,
+      el("th", { scope: "row", id: `check-${at}` }, el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(rows, el("span", null, `pictures that are ${words}`)) },
+        el("span", null, el("span", { class: "times" }, `${number(indices.length)} ×`), words))),
+      el("td", { class: "pair-buttons" }, button("Drop", () => [DROP, -1]), button("Keep", () => [KEEP, -1])));
+  });
+  byId("checks-card").hidden = !lines.length;
+  byId("checks").replaceChildren(el("table", { class: "pair-table" }, el("caption", { class: "unseen" }, "Pictures that show little, by what is odd"), el("tbody", null, lines)));
 }
 
 // -- how often a label is mistaken ------------------------------------------------------------------------

@@ -14,6 +14,8 @@ function chosenFilters() {
     label: chosen("label"),
     suggested: chosen("suggested"),
     verdict: chosen("decision"),
+    column: byId("column").value,
+    value: byId("value").value.trim(),
     sort: byId("sort").value,
   };
 }
@@ -28,9 +30,30 @@ const ORDERS = {
   index: (a, b) => samples.index[a] - samples.index[b],
 };
 
+/** Whether a cell of a row is a value, or where no cell is, contains it; or is below or above a number. */
+function cellFilter(column, value) {
+  const found = cells(column);
+  const [, sign, limit] = value.match(/^([<>])\s*(-?[\d.]+(?:e[-+]?\d+)?)$/i) ?? [];
+  if (sign) return (row) => found[row] !== null && found[row] !== "" && (sign === "<" ? Number(found[row]) < Number(limit) : Number(found[row]) > Number(limit));
+  const wanted = value.toLowerCase();
+  const lower = (row) => found[row]?.toLowerCase() ?? "";
+  const known = found.some((_, row) => lower(row) === wanted);
+  return (row) => (known ? lower(row) === wanted : lower(row).includes(wanted));
+}
+
+/** The most frequent values of the chosen column, to choose from. */
+function offerValues() {
+  const times = new Map();
+  for (const cell of byId("column").value ? cells(byId("column").value) : []) if (cell) times.set(cell, (times.get(cell) ?? 0) + 1);
+  const values = [...times].sort((a, b) => b[1] - a[1]).slice(0, 100);
+  byId("values").replaceChildren(...values.map(([value]) => el("option", { value })));
+  byId("value-filter").hidden = !byId("column").value;
+}
+
 /** The rows that pass, sorted. A sample that is decided now stays in the list until the filter changes. */
 function filteredRows(filters) {
   const rows = [];
+  const cell = filters.column && filters.value ? cellFilter(filters.column, filters.value) : null;
   for (let row = 0; row < count; row++) {
     if (view.only && !view.only.rows.has(row)) continue;
     if (filters.onlySuspects && !view.only && !samples.suspected[row]) continue;
@@ -40,6 +63,7 @@ function filteredRows(filters) {
     if (filters.label !== null && samples.label[row] !== filters.label) continue;
     if (filters.suggested !== null && samples.suggested[row] !== filters.suggested) continue;
     if (filters.verdict !== null && decided.verdict[row] !== filters.verdict) continue;
+    if (cell && !cell(row)) continue;
     if (filters.words.length) {
       const words = (haystack[row] ??= searchText(row));
       if (!filters.words.every((word) => words.includes(word))) continue;
@@ -56,6 +80,7 @@ function showList(filters, only = null) {
   byId("filters").reset();
   view.only = only;
   for (const [id, value] of Object.entries(filters)) byId(id).value = value;
+  offerValues();
   refilter();
   byId("list-top").scrollIntoView();
 }
@@ -161,18 +186,27 @@ function startList() {
   byId("label").append(...classes.map(option));
   byId("suggested").append(...classes.map(option));
   byId("level-filter").hidden = !samples.level;
+  byId("column-filter").hidden = !columnNames.length;
+  byId("column").append(...columnNames.map((name) => el("option", { value: name }, short(name, 40))));
   let waiting = 0;
-  byId("search").addEventListener("input", () => {
+  for (const id of ["search", "value"]) byId(id).addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(refilter, 120);
   });
-  byId("filters").addEventListener("change", (event) => event.target.id !== "search" && refilter());
+  byId("filters").addEventListener("change", (event) => {
+    if (event.target.id === "column") {
+      byId("value").value = "";
+      offerValues();
+    }
+    if (event.target.type !== "search") refilter();
+  });
   byId("filters").addEventListener("submit", (event) => {
     event.preventDefault();
     refilter();
   });
   byId("reset").addEventListener("click", () => {
     byId("filters").reset();
+    offerValues();
     view.only = null;
     refilter();
   });

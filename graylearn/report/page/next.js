@@ -35,6 +35,10 @@ function drawSteps() {
     byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
     return;
   }
+  if (misspeltRows.length) {
+    steps.push([`${plural(misspeltRows.length, "label")} ${misspeltRows.length === 1 ? "is" : "are"} probably misspelt: `,
+      el("button", { type: "button", onclick: () => decideUndecided(misspeltRows, suggestion) }, "Correct them"), " or ", el("a", { href: "#pairs-card" }, "see which"), "."]);
+  }
   if (sure) {
     steps.push([listed(`Look through the ${plural(sure, "sample")} the audit is sure of`, "2"), ", and accept what you agree with."]);
     if (sure < numSuspects) steps.push([listed(`Judge the ${number(numSuspects - sure)} to review`, "1"), " one by one."]);

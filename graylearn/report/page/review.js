@@ -14,6 +14,7 @@ function refreshDecisions(rows) {
     const item = itemOf(row);
     if (item) markVerdict(item, row);
   }
+  markLarge();
   const done = tally();
   markClasses(done.byClass);
   markPairs();
@@ -87,8 +88,8 @@ let relabelling = -1;
 function listChoices() {
   const wanted = byId("relabel-search").value.trim().toLowerCase();
   const classes = report.classes.map((_, k) => k);
-  const offered = [decided.label[relabelling], samples.suggested[relabelling], ...likelyClasses(relabelling).map(([k]) => k)];
-  const first = offered.find((k) => k >= 0 && k !== samples.label[relabelling]);
+  const likely = [decided.label[relabelling], offered(relabelling), ...likelyClasses(relabelling).map(([k]) => k)];
+  const first = likely.find((k) => k >= 0 && k !== samples.label[relabelling]);
   const found = classes.filter((k) => report.classes[k].toLowerCase().includes(wanted) && k !== samples.label[relabelling]);
   found.sort((a, b) => (b === first) - (a === first) || a - b);
   const shown = found.slice(0, CHOICES_AT_MOST);

@@ -67,14 +67,15 @@ function contentOf(row) {
 }
 
 function verdictButtons(row) {
-  const [advised, label] = suggestion(row);
-  const suggested = samples.suspected[row] ? advised : 0;
+  const label = offered(row);
   const button = (verdict, name, act) =>
-    el("button", { type: "button", "data-verdict": verdict, "aria-pressed": "false", onclick: act,
-      class: verdict === suggested && verdict !== RELABEL ? "advised" : null }, name);
-  const accept = suggested === RELABEL
-    ? el("button", { type: "button", "data-accept": "", "aria-pressed": "false", class: "accept advised", title: "Accept what the audit suggests",
-        onclick: () => decideRows([row], suggestion, true) }, el("span", null, "→\u00a0", said(report.classes[label], 22)))
+    el("button", { type: "button", "data-verdict": verdict, "aria-pressed": "false", onclick: act }, name);
+  // what is dropped is lost: no button for that stands out by itself, nor a class that it only resembles
+  const advised = suggestion(row)[0] === RELABEL;
+  const accept = label >= 0
+    ? el("button", { type: "button", "data-accept": label, "aria-pressed": "false", class: advised ? "accept advised" : "accept",
+        title: advised ? "Accept what the audit suggests" : "The class that it resembles most",
+        onclick: () => decideRows([row], () => [RELABEL, label], true) }, el("span", null, "→\u00a0", said(report.classes[label], 22)))
     : null;
   return el(
     "div",
@@ -93,16 +94,16 @@ function claim(row) {
   if (samples.kind[row] === 1 && samples.suggested[row] >= 0) {
     parts.push(el("span", { class: "muted" }, ", looks like "), el("strong", null, said(report.classes[samples.suggested[row]], 60)));
   } else if (samples.kind[row] === 2) {
-    parts.push(el("span", { class: "muted" }, ", fits no class"));
+    parts.push(el("span", { class: "muted" }, ", belongs to no class"));
   }
   return el("p", { class: "claim" }, parts);
 }
 
 function whichLine(row) {
-  const kind = KINDS[samples.kind[row]];
+  const kind = samples.kind[row];
   const level = samples.level?.[row] ?? 0;
   return el("p", { class: "which" },
-    el("span", { class: `chip ${kind}` }, kind === "ok" ? KIND_NAMES[0] : kind),
+    el("span", { class: `chip ${KINDS[kind]}` }, KIND_NAMES[kind]),
     level ? el("span", { class: `chip level-${level}` }, LEVEL_NAMES[level]) : null,
     el("span", { class: "id" }, said(idName(row), 90)),
     alikeButton(row));
@@ -145,13 +146,14 @@ function tileItem(row) {
 /** Show on an item what is decided for its row. */
 function markVerdict(item, row) {
   const verdict = decided.verdict[row];
-  const accepted = verdict === RELABEL && decided.label[row] === samples.suggested[row];
+  const accept = item.querySelector("[data-accept]");
+  const accepted = verdict === RELABEL && accept && decided.label[row] === Number(accept.dataset.accept);
   item.dataset.decided = VERDICTS[verdict];
   for (const button of item.querySelectorAll("[data-verdict]")) {
     const pressed = Number(button.dataset.verdict) === verdict && !(accepted && verdict === RELABEL);
     button.setAttribute("aria-pressed", String(pressed));
   }
-  item.querySelector("[data-accept]")?.setAttribute("aria-pressed", String(accepted));
+  accept?.setAttribute("aria-pressed", String(accepted));
   const outcome = item.querySelector("[data-outcome]");
   const label = verdict === RELABEL ? report.classes[decided.label[row]] : null;
   outcome.title = label === null ? "" : short(label, 500);

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 import torch
 
-from graylearn.data.catalog import CATALOG, TABLES, available, load, table_task
-from graylearn.data.catalog.files import Finder
-from graylearn.data.catalog.tables import RELEASED, find_table
-from graylearn.data.catalog.tasks import feature_sum_labels
 from graylearn.errors import DataError
+from reproduction.catalog import CATALOG, TABLES, available, load, table_task
+from reproduction.catalog.files import Finder
+from reproduction.catalog.tables import RELEASED, find_table
+from reproduction.catalog.tasks import feature_sum_labels
 
 REAL = Path(os.environ.get("GRAYLEARN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 

@@ -91,7 +91,7 @@ def write_fashion(folder, ending=".gz"):
     for name, (x, y) in zip(("train", "t10k"), parts, strict=True):
         write_idx(place / f"{name}-images-idx3-ubyte{ending}", x)
         write_idx(place / f"{name}-labels-idx1-ubyte{ending}", np.array(y, dtype=np.uint8))
-    from graylearn.data.catalog.images import FASHION_CLASSES
+    from reproduction.catalog.images import FASHION_CLASSES
 
     return *parts, FASHION_CLASSES
 

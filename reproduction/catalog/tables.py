@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 
-from graylearn.data.catalog.files import Finder, Found
 from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.errors import DataError, first_few, first_line
+from reproduction.catalog.files import Finder, Found
 
 Protocol: TypeAlias = Literal["paper", "released"]
 """Whose way of preparing the data: the paper's text, or its authors' code."""

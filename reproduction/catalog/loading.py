@@ -9,14 +9,14 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from graylearn.data.catalog.entries import CATALOG, Entry, find_entry
-from graylearn.data.catalog.files import NO_FOLDER, Finder, Found, data_folder
-from graylearn.data.catalog.image_files import find_pictures
-from graylearn.data.catalog.images import find_arrays, find_npz
-from graylearn.data.catalog.tables import Protocol, find_table
 from graylearn.data.samples import Samples
 from graylearn.data.splits import train_test_split
 from graylearn.errors import DataError, SettingsError
+from reproduction.catalog.entries import CATALOG, Entry, find_entry
+from reproduction.catalog.files import NO_FOLDER, Finder, Found, data_folder
+from reproduction.catalog.image_files import find_pictures
+from reproduction.catalog.images import find_arrays, find_npz
+from reproduction.catalog.tables import Protocol, find_table
 
 PICTURE_SIZE = 32
 """Side of the pictures of Mini-ImageNet and Tiny-ImageNet as the paper mixes them into CIFAR and SVHN."""

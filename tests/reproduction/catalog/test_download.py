@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from warm import Process
 
-from graylearn.data.catalog.download import download, download_file, fetch_entry, unpack
-from graylearn.data.catalog.entries import CATALOG, RemoteFile
 from graylearn.errors import DataError
+from reproduction.catalog.download import download, download_file, fetch_entry, unpack
+from reproduction.catalog.entries import CATALOG, RemoteFile
 
 CONTENT = np.random.default_rng(0).bytes(1_000_003)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -141,7 +141,7 @@ def test_a_later_run_goes_on_where_an_earlier_one_gave_up(server, tmp_path):
 def test_a_killed_run_is_continued(server, tmp_path):
     server.hold = threading.Event()
     code = (
-        "import sys; from pathlib import Path; from graylearn.data.catalog.download import download_file;"
+        "import sys; from pathlib import Path; from reproduction.catalog.download import download_file;"
         "download_file(sys.argv[1], Path(sys.argv[2]))"
     )
     (tmp_path / "file.bin.part").write_bytes(CONTENT[:1000])

@@ -17,7 +17,7 @@ from torch import nn
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.losses import gray_loss
-from graylearn.theory import (
+from reproduction.theory import (
     CROSS_ENTROPY_LIPSCHITZ,
     Assumptions,
     discrepancy,
@@ -332,7 +332,7 @@ def test_discrepancy_names_what_is_wrong_with_its_input(change, error, message):
 
 
 def test_the_example_in_the_docs_runs_and_shows_what_the_docs_say(capsys):
-    text = (Path(__file__).parent.parent / "docs" / "how" / "theory.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "how" / "theory.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     names = {}
     exec(example, names)

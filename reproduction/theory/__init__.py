@@ -1,6 +1,6 @@
 """The paper's theory as numbers: the exact identity, the two bounds as printed, and the discrepancy."""
 
-from graylearn.theory.bounds import (
+from reproduction.theory.bounds import (
     CROSS_ENTROPY_LIPSCHITZ,
     Assumptions,
     Bound,
@@ -8,9 +8,9 @@ from graylearn.theory.bounds import (
     lambda_limit,
     standard_bound,
 )
-from graylearn.theory.estimate import Discrepancy, discrepancy
-from graylearn.theory.identity import remainder
-from graylearn.theory.norms import layer_norms
+from reproduction.theory.estimate import Discrepancy, discrepancy
+from reproduction.theory.identity import remainder
+from reproduction.theory.norms import layer_norms
 
 __all__ = [
     "CROSS_ENTROPY_LIPSCHITZ",

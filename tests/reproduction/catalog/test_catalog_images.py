@@ -19,9 +19,9 @@ from published_images import (
     write_torchvision_fashion,
 )
 
-from graylearn.data.catalog import CATALOG, available, datasets_table, load
 from graylearn.data.samples import Samples
 from graylearn.data.splits import split_sources
+from reproduction.catalog import CATALOG, available, datasets_table, load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
 
@@ -70,17 +70,15 @@ def check_colours(samples):
 
 
 @pytest.mark.parametrize("layout", ["folders", "images", "splits", "list", "list of folders"])
-def test_mini_imagenet_has_all_classes_in_both_parts(tmp_path, layout):
+def test_mini_imagenet_is_one_part_with_all_pictures(tmp_path, layout):
     write_mini(tmp_path, layout)
     train, test = load("Mini-ImageNet", tmp_path)
-    assert train.classes == test.classes == tuple(sorted(WNIDS))
-    assert train.class_counts.tolist() == [5, 5, 5]
-    assert test.class_counts.tolist() == [1, 1, 1]
-    assert not set(train.ids) & set(test.ids)
-    assert train.x.shape == (15, 32, 32, 3)
+    assert train.classes == tuple(sorted(WNIDS))
+    assert train.class_counts.tolist() == [6, 6, 6]
+    assert train.x.shape == (18, 32, 32, 3)
+    assert len(test) == 0
     check_colours(train)
-    check_colours(test)
-    larger = load("mini-imagenet", tmp_path, split="all", size=40)
+    larger = load("mini-imagenet", tmp_path, split="train", size=40)
     assert larger.x.shape == (18, 40, 40, 3)
     assert all((tmp_path / "mini-imagenet" / path).is_file() for path in larger.ids)
     assert len(split_sources(larger, 3)) == 3

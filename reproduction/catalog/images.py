@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from graylearn.data.catalog.files import Finder, Found
-from graylearn.data.catalog.safe_pickle import load_plain_pickle
 from graylearn.data.npz import read_arrays
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
+from reproduction.catalog.files import Finder, Found
+from reproduction.catalog.safe_pickle import load_plain_pickle
 
 Part: TypeAlias = Literal["train", "test"]
 """The two parts of an image set."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from published_images import pictures, python2_pickle
 
-from graylearn.data.catalog.safe_pickle import load_plain_pickle
 from graylearn.errors import DataError
+from reproduction.catalog.safe_pickle import load_plain_pickle
 
 
 class Evil:

@@ -1,4 +1,4 @@
-"""`graylearn datasets`: what is here, what is missing, its size, licence and where it comes from."""
+"""`python -m reproduction.datasets`: which of the paper's datasets are here, and where others come from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.table import Table
 
 from graylearn.cli import options as flags
+from graylearn.cli.main import start
 from graylearn.cli.show import console
+from reproduction.cli.said import Said
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 Folder = Annotated[
     Path | None, flags.path_flag("--data", help="The folder of datasets; GRAYLEARN_DATA where left out.")
 ]
 
 
+@app.command(cls=Said)
 def datasets(
     data: Folder = None,
     fetch: Annotated[
@@ -31,11 +36,11 @@ def datasets(
 
     Examples:
 
-      graylearn datasets --data ~/data
+      python -m reproduction.datasets --data ~/data
 
-      graylearn datasets --data ~/data --download cifar10
+      python -m reproduction.datasets --data ~/data --download cifar10
     """
-    from graylearn.data import datasets_table
+    from reproduction.catalog import datasets_table
 
     for name in fetch or []:
         _fetch(name, data)
@@ -70,7 +75,7 @@ def _bytes(size: float) -> str:
 
 def _fetch(name: str, data: Path | None) -> None:
     """Download with a bar on a terminal; a line when done."""
-    from graylearn.data import download
+    from reproduction.catalog.download import download
 
     stderr = Console(stderr=True)
     with Progress(
@@ -84,3 +89,7 @@ def _fetch(name: str, data: Path | None) -> None:
 
         folder = download(name, data, progress=seen)
     stderr.print(f"{name} is in {folder}", soft_wrap=True, markup=False)
+
+
+if __name__ == "__main__":
+    start(app, "python -m reproduction.datasets")

@@ -17,8 +17,8 @@ from published_images import (
     write_tiny,
 )
 
-from graylearn.data.catalog import load
 from graylearn.errors import DataError, SettingsError
+from reproduction.catalog import load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
 

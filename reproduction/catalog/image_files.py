@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from graylearn.data.catalog.files import Finder, Found
-from graylearn.data.catalog.images import Part
 from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.samples import Samples
-from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError
+from reproduction.catalog.files import Finder, Found
+from reproduction.catalog.images import Part, image_samples
 
 MINI_FOLDERS = (
     "mini-imagenet", "miniimagenet", "mini_imagenet", "miniImagenet", "miniImageNet", "MiniImageNet",
@@ -39,7 +38,7 @@ def find_pictures(name: str, finder: Finder, size: int) -> Found | None:
 
 
 def _read_mini(folder: Path, size: int, part: Part) -> Samples:
-    """All classes are in both parts, a sixth of each (100 of 600 pictures) in test.
+    """All 600 pictures of each class, as one part: train. There is no test part.
 
     The published lists train.csv, val.csv and test.csv part the classes, not the pictures, for another
     task; here they only tell which pictures there are.
@@ -48,11 +47,10 @@ def _read_mini(folder: Path, size: int, part: Part) -> Samples:
     if not pictures:
         raise DataError(f"{folder} holds neither class folders with pictures nor train.csv and images/")
     classes = tuple(sorted({label for _, label in pictures}))
-    y = np.array([classes.index(label) for _, label in pictures])
-    in_test = np.zeros(len(y), dtype=bool)
-    in_test[stratified_choice(y, round(len(y) / 6), seed=0)] = True
-    chosen = np.flatnonzero(in_test == (part == "test"))
-    return _samples(folder, [pictures[index][0] for index in chosen], y[chosen], classes, size)
+    y = np.array([classes.index(label) for _, label in pictures], dtype=np.int64)
+    if part == "test":
+        return image_samples(np.empty((0, size, size, 3), dtype=np.uint8), y[:0], classes, folder)
+    return _samples(folder, [path for path, _ in pictures], y, classes, size)
 
 
 def _listed(folder: Path) -> Labelled:

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 import torch
 
-from graylearn.data.catalog.entries import CATALOG, find_entry
-from graylearn.data.catalog.loading import load
-from graylearn.data.catalog.tables import RELEASED, Protocol
 from graylearn.data.contaminate import Contaminated, contaminate
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import hold_out_classes, hold_out_smallest, train_test_split
 from graylearn.errors import DataError
+from reproduction.catalog.entries import CATALOG, find_entry
+from reproduction.catalog.loading import load
+from reproduction.catalog.tables import RELEASED, Protocol
 
 TABLES: tuple[str, ...] = tuple(entry.name for entry in CATALOG.values() if entry.kind == "table")
 """The names of the paper's eight tables."""

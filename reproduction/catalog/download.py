@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from graylearn.data.atomic import alone, flush, signature
-from graylearn.data.catalog.entries import CATALOG, Entry, find_entry
-from graylearn.data.catalog.files import data_folder
 from graylearn.errors import DataError
+from reproduction.catalog.entries import CATALOG, Entry, find_entry
+from reproduction.catalog.files import data_folder
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the bytes there are so far and the bytes there will be (None where the server does not say)."""

@@ -1,7 +1,0 @@
-"""The paper's datasets: what they are, where their files lie, and how they are read."""
-
-from graylearn.data.catalog.entries import CATALOG, Entry
-from graylearn.data.catalog.loading import DatasetStatus, available, datasets_table, load
-from graylearn.data.catalog.tasks import TABLES, table_task
-
-__all__ = ["CATALOG", "TABLES", "DatasetStatus", "Entry", "available", "datasets_table", "load", "table_task"]

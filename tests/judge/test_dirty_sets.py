@@ -1,0 +1,197 @@
+"""What the judge learns from: dirty sets whose truth is known."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from judge.dirt import LABEL_ERRORS
+from judge.draw import draw, family_of
+from judge.foreign import FOREIGN
+from judge.generators import GENERATORS
+from judge.sources import SOURCES, declared, load
+from judge.warp import WARPS
+
+SEEDS = range(120)
+
+
+@pytest.fixture(scope="module")
+def sources():
+    return load()
+
+
+@pytest.fixture(scope="module")
+def sets(sources):
+    return [draw(seed, sources) for seed in SEEDS]
+
+
+def test_truth_is_what_was_done_to_the_labels(sets):
+    for made in sets:
+        foreign, wrong = made.true_label < 0, made.true_label != made.label
+        np.testing.assert_array_equal(made.truth, np.where(foreign, 2, np.where(wrong, 1, 0)), str(made.info))
+
+
+def test_every_set_can_be_judged(sets):
+    for made in sets:
+        n, k = made.info["N"], made.info["K"]
+        assert made.features.shape == (n, made.info["D"])
+        assert made.features.dtype == np.float32
+        assert np.isfinite(made.features).all()
+        np.testing.assert_array_equal(np.unique(made.label), np.arange(k), str(made.info))
+        assert n >= 50
+        assert k >= 2
+        assert made.true_label.max() < k
+
+
+def test_declared_shares_are_those_of_the_truth(sets):
+    for made in sets:
+        assert made.info["rate"] == pytest.approx(np.mean(made.truth == 1))
+        assert made.info["ood"] == pytest.approx(np.mean(made.truth == 2))
+
+
+def test_half_of_the_sets_are_clean_or_hopeless_and_nothing_is_wrong_in_them(sets):
+    featureless = [made for made in sets if made.info["plan"] in ("clean", "hopeless")]
+    assert not any(made.truth.any() for made in featureless)
+    assert 0.38 < len(featureless) / len(sets) < 0.62
+    dirty = [made for made in sets if made.info["plan"] not in ("clean", "hopeless")]
+    assert sum(made.truth.any() for made in dirty) > 0.9 * len(dirty)
+
+
+def test_a_hopeless_set_says_nothing_of_its_labels(sets):
+    """Nearest neighbours bear the same label no oftener than by chance, copies and leaks apart."""
+    excess = []
+    for made in sets:
+        if made.info["plan"] == "hopeless" and not made.info["extras"]:
+            x = (made.features - made.features.mean(0)) / np.maximum(made.features.std(0), 1e-9)
+            away = (x**2).sum(1)[:, None] - 2 * x @ x.T + (x**2).sum(1)
+            np.fill_diagonal(away, np.inf)
+            share = np.bincount(made.label) / len(made.label)
+            excess.append(np.mean(made.label[away.argmin(1)] == made.label) - (share**2).sum())
+    assert len(excess) >= 5
+    assert abs(np.mean(excess)) < 0.05
+
+
+def test_a_seed_gives_the_same_set_again(sources, sets):
+    for seed in SEEDS[::20]:
+        again = draw(seed, sources)
+        for name in ("features", "label", "truth", "true_label"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(sets[seed], name))
+        assert again.info == sets[seed].info
+
+
+def test_no_set_reads_a_source_of_another_family(sources):
+    class Watched(dict):
+        def __getitem__(self, family):
+            read.add(family)
+            return super().__getitem__(family)
+
+        def get(self, family, default=None):
+            read.add(family)
+            return super().get(family, default)
+
+    for seed in SEEDS[:60]:
+        read = set()
+        made = draw(seed, Watched(sources))
+        assert made.info["family"] == family_of(seed, sources)
+        assert read <= {made.info["family"]}
+
+
+def test_families_are_drawn_about_as_often_as_one_another(sources):
+    count = Counter(family_of(seed, sources) for seed in range(2000))
+    real = [count[family] for family in sources]
+    made_up = [count[family] for family in GENERATORS]
+    assert min(real) > 0.7 * max(real)
+    assert min(made_up) > 0.5 * max(made_up)
+
+
+@pytest.mark.parametrize("name", LABEL_ERRORS)
+@pytest.mark.parametrize("k", [2, 6])
+def test_label_errors_are_about_as_many_as_asked(name, k):
+    random = np.random.default_rng(1)
+    y = np.arange(1200) % k
+    x = random.normal(size=(1200, 5)) + 2.0 * random.normal(size=(k, 5))[y]
+    shares = []
+    for _ in range(30):
+        given = LABEL_ERRORS[name](random, x, y, k, 0.2)
+        assert given.min() >= 0
+        assert given.max() < k
+        shares.append(np.mean(given != y))
+    assert 0.06 < np.mean(shares) < 0.3
+    assert max(shares) < 0.5
+
+
+def test_moved_labels_are_those_of_the_next_class():
+    y = np.arange(400) % 4
+    given = LABEL_ERRORS["shifted"](np.random.default_rng(0), np.zeros((400, 2)), y, 4, 0.4)
+    np.testing.assert_array_equal(given[given != y], (y[given != y] + 1) % 4)
+
+
+def test_models_err_where_samples_look_like_another_class():
+    """Not so for errors anywhere: what tells people's labels from a slip of the pen."""
+    random = np.random.default_rng(0)
+    y = np.arange(2000) % 2
+    x = random.normal(size=(2000, 4)) + 1.5 * y[:, None]
+    near = np.abs(x.mean(axis=1) - 0.75) < 0.4
+
+    def excess(name):
+        return np.mean([wrong[near].mean() - wrong[~near].mean() for _ in range(20)
+                        for wrong in [LABEL_ERRORS[name](random, x, y, 2, 0.2) != y]])  # fmt: skip
+
+    assert excess("models") > 0.05
+    assert abs(excess("uniform")) < 0.03
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_generators_draw_classes_that_some_model_could_tell(name):
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.model_selection import cross_val_score
+
+    gains = []
+    for seed in range(6):
+        x, y = GENERATORS[name](np.random.default_rng(seed), 400, 3)
+        assert np.isfinite(x).all()
+        assert y.min() >= 0
+        assert y.max() <= 2
+        count = np.bincount(y)
+        if (count >= 5).sum() >= 2:
+            kept = count[y] >= 5
+            right = cross_val_score(ExtraTreesClassifier(30, random_state=0), x[kept], y[kept], cv=3).mean()
+            gains.append(right - count.max() / kept.sum())
+    assert max(gains) > 0.1
+
+
+@pytest.mark.parametrize("name", WARPS)
+def test_changed_features_keep_their_rows(name):
+    x = np.random.default_rng(0).normal(size=(80, 6))
+    changed = WARPS[name](np.random.default_rng(1), x)
+    assert len(changed) == 80
+    assert np.isfinite(changed).all()
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_samples_are_as_many_as_asked(name):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(80, 6))
+    made = FOREIGN[name](random, x, np.arange(80) % 3, 17)
+    assert made.shape == (17, 6)
+    assert np.isfinite(made).all()
+
+
+def test_a_file_without_a_licence_is_refused(tmp_path):
+    np.savez(tmp_path / "unheard-of.npz", x=np.zeros((4, 2)), y=np.arange(4))
+    with pytest.raises(ValueError, match=r"unheard-of\.npz"):
+        load(tmp_path)
+
+
+def test_sources_are_free_and_none_that_is_kept_for_measuring_alone():
+    never = (
+        r"cifar|abalone|arrhyt|mit-bih|sky|stellar|accent|bean|pendigits|mushroom|adult|credit|letter$|satel"
+    )
+    unfree = re.compile(r"NC|ND|unclear|unknown|research", re.IGNORECASE)
+    for source in SOURCES:
+        assert source.licence
+        assert not unfree.search(source.licence), source
+        assert not re.search(never, source.name), source
+    for name in ("mnist", "fashion-mnist", "digits", "banking77", "wine"):  # that benchmarks/ measures on
+        assert declared(name).evaluated

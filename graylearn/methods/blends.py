@@ -112,7 +112,7 @@ def log_rejection(logits: Tensor) -> Tensor:
     return torch.where(top, without_top.logsumexp(1, keepdim=True), torch.log1p(-without_top.exp()))
 
 
-# Distorted images that a person would still recognise: turned, stretched, moved, recoloured, a square left out.
+# Distorted images that a person still recognises: turned, stretched, moved, recoloured, a square left out.
 
 
 def half_distorted(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -162,9 +162,9 @@ def _beside(centre: Tensor, size: int) -> Tensor:
 class Choose(Method):
     """Cross entropy on mixed pairs of samples, with targets between the label and the mean prediction.
 
-    t = s y + (1 - s) sharpened a, where a is the mean over epochs of the network's predictions for the sample
-    and s = a_y / max a: a label that they find likely is taught, any other is replaced by them. Predictions of
-    the current epoch alone would trust what was just memorised.
+    t = s y + (1 - s) sharpened a, where a is the mean over epochs of the network's predictions for the
+    sample and s = a_y / max a: a label that they find likely is taught, any other is replaced by them.
+    Predictions of the current epoch alone would trust what was just memorised.
     """
 
     begin: Share = 0.15
@@ -178,7 +178,7 @@ class Choose(Method):
     images and rows of 32 numbers and more, but no short rows: what lies between two rows of a table is often
     of a third class (it cost two points on tables, and won as many on features of photos)."""
     distorted: bool = True
-    """First distort every second image (turned, moved, recoloured); samples of other shapes stay as they are."""
+    """Distort every second image (turned, moved, recoloured); samples of other shapes stay as they are."""
 
     per_sample = False
     plans_epochs = True

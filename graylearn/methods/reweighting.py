@@ -106,7 +106,7 @@ def class_outlier_factors(
 def suspect_worst(
     score: NDArray[np.float32], targets: NDArray[np.int64], share: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """(which samples are suspected, their weights), both (N,): the `share` of each class with the largest scores.
+    """(which are suspected, weights), both (N,): suspected is the `share` of each class of largest score.
 
     With b the largest score of a class that is not suspected and m its largest of all, a suspect of
     score s weighs (m - s) / (m - b): little outside costs little, and the worst counts nothing.

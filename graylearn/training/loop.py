@@ -268,26 +268,19 @@ class Loop:
 
         A run is saved and stopped only after a step, so that no checkpoint need hold half of one.
         """
-        if self.settings.accumulate == 1:
-            self.learner.update(losses, self._weight_of(index))
-            self._stepped()
-            return True
-        each = torch.ones_like(losses) if self.weights is None else self.weights.index_select(0, index)
-        self.learner.gather(losses, each.to(losses.dtype))
         rows = len(index) if self.group is None else self.group.whole[self.step]
         self.gathered, self.gathered_rows = self.gathered + 1, self.gathered_rows + rows
+        self.learner.gather(losses, self._weight_of(index, rows))
         if self.gathered < self.settings.accumulate:
             return False
         self._step_gathered()
         return True
 
     def _step_gathered(self) -> None:
-        """One step by the mean over all samples of the batches gathered."""
-        self.learner.step(self.learner.models / self.gathered_rows)
+        """One step down the mean over all samples of the batches gathered."""
+        # of one batch alone the weights are a mean already, which spares a pass over all gradients
+        self.learner.step(1.0 if self.settings.accumulate == 1 else self.learner.models / self.gathered_rows)
         self.gathered, self.gathered_rows = 0, 0
-        self._stepped()
-
-    def _stepped(self) -> None:
         if self.average is not None:
             self.average.update()
         if self.scheduler is not None and self.scheduler.every == "step":
@@ -298,14 +291,13 @@ class Loop:
         assert self.group is not None
         return self.group.of_all(values, self.step)
 
-    def _weight_of(self, index: Tensor) -> Tensor:
-        """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
+    def _weight_of(self, index: Tensor, rows: int) -> Tensor:
+        """The weight of each loss in the gradient of a batch of so many rows in all processes."""
         size = index.shape[0]
-        of_all = size if self.group is None else self.group.whole[self.step]
-        uniform = self.uniform.get((size, of_all))
+        uniform = self.uniform.get((size, rows))
         if uniform is None:
-            uniform = torch.full((size,), self.learner.models / of_all, device=self.device)
-            self.uniform[size, of_all] = uniform
+            share = self.learner.models / rows if self.settings.accumulate == 1 else 1.0
+            uniform = self.uniform[size, rows] = torch.full((size,), share, device=self.device)
         return uniform if self.weights is None else uniform * self.weights.index_select(0, index)
 
     def _flush(self) -> None:

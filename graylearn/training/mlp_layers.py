@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,10 +18,20 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from graylearn.torch_internals import has_hooks
-from graylearn.training.mlp_passes import Layer
 
 _RELU = (F.relu, torch.relu, Tensor.relu)
 _FLATTEN = (torch.flatten, Tensor.flatten)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One linear layer and what follows it."""
+
+    linear: str
+    """Name of the nn.Linear within its model."""
+    relu: bool
+    dropout: float
+    """Share of outputs dropped in training."""
 
 
 def mlp_layers(model: nn.Module) -> list[Layer] | None:

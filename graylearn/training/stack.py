@@ -20,8 +20,7 @@ from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.loop import Loop
 from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
-from graylearn.training.mlp_passes import Layer
+from graylearn.training.mlp_layers import Layer, mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor, check_labels
 from graylearn.training.progress import RunLog, make_reporter

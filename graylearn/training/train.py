@@ -22,7 +22,7 @@ from graylearn.training.group import Group, check_method, hand_over
 from graylearn.training.group import current as current_group
 from graylearn.training.history import History
 from graylearn.training.identity import check_identity, described
-from graylearn.training.learner import Learner, ModuleLearner
+from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
@@ -33,7 +33,6 @@ from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
-from graylearn.training.sharded_learner import ShardedLearner
 from graylearn.training.sharding import check_sharded, is_sharded
 from graylearn.training.sources import Training, check_kind, make_training
 from graylearn.training.torch_schedules import Scheduler, TorchSchedule

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.torch_internals import lerp_each
-from graylearn.training.sharding import is_part, part_of
+from graylearn.training.processes import is_part, part_of
 
 
 class Average:

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
-from graylearn.training.group import Group
 from graylearn.training.networks import as_output, batch_norms
 from graylearn.training.optimizers import set_rate
-from graylearn.training.sharding import clip_norm, is_part, part_of
+from graylearn.training.processes import Group, clip_norm, is_part, part_of
 
 _RECOMPILE_LIMIT = 64
 

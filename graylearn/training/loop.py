@@ -20,15 +20,13 @@ from graylearn.training import seeding
 from graylearn.training.averaging import Average, Best
 from graylearn.training.checkpoint import save_checkpoint
 from graylearn.training.dispatch import Dispatch
-from graylearn.training.group import Group
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
+from graylearn.training.processes import Group, whole
 from graylearn.training.progress import Reporter, Row, RunLog
-from graylearn.training.schedules import ScheduleSettings, schedule_factor
+from graylearn.training.schedules import Scheduler, ScheduleSettings, schedule_factor
 from graylearn.training.settings import Settings
-from graylearn.training.sharding import whole
-from graylearn.training.torch_schedules import Scheduler
 
 
 @dataclass(frozen=True)

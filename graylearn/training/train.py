@@ -15,13 +15,17 @@ from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.methods.softened import Softened
 from graylearn.training import devices, seeding
-from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
+from graylearn.training.checkpoint import (
+    check_identity,
+    clear_leftovers,
+    described,
+    has_checkpoint,
+    load_checkpoint,
+    writes_checkpoints,
+)
 from graylearn.training.compiling import compile_if_worth_it
 from graylearn.training.dispatch import Dispatch
-from graylearn.training.group import Group, check_method, hand_over
-from graylearn.training.group import current as current_group
 from graylearn.training.history import History
-from graylearn.training.identity import check_identity, described
 from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner
@@ -29,14 +33,13 @@ from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import HALF, check_labels, evaluate, read_labelled
+from graylearn.training.processes import Group, check_method, check_sharded, hand_over, is_sharded
+from graylearn.training.processes import current as current_group
 from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
-from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.schedules import Scheduler, ScheduleSettings, TorchSchedule
 from graylearn.training.settings import Changes, Settings, resolve
-from graylearn.training.sharding import check_sharded, is_sharded
-from graylearn.training.sources import Training, check_kind, make_training
-from graylearn.training.torch_schedules import Scheduler, TorchSchedule
-from graylearn.training.weights import split_soft, weights_for
+from graylearn.training.sources import Training, check_kind, make_training, split_soft, weights_for
 
 Saved = tuple[dict[str, Tensor], dict[str, Any]]
 """What a checkpoint holds: arrays by name, and the rest."""

@@ -113,6 +113,7 @@ def test_a_stack_makes_its_models_from_a_function_by_seed():
         (lambda: [], {}, "no model"),
         (lambda: [mlp()], {"settings": PRESETS["paper"]}, "leave augment"),
         (lambda: [mlp()], {"settings": Settings(compile=True)}, "leave compile out"),
+        (lambda: [mlp()], {"precision": "bf16"}, "leave precision out"),
     ],
 )
 def test_what_a_stack_cannot_do_is_refused(models, options, message):

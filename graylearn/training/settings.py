@@ -161,7 +161,7 @@ run, and `fast` a short run of large batches."""
 
 
 class Changes(TypedDict, total=False):
-    """What a call may change: every field of Settings, or a name that stands for it, and the learning rate."""
+    """What a call may change: fields of Settings, or names that stand for them, and the learning rate."""
 
     epochs: int | None
     batch_size: int | None

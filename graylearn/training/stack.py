@@ -26,9 +26,8 @@ from graylearn.training.predict import as_labels, as_tensor, check_labels
 from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
-from graylearn.training.settings import Settings, Changes, resolve
+from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import check_finite, weights_for
-
 
 _FOR_ONE = ("checkpoint", "label_smoothing", "augment", "scale", "compile", "patience")
 """Settings of a single training."""

@@ -337,7 +337,7 @@ class Loop:
         if self.learner.in_parts:
             weights, state = whole((weights, state), kept=writes)
         if writes:
-            save_checkpoint(folder, weights, state, epoch=self.epoch, step=self.step)
+            save_checkpoint(folder, weights, state)
 
     def _kept(self) -> list[tuple[str, Average | Best | Scheduler]]:
         """What is kept beside the learner, where there is such a thing."""

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+from graylearn.data.atomic import write_text
 from graylearn.options import Log
-from graylearn.training.checkpoint import write_atomic
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
@@ -23,7 +23,7 @@ class RunLog:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # rows after the checkpoint that a run resumes from are made anew
-            write_atomic(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
+            write_text(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
 
     def add(self, row: Row) -> None:
         """Keep a row."""

@@ -17,7 +17,6 @@ from graylearn.methods.softened import Softened
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import (
     check_identity,
-    clear_leftovers,
     described,
     has_checkpoint,
     load_checkpoint,
@@ -339,6 +338,4 @@ def _saved(settings: Settings) -> Saved | None:
             f"{settings.checkpoint} holds a checkpoint already: pass resume=True to go on from it,"
             " or give another folder"
         )
-    found = load_checkpoint(settings.checkpoint)
-    clear_leftovers(settings.checkpoint)  # a run killed just after its last save never came to it
-    return found
+    return load_checkpoint(settings.checkpoint)

@@ -123,7 +123,7 @@ def _checksum(arrays: dict[str, Tensor], text: str) -> str:
 
 
 def pack(value: Any, arrays: dict[str, Tensor]) -> Any:
-    """`value` as JSON can hold it; arrays and tensors go to `arrays`, named where they stood."""
+    """`value` as JSON; arrays and tensors are put into `arrays` and replaced by their names there."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -173,7 +173,7 @@ def described(method: Method) -> str:
 
 
 def check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings, method: Method) -> None:
-    """Refuse a checkpoint of another run; `saved` and `mine` say what decides the result of each."""
+    """Refuse a checkpoint of another run; `saved` and `mine` are all that decides the result of each."""
     folder = settings.checkpoint
     for name in [*mine, *(name for name in saved if name not in mine)]:
         value = mine.get(name)
@@ -198,7 +198,7 @@ def check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settin
 
 
 def _why_not_longer(schedule: Any, method: Method, epochs: int) -> str:
-    """Why the epochs so far would not be those of a longer run; empty where they are."""
+    """Why a longer run would have trained otherwise so far; empty if it would not."""
     if method.plans_epochs:
         return f"{type(method).__name__} does what it does by how many epochs there are, and planned {epochs}"
     if not isinstance(schedule, ScheduleSettings):  # counts its own steps

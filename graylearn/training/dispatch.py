@@ -94,17 +94,17 @@ class Dispatch:
             )
 
     def start_epoch(self, epoch: int) -> None:
-        """Tell the methods."""
+        """Pass it on to the methods."""
         for group in self.groups:
             group.method.start_epoch(epoch)
 
     def end_epoch(self, epoch: int) -> None:
-        """Tell the methods."""
+        """Pass it on to the methods."""
         for group in self.groups:
             group.method.end_epoch(epoch)
 
     def rate_scales(self, epoch: int) -> list[float]:
-        """The factor on each model's learning rate that its method asks for."""
+        """The factor of its method on each model's learning rate."""
         return [
             float(scale)
             for group in self.groups
@@ -191,7 +191,7 @@ class Dispatch:
         ]
 
     def load_state(self, saved: list[dict[str, Any]]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         for group, kept in zip(self.groups, saved, strict=True):
             group.method.load_state_dict(kept["method"])
             group.generator.set_state(kept["generator"])

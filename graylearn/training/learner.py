@@ -101,7 +101,7 @@ class Learner(ABC):
 
 @contextlib.contextmanager
 def _each(modules: Sequence[nn.Module], **changed: bool) -> Iterator[None]:
-    """Modules with other attributes for a while."""
+    """Set attributes of modules, and restore them afterwards."""
     before = [{name: getattr(module, name) for name in changed} for module in modules]
     try:
         for module in modules:
@@ -188,7 +188,7 @@ class ModuleLearner(Learner):
             return as_output(network(inputs))
 
     def _forward_lone(self, inputs: Tensor) -> Output:
-        """A batch of one sample, which has no variance of its own: batch norm uses its running statistics."""
+        """The pass of a single sample, which has no variance: batch norm uses its running statistics."""
         with _each(self.norms, training=False), self._autocast():
             return as_output(self.network(inputs))
 
@@ -196,8 +196,8 @@ class ModuleLearner(Learner):
         """A further pass within the same step; not through CUDA graphs, which would overwrite the first.
 
         Batch norm takes its running statistics from the samples alone, not from what a method makes of
-        them: means of twenty images have another spread, and a network that expects them misjudges the
-        images it is given later (lcvd loses ten points on CIFAR-10, docs/lab/measurements.md).
+        them: blends of twenty images have another spread, and with their statistics the network misjudges the
+        images of later predictions (lcvd loses ten points on CIFAR-10, docs/lab/measurements.md).
         """
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:
@@ -260,7 +260,7 @@ class ModuleLearner(Learner):
         return [value.detach() for value in [*self.network.parameters(), *self.network.buffers()]]
 
     def describe(self) -> dict[str, Any]:
-        """Which optimizer trains it, with which options: a run is resumed with the same."""
+        """The optimizer and its options: a run is resumed with the same."""
         return {"optimizer": [type(self.optimizer).__name__, self.made_with]}
 
     def set_learning_rates(self, rates: Sequence[float]) -> None:
@@ -269,7 +269,7 @@ class ModuleLearner(Learner):
             set_rate(group, rates[0] * own / self.base_rate)
 
     def put_rates_back(self) -> None:
-        """The rates that the optimizer came with, for a user who goes on with it."""
+        """Restore the rates that the optimizer came with, for further use by its owner."""
         for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
             set_rate(group, own)
 
@@ -299,7 +299,7 @@ class ModuleLearner(Learner):
 
 
 class ShardedLearner(ModuleLearner):
-    """Trains a module that `fully_shard` was called for: it brings weights and gradients together itself."""
+    """Trains a module that was sharded by `fully_shard`, which collects weights and gradients itself."""
 
     in_parts = True
 
@@ -308,14 +308,14 @@ class ShardedLearner(ModuleLearner):
     ) -> None:
         super().__init__(network, optimizer, **others)
         self.example = example
-        """Some samples, to take part in a step with that has none for this process."""
+        """Some samples, for the pass of a step that has none for this process."""
 
     def nothing(self) -> Tensor:
-        """No losses, after a pass: the other processes wait for this one in theirs."""
+        """The losses (0,) of no sample, after a pass, because the other processes wait for it in theirs."""
         return self.forward_again(self.example).logits.sum(dim=1)[:0]
 
     def _add_up_gradients(self) -> None:
-        """Those of parts are means over the processes already, and become sums; others are added up."""
+        """Turn the means over processes of sharded gradients into sums; add up the others."""
         assert self.group is not None
         whole = []
         for value in self._learned():
@@ -331,6 +331,6 @@ class ShardedLearner(ModuleLearner):
 
     @torch.no_grad()
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take the parts of this process of whole weights."""
+        """Take this process's parts of whole weights."""
         own = self.network.state_dict()
         self.network.load_state_dict({name: part_of(value, own[name]) for name, value in weights.items()})

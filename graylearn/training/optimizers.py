@@ -79,7 +79,7 @@ def make_optimizer(optimizer: OptimizerLike, model: nn.Module, device: torch.dev
                 " use sgd, adam, adamw or another optimizer that steps without a closure"
             )
         return made
-    # one kernel for all tensors, where torch has it
+    # one kernel for all tensors, if torch has it
     options: dict[str, Any] = {"fused": True} if device.type in ("cpu", "cuda") else {}
     options |= {"lr": optimizer.learning_rate, "weight_decay": optimizer.weight_decay}
     if optimizer.name == "sgd":
@@ -188,7 +188,7 @@ class FlatOptimizer:
         return {"first": self.first, "second": self.second, "taken": self.taken}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         self.first.copy_(saved["first"])
         self.second.copy_(saved["second"])
         self.taken = int(saved["taken"])

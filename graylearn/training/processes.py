@@ -35,7 +35,7 @@ from graylearn.methods import Method
 
 def is_part(value: Any) -> bool:
     """Whether this process holds only a part of a tensor."""
-    known = sys.modules.get("torch.distributed.tensor")  # nobody has made one where it was not imported
+    known = sys.modules.get("torch.distributed.tensor")  # none can exist if it was not imported
     return known is not None and isinstance(value, known.DTensor)
 
 
@@ -45,9 +45,9 @@ def is_sharded(model: nn.Module) -> bool:
 
 
 def whole(value: Any, kept: bool = True) -> Any:
-    """`value` with every part in it replaced by the whole tensor, on the CPU, or None where it is not `kept`.
+    """`value` with every part in it replaced by the whole tensor on the CPU, or by None if not `kept`.
 
-    To be called in all processes: they bring their parts together.
+    All processes have to call it together.
     """
     if is_part(value):
         full = value.full_tensor()
@@ -60,7 +60,7 @@ def whole(value: Any, kept: bool = True) -> Any:
 
 
 def part_of(full: Tensor, like: Any) -> Tensor:
-    """The part of a whole tensor that this process holds of `like`; all of it where that is whole."""
+    """The part of a whole tensor that this process holds if it is sharded as `like` is."""
     if not is_part(like) or is_part(full):
         return full
     from torch.distributed.tensor import distribute_tensor
@@ -81,7 +81,7 @@ def clip_norm(parameters: Iterable[Tensor], most: float) -> None:
 
 
 def check_sharded(model: nn.Module, half: torch.dtype | None, processes: int) -> None:
-    """Refuse what cannot be done with a network in parts."""
+    """Refuse what cannot be done with a sharded network."""
     if half == torch.float16:
         raise SettingsError(
             "float16 scales losses by what each process sees, which a sharded network cannot: use "
@@ -121,18 +121,18 @@ class Group:
         return self.add_up(every)
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether any process says so."""
+        """Whether the flag is set in any process."""
         return bool(self.add_up(torch.tensor([float(flag)], device=device)).item())
 
     def from_first(self, value: Any) -> Any:
-        """What the first process has."""
+        """The value that the first process has."""
         box = [value]
         dist.broadcast_object_list(box, src=0)
         return box[0]
 
     @torch.no_grad()
     def level(self, module: torch.nn.Module) -> None:
-        """Give all processes the weights and buffers of the first; what lies in parts is nobody's alone."""
+        """Give all processes the weights and buffers of the first, but for sharded ones."""
         for value in module.state_dict().values():
             if isinstance(value, Tensor) and not is_part(value):
                 dist.broadcast(value, src=0)
@@ -171,14 +171,14 @@ class Group:
 
 
 def current() -> Group | None:
-    """The processes that train together; None where this is the only one."""
+    """The processes that train together; None if this is the only one."""
     if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
         return None
     return Group(dist.get_rank(), dist.get_world_size())
 
 
 def check_method(method: Method) -> None:
-    """Refuse a method whose loss needs more of the samples than one process sees."""
+    """Refuse a method whose losses depend on samples of other processes."""
     if not method.can_be_shared():
         raise SettingsError(
             f"{type(method).__name__} looks beyond the single sample (at its batch, the history or a second "
@@ -226,7 +226,7 @@ def led(device: str | None, work: Callable[..., Any]) -> Iterator[bool]:
 
 
 def hand_over(job: dict[str, Any]) -> None:
-    """Have the helpers take part in a training; nothing where there are none."""
+    """Have the helpers, if there are any, take part in a training."""
     group = current()
     if _helpers_wait and group is not None:
         group.from_first(job)

@@ -84,7 +84,7 @@ def batch_size_for(num_samples: int) -> int:
 
 
 def epochs_for(num_samples: int, batch_size: int, least: int) -> int:
-    """Passes over the training set: `least`, or more where a small set would take too few steps."""
+    """Passes over the training set: `least`, or more if a small set would take too few steps."""
     return max(least, math.ceil(MIN_STEPS / math.ceil(max(num_samples, 1) / batch_size)))
 
 
@@ -138,14 +138,14 @@ class Scheduler:
         return self.rates[0] * factor
 
     def step(self, loss: float = 0.0) -> None:
-        """Go on by one step; `loss` is for those that look at it."""
+        """Make one step; `loss` is for schedulers that read it."""
         self.scale(1.0)
         step: Callable[..., None] = self.made.step
         step(*([loss] if self.by_loss else []))
         self.rates = self._rates()
 
     def describe(self) -> list[Any]:
-        """What decides the rates, as far as it can be told: functions cannot."""
+        """What decides the rates, but for functions, which cannot be compared."""
         plain = (bool, int, float, str, list, tuple, dict)
         state = {
             name: repr(value) for name, value in self.made.state_dict().items() if isinstance(value, plain)
@@ -157,6 +157,6 @@ class Scheduler:
         return {"made": dict(self.made.state_dict()), "rates": self.rates}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         self.made.load_state_dict(saved["made"])
         self.rates = list(saved["rates"])

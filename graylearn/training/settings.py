@@ -114,7 +114,7 @@ class Settings:
             described[name] = _described(getattr(self, name))
         for name in ("clip_norm", "accumulate", "average", "patience", "label_smoothing", "logits", "scale"):
             value = getattr(self, name)
-            if value != getattr(type(self), name):  # runs older than these options have none of them
+            if value != getattr(type(self), name):
                 described[name] = _described(value)
         return described
 

@@ -27,14 +27,14 @@ from graylearn.training.predict import as_labels, as_tensor, check_sized
 from graylearn.training.settings import Settings
 
 _FINGERPRINT_ROWS = 256
-"""Of a dataset, whose samples may take long to read; of arrays every row counts."""
+"""Rows of a dataset that are hashed, because samples may be slow to read; of arrays all are."""
 _DEVICE_SHARE = 0.5
 """How much of the free memory of a device a training set may take."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """A source of batches and what the run must know of it."""
+    """A source of batches, and facts about it."""
 
     source: BatchSource
     preparation: Preparation
@@ -43,11 +43,11 @@ class Training:
     ids: np.ndarray[Any, Any] | None
     """What the user calls each sample."""
     fingerprint: str
-    """Changes where the data does, so that a run is not resumed on other data; empty without checkpoints."""
+    """A hash of the data, so that a run is not resumed on other data; empty without checkpoints."""
 
 
 def check_kind(data: Any) -> None:
-    """Refuse what has items as a dataset has, but none of (x, y): a table, a list of arrays, a dict."""
+    """Refuse tables, lists of arrays and dicts, which have items as a dataset has, but none of (x, y)."""
     check_sized(data, "data")
     shown = f"data is {type(data).__name__}"
     if isinstance(data, list | tuple):
@@ -72,7 +72,7 @@ def _are_batches(data: Any) -> bool:
     """Whether this is a list of (x, y) batches, not one of samples: its first y has several labels."""
     if not isinstance(data, list | tuple) or not data:
         return False
-    if isinstance(data, tuple) and len(data) == 2:  # (x, y), but where y is a batch as well
+    if isinstance(data, tuple) and len(data) == 2:  # (x, y), unless y is a batch as well
         second = data[1]
         if not isinstance(second, tuple) or not all(isinstance(part, np.ndarray | Tensor) for part in second):
             return False
@@ -83,7 +83,7 @@ def _are_batches(data: Any) -> bool:
 
 
 def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
-    """Batches (x, y, index), samples counted through all of them where the batches do not say."""
+    """Batches (x, y, index); samples are numbered through all of them if the batches have no index."""
     parts = [split_item(batch) for batch in batches]
     first = parts[0][0]
     for number, (x, y, _) in enumerate(parts if isinstance(first, np.ndarray | Tensor) else ()):
@@ -229,7 +229,7 @@ def _from_loader(
 
 
 def _of_loader(data: Any, first: Any) -> Any:
-    """What tells the data of a loader: all that is in memory, samples spread over it, or the first one."""
+    """What to hash of a loader: all data in memory, samples spread over its dataset, or the first one."""
     dataset = getattr(data, "dataset", None)
     if isinstance(dataset, TensorDataset):
         return dataset.tensors[0]
@@ -241,7 +241,7 @@ def _of_loader(data: Any, first: Any) -> Any:
 def _stream_preparation(
     data: Any, batch: Tensor, settings: Settings, dtype_images: torch.dtype
 ) -> Preparation:
-    """Of a stream: uint8 images are scaled by the statistics of a first part of them."""
+    """The preparation of a stream: uint8 images are scaled by the statistics of a part of them."""
     pixels = batch.dtype == torch.uint8 and batch.ndim == 4
     scale = settings.scale if pixels else None
     if pixels and scale is None:
@@ -288,7 +288,7 @@ def _fingerprint(samples: Any, labels: Tensor) -> str:
 
 
 def _some(data: Any, collate: Callable[[list[Any]], Any] | None = None) -> Any:
-    """Samples spread over a dataset, as one tensor; the first alone where they differ in shape."""
+    """Samples spread over a dataset, as one tensor; the first alone if they differ in shape."""
     rows = np.unique(np.linspace(0, len(data) - 1, _FINGERPRINT_ROWS).astype(int))
     items = (data[int(row)] for row in rows)
     if collate is None:
@@ -361,7 +361,7 @@ def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: in
 
 
 def split_soft(data: Any) -> tuple[Any, Tensor | None]:
-    """(data, soft targets): where y is (N, K) floats, the likeliest class of each sample is its label."""
+    """(data, soft targets): if y is (N, K) floats, the most probable class of a sample is its label."""
     if isinstance(data, TensorDataset) and len(data.tensors) == 2:
         data = data.tensors
     if not isinstance(data, tuple) or len(data) != 2 or isinstance(data[1], tuple) or np.ndim(data[1]) != 2:

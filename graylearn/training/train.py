@@ -120,7 +120,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a training was asked for, each part by itself in order."""
+    """The checked arguments of a training."""
 
     model: nn.Module
     data: Any
@@ -135,12 +135,12 @@ class _Asked:
 
     @property
     def writes(self) -> bool:
-        """Whether this process tells of the training and keeps its checkpoints."""
+        """Whether this process reports progress and writes checkpoints."""
         return self.group is None or self.group.is_first
 
 
 def _train(asked: _Asked, began: float) -> Result:
-    """Train from the beginning, or from the checkpoint; gives what `train` does."""
+    """Train from the beginning, or from the checkpoint; returns what `train` does."""
     model, settings = asked.model, asked.settings
     if settings.patience is not None and asked.validation is None:
         raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
@@ -158,7 +158,7 @@ def _train(asked: _Asked, began: float) -> Result:
     if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
         learner.put_rates_back()
     model.eval()
-    model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
+    model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
     return Result(
         model,
         loop.logs[0].rows,
@@ -172,7 +172,7 @@ def _train(asked: _Asked, began: float) -> Result:
 
 
 def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
-    """The run where it stands, at its beginning or at its checkpoint, and what it reads."""
+    """The run at its beginning or at its checkpoint, and its data."""
     model, method, settings, device = asked.model, asked.method, asked.settings, asked.device
     frozen = frozen_norms(model)
     half = devices.autocast_type(settings.precision, device, asked.data)
@@ -223,7 +223,7 @@ def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
 
 
 def _training(asked: _Asked, half: torch.dtype | None, *, even_tail: bool) -> Training:
-    """The batches of this process; the model is put where they go, with the first process's weights."""
+    """The batches of this process; also puts the model on the device, with the first process's weights."""
     settings, group = asked.settings, asked.group
     shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
     training = make_training(asked.data, shared, asked.device, half or torch.float32, even_tail=even_tail)
@@ -242,7 +242,7 @@ def _identity(
     weights: Tensor | None,
 ) -> dict[str, Any]:
     """All that decides the result of a run, for its checkpoints."""
-    return {  # told in this order: another method may bring other weights, and these another optimizer
+    return {  # compared in this order: another method may mean other weights, and these another optimizer
         "method": described(asked.method),
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         **asked.settings.describe(),
@@ -330,7 +330,7 @@ def _validator(
 
 
 def _saved(settings: Settings) -> Saved | None:
-    """The checkpoint to go on from, if any; refuses to write over a run."""
+    """The checkpoint to resume from, if any; refuses to write over a run."""
     if settings.checkpoint is None or not has_checkpoint(settings.checkpoint):
         return None
     if not settings.resume:

@@ -98,7 +98,7 @@ def is_standard(given: str | os.PathLike[str]) -> bool:
     return str(given) == "-" and not Path(given).exists()
 
 
-def saved_input(stem: Path, write: Callable[[Path, bytes], None] = Path.write_bytes) -> Path:
+def saved_input(stem: Path, write: Callable[[Path, bytes], object] = Path.write_bytes) -> Path:
     """What stands on standard input, in a file beginning with `stem` whose ending says what it is.
 
     Its name tells its content, so that no other input is ever written over it.

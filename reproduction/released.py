@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from reproduction.measure import majority, tested
 EPS = 1e-5
 """Inside their logarithms of 1 - Q."""
 WEIGHT = 0.5
-"""Their w: half of the loss for either part."""
+"""Their w (`--alpha`): (1 - w) C L_G + w (1 - C) L_C. Their logs name it, so other values were run as well."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(scores (N, K), which are probabilities already, labels (N,)) -> the loss of a batch."""
@@ -64,6 +65,8 @@ def train_released(cell: Cell, samples: Samples) -> dict[str, Any]:
         outside = (outside[0][:0], outside[1][:0])
     optimizer = torch.optim.Adam(network.parameters())
     loss_of = LOSSES["standard" if cell.method == "oracle" else cell.method]
+    if cell.options:
+        loss_of = partial(_gray, **dict(cell.options))
     steps = 0
     for _ in range(cell.epochs):
         for batch, labels in _batches(inside, outside, cell.batch_size):
@@ -117,10 +120,10 @@ def _excluded(scores: Tensor, target: Tensor) -> Tensor:
     return each.sum(1) - _label(each, target)
 
 
-def _gray(scores: Tensor, target: Tensor) -> Tensor:
+def _gray(scores: Tensor, target: Tensor, w: float = WEIGHT) -> Tensor:
     trust = scores.softmax(1).amax(1).detach()
     claimed = F.cross_entropy(scores, target, reduction="none")
-    return ((1 - WEIGHT) * trust * claimed + WEIGHT * (1 - trust) * _excluded(scores, target)).mean()
+    return ((1 - w) * trust * claimed + w * (1 - trust) * _excluded(scores, target)).mean()
 
 
 def _bootstrap(scores: Tensor, target: Tensor) -> Tensor:

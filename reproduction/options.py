@@ -81,8 +81,6 @@ class Kept:
 
     store: Path | None = None
     """The results store. None: results/NAME.jsonl."""
-    keep: Path | None = None
-    """A folder for the history of every image cell and what it says in the mean, which docs takes in."""
 
 
 @dataclass(frozen=True)

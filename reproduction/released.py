@@ -25,13 +25,13 @@ from graylearn.data import Samples
 from graylearn.data.splits import hold_out_classes, hold_out_smallest
 from reproduction.catalog.tables import RELEASED
 from reproduction.catalog.tasks import feature_sum_labels
-from reproduction.cells import Cell
+from reproduction.cells import CLEAN, Cell
 from reproduction.measure import majority, tested
 
 EPS = 1e-5
 """Inside their logarithms of 1 - Q."""
 WEIGHT = 0.5
-"""Their w (`--alpha`): (1 - w) C L_G + w (1 - C) L_C. Their logs name it, so other values were run as well."""
+"""Their w (`--alpha`): (1 - w) C L_G + w (1 - C) L_C. Their logs name it, so others were run too."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(scores (N, K), which are probabilities already, labels (N,)) -> the loss of a batch."""
@@ -50,7 +50,7 @@ def train_released(cell: Cell, samples: Samples) -> dict[str, Any]:
                 for each in (x, test_x, ood_x)
             )
     measured: dict[str, Any] = {"samples": len(x) + len(ood_x), "ood_samples": len(ood_x)}
-    if cell.method == "oracle":
+    if cell.method in CLEAN:
         measured |= {"samples": len(x), "ood_samples": 0}
     measured["alpha"] = measured["ood_samples"] / measured["samples"]
     if cell.method == "majority":

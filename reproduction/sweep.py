@@ -124,11 +124,10 @@ def sweep(
 
 def _traces(store: Store, options: Options) -> Traces:
     """Beside the store, where all workers see one disk; those of a cluster at an address may not."""
-    kept = None if options.keep is None else options.keep.expanduser().resolve()
     if options.address is not None:
-        return Traces(histories=kept)
+        return Traces()
     path = store.path.resolve()
-    return Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"), kept)
+    return Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"))
 
 
 def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:

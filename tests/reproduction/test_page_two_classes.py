@@ -21,7 +21,7 @@ EPOCHS = 10
 @pytest.fixture(scope="module")
 def two_classes():
     """Iris as the paper contaminates it, without its smallest class: rows as published, two classes left."""
-    mixed, _ = table_task("iris", protocol="paper", seed=0)
+    mixed, _ = table_task("iris", seed=0)
     assert mixed.num_classes == 2
     return torch.tensor(mixed.x.to_numpy(), dtype=torch.float32), torch.tensor(mixed.y)
 

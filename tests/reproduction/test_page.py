@@ -80,7 +80,7 @@ def test_any_store_alone_makes_both_pages(name):
     cells = EXPERIMENTS[name].cells(Options(seeds=(0,), protocol=protocols))
     found = evidence(**{name: [row(cell, 0.9 + 0.01 * (cell.method == "gl")) for cell in cells]})
     sections.page(found)
-    assert "| - |" in details.page(found)
+    assert f"| `{name}` | {len({cell.key for cell in cells})} | 0.0 |" in details.page(found)
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,7 @@ def test_options_change_every_cell():
         batch_size=64, train_size=300,
     )  # fmt: skip
     cells = EXPERIMENTS["table1"].cells(options)
-    assert {(c.method, c.labels) for c in cells} == {
-        (m, n) for m in ("gl", "mae") for n in ("random", "specific")
-    }
+    assert {(c.method, c.labels) for c in cells} == {("gl", "random"), ("gl", "specific"), ("mae", "random")}
     assert {(c.dataset, c.seed, c.epochs, c.batch_size, c.train_size) for c in cells} == {
         ("tiny-imagenet/100", 7, 20, 64, 300)
     }

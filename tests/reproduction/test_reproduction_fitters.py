@@ -110,7 +110,7 @@ def test_gl_and_its_refined_cell_share_one_training(monkeypatch):
 
 
 def test_an_image_cell_measures_calibration_in_twenty_bins():
-    cell = next(c for c in EXPERIMENTS["alpha"].cells(Options(quick=True, epochs=1)))
+    cell = next(c for c in EXPERIMENTS["sources"].cells(Options(quick=True, epochs=1)))
     ((_, measured),) = run_images([cell], None, "cpu")
     bins = rounded(measured)["reliability"]
     assert [len(bins[name]) for name in ("edges", "confidence", "accuracy", "count")] == [21, 20, 20, 20]

@@ -73,7 +73,7 @@ def train_released(cell: Cell, samples: Samples) -> dict[str, Any]:
             loss = loss_of(network(batch), labels)
             if loss.requires_grad:  # self-paced learning may select nothing
                 optimizer.zero_grad()
-                loss.backward()
+                loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
             steps += 1
     with torch.no_grad():
@@ -99,11 +99,11 @@ def _batches(
     parts = len(inside[0]) // size + 1
     each, each_ood = len(inside[0]) // parts, max(1, len(outside[0]) // parts)
     order = torch.randperm(len(inside[0]))
-    rows = order.split(each)
+    rows = order.split(each)  # type: ignore[no-untyped-call]
     if len(outside[0]) == 0:
         yield from ((inside[0][row], inside[1][row]) for row in rows)
         return
-    ood_rows = torch.arange(len(outside[0])).split(each_ood)
+    ood_rows = torch.arange(len(outside[0])).split(each_ood)  # type: ignore[no-untyped-call]
     for row, ood_row in zip(rows, ood_rows, strict=False):
         yield (
             torch.cat([inside[0][row], outside[0][ood_row]]),

@@ -20,7 +20,7 @@ from graylearn.errors import counted
 SOLID, DARK = 2.0, 40.0
 """Standard deviation of a picture of one colour, and the brightest hundredth of a dark one, of 255."""
 BLURRED = 0.28
-"""Sharpness of a blurred picture, in that of the set: detail between neighbouring pixels by all contrast. 15 of
+"""Sharpness of a blurred picture, in that of the set: detail between neighbouring pixels by contrast. 15 of
 6,000 photos of CIFAR-100 are less sharp, of plains and the sea."""
 TINY, LONG = 0.25, 3.0
 """The shorter side of a tiny picture, in that of the set; the longer side of an odd one, in its shorter."""

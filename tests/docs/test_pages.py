@@ -42,7 +42,7 @@ def words(text: str) -> int:
     """How many there are to read: without code, formulas and addresses."""
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     text = re.sub(r"^ {4}.*$|\]\([^)]*\)|<[^>]*>", "", text, flags=re.MULTILINE)
-    return len(re.findall(r"[A-Za-z][A-Za-z'’-]+", text))
+    return len(re.findall(r"[A-Za-z][A-Za-z'-]+", text))
 
 
 LIMITS = {"start": 600, "guides": 600, "how": 900}

@@ -120,7 +120,7 @@ def served(folder: Path) -> Any:
         from graylearn.paths import beside
 
         chosen = settings(data, label=label, text=text, group=group, without=without)
-        out = within(run) if run else beside(chosen.data, "audit")
+        out = within(run or str(beside(chosen.data, "audit")))
         summary = run_settings(chosen, out, overwrite=False, progress=quiet)
         return {name: summary.get(name) for name in SUMMARY}
 
@@ -246,6 +246,8 @@ def _append(log: Path, lines: list[str]) -> None:
     """Add lines to the log, which is whole or as it was."""
     from graylearn.data.written import writing
 
+    if log.is_symlink():
+        raise DataError(f"{log} is a link, which is not followed: remove it")
     before = log.read_bytes() if log.is_file() else b""
     with writing(log, KIND, update=True) as partial:
         partial.write_bytes(before + "".join(f"{line}\n" for line in lines).encode())

@@ -178,7 +178,19 @@ def test_what_cannot_be_done_is_said_in_a_sentence(data, tool, given, words):
     assert "Traceback" not in content[0].text
 
 
-def test_decisions_about_another_run_do_not_count(data, tmp_path):
+def test_a_log_that_leads_elsewhere_is_not_written(data, tmp_path):
+    log, elsewhere = data / "photos-run" / LOG, tmp_path / "elsewhere"
+    log.unlink(missing_ok=True)
+    elsewhere.write_text("")
+    log.symlink_to(elsewhere)
+    given = {"run": "photos-run", "by": "Ada", "decisions": [{**OX, "decision": "keep"}]}
+    is_error, _ = talk(served(data), ("decide", given))[0]
+    log.unlink()
+    assert is_error
+    assert elsewhere.read_text() == ""
+
+
+def test_decisions_about_another_run_do_not_count(data):
     """The log stays where a run is made anew; it speaks of the one before."""
     log = data / "photos-run" / LOG
     log.write_text(json.dumps({"run": "another", "id": "cat/0.png", "decision": "drop"}) + "\n")

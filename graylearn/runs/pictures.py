@@ -1,6 +1,6 @@
 """Pictures that show little, whatever their labels: of one colour, dark, blurred, tiny, or of an odd shape.
 
-What holds for a fifth of a set or more is how the set looks, and not odd; but for pictures of one colour.
+What holds for a fifth of a set or more is how the set looks, and not odd.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Checks = Mapping[str, list[int]]
 
 def odd_pictures(samples: Samples, origin: Origin) -> Checks:
     """The indices of pictures that show little, by what is odd; each counts for the first alone."""
-    if samples.kind != "image" or not len(samples) or samples.x.ndim < 3:
+    if samples.kind != "image" or not len(samples) or min(samples.x.shape[1:3]) < 3:
         return {}
     spread, bright, sharp = _looks(samples.x)
     found = {"of one colour": spread < SOLID, "dark": bright < DARK}
@@ -45,7 +45,7 @@ def odd_pictures(samples: Samples, origin: Origin) -> Checks:
     found["blurred"] = plain & (sharp < BLURRED * np.median(sharp[plain])) if plain.any() else ~plain
     seen, odd = np.zeros(len(samples), dtype=bool), {}
     for words, which in found.items():
-        if words == "of one colour" or which.mean() < USUAL:
+        if which.mean() < USUAL:
             odd[words] = np.flatnonzero(which & ~seen).tolist()
             seen |= which
     return {words: indices for words, indices in odd.items() if indices}

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -82,8 +83,7 @@ def test_what_holds_for_a_fifth_of_a_set_is_how_it_looks(photos, tmp_path):
 
 
 def test_photos_are_as_large_from_python_as_on_the_command_line(photos, monkeypatch):
-    from graylearn.data import read
-
+    read = sys.modules["graylearn.data.read"]  # the name in its package is the function
     for installed, size in ((True, 128), (False, 64)):
         monkeypatch.setattr(read, "can_embed_images", lambda installed=installed: installed)
         assert gl.read(photos).x.shape[1:] == (size, size, 3)

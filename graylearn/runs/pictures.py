@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,8 @@ def odd_pictures(samples: Samples, origin: Origin) -> Checks:
         found["of an odd shape"] = most > LONG * least
     plain = spread >= SOLID
     found["blurred"] = plain & (sharp < BLURRED * np.median(sharp[plain])) if plain.any() else ~plain
-    seen, odd = np.zeros(len(samples), dtype=bool), {}
+    seen = np.zeros(len(samples), dtype=bool)
+    odd: dict[str, list[int]] = {}
     for words, which in found.items():
         if which.mean() < USUAL:
             odd[words] = np.flatnonzero(which & ~seen).tolist()
@@ -71,7 +73,7 @@ def _looks(x: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats]:
         block = np.asarray(x[start : start + BLOCK])
         colours = block.reshape(len(block), block.shape[1] * block.shape[2], -1)
         bands = [colours[..., k].astype(np.float32) for k in range(colours.shape[2])]
-        grey = _small((sum(bands[1:], bands[0]) / len(bands)).reshape(block.shape[:3]))
+        grey = _small(np.mean(bands, axis=0).reshape(block.shape[:3]))
         at = slice(start, start + len(block))
         found[0, at] = colours[:, ::3].std(axis=1, dtype=np.float32).max(axis=1)
         found[1, at] = np.quantile(grey.reshape(len(grey), -1), 0.99, axis=1)
@@ -81,7 +83,7 @@ def _looks(x: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats]:
     return found[0], found[1], found[2]
 
 
-def _small(grey: NDArray[np.float32]) -> NDArray[np.float32]:
+def _small(grey: NDArray[Any]) -> NDArray[Any]:
     """As wide as SIDE at most, about: what is blurred is so in pictures as small as these."""
     by = max(1, min(grey.shape[1:]) // SIDE)
     height, width = grey.shape[1] // by, grey.shape[2] // by

@@ -121,3 +121,8 @@ def ids_of(x: Any, n: int) -> np.ndarray:
     if isinstance(x, pd.DataFrame) and x.index.is_unique and not isinstance(x.index, pd.MultiIndex):
         return x.index.to_numpy()
     return np.arange(n)
+
+
+def is_hugging_face(source: Any) -> bool:
+    """Whether this is a dataset, or a dict of them, of the `datasets` package."""
+    return any(cls.__module__.split(".")[0] == "datasets" for cls in type(source).__mro__)

@@ -17,13 +17,12 @@ import pandas as pd
 from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, format_of
-from graylearn.data.formats.hugging_face import HuggingFace
-from graylearn.data.hugging_face import is_hugging_face, read_hugging_face
-from graylearn.data.inputs import as_plain, as_table
-from graylearn.data.of_table import of_table
+from graylearn.data.formats.hugging_face import DatasetTable
+from graylearn.data.inputs import as_plain, as_table, is_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
+from graylearn.data.table_samples import of_table
 from graylearn.errors import DataError
 
 
@@ -119,7 +118,8 @@ def read(
     if isinstance(source, str | os.PathLike):
         return read_file(source, options)[0]
     if is_hugging_face(source):
-        return read_hugging_face(source, options)[0]
+        dataset = DatasetTable(source, options)
+        return of_table(dataset.whole(), Path(), dataset.options)[0]
     if isinstance(source, tuple):
         if len(source) != 2:
             raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
@@ -148,14 +148,12 @@ def read_with_others(
             )
         raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
-    if isinstance(form, HuggingFace):
-        read, known, left_out = form.read_with_rows(path, options)
-        return read, replace(origin, kind=read.kind, columns=known, left_out=left_out), None
-    found = form.read(path, options)
-    if isinstance(found, Samples):
+    opened = form.open(path, options)
+    if isinstance(opened, Samples):
         label = options.label if isinstance(options.label, str) else None
         told = Columns(label=label, group=options.group)
-        return found, replace(origin, kind=found.kind, columns=told), None
+        return opened, replace(origin, kind=opened.kind, columns=told), None
+    found, options = opened.whole(), opened.options
     samples, columns, rows = of_table(found, path.parent, options)
     is_sample = np.zeros(len(found.frame), dtype=bool)
     is_sample[rows] = True
@@ -168,8 +166,8 @@ def read_with_others(
         left_out=tuple(np.flatnonzero(~is_sample).tolist()),
         **found.of_file,
     )
-    used = {columns.label, columns.id, columns.text, columns.path}
-    if columns.text is None and columns.path is None:
+    used = {columns.label, columns.id, columns.text, columns.path, found.images}
+    if samples.kind not in ("text", "image"):
         used |= set(without_columns(found, options.without).frame.columns) - {columns.group}
     others = [name for name in found.frame.columns if name not in used]
     return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)

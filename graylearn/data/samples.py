@@ -104,15 +104,16 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     blank text) is an error that names the rows, counted from 0.
     """
     values = _as_label_array(raw)
-    missing = np.flatnonzero(pd.isna(values) | _is_blank(values))
+    _check_one_type(values)
+    codes, uniques = pd.factorize(values)
+    blank = [code for code, value in enumerate(uniques) if isinstance(value, str) and not value.strip()]
+    missing = np.flatnonzero((codes < 0) | np.isin(codes, blank))
     if len(missing):
         raise DataError(
             f"{len(missing)} of {len(values)} labels {are(len(missing))} missing "
             f"(row{'s' * (len(missing) > 1)} {first_few(missing, 5)}, counted from 0); fill them in or "
             "leave those rows out"
         )
-    _check_one_type(values)
-    codes, uniques = pd.factorize(values)
     labels = [_as_label(value) for value in uniques]
     if classes is None:
         order = sorted(range(len(labels)), key=lambda index: labels[index])
@@ -275,13 +276,6 @@ def _as_label_array(raw: Any) -> np.ndarray:
     return values if values.dtype.kind in "biuf" else values.astype(object)
 
 
-def _is_blank(values: np.ndarray) -> np.ndarray:
-    """Where a label is text without a visible character."""
-    if values.dtype != object:
-        return np.zeros(len(values), dtype=bool)
-    return np.fromiter((isinstance(v, str) and not v.strip() for v in values), dtype=bool, count=len(values))
-
-
 def _as_label(value: Any) -> Label:
     """A label as the plain Python value that JSON can hold."""
     if isinstance(value, np.generic):
@@ -298,7 +292,10 @@ def _check_one_type(values: np.ndarray) -> None:
     if values.dtype != object:
         return
     examples: dict[str, Label] = {}
-    for value in {type(value): value for value in values}.values():
+    for kind in set(map(type, values)):
+        value = next(value for value in values if type(value) is kind)
+        if pd.api.types.is_scalar(value) and pd.isna(value):
+            continue  # told as missing
         label = _as_label(value)
         word = "text" if isinstance(label, str) else "bools" if isinstance(label, bool) else "numbers"
         examples.setdefault(word, label)

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from graylearn.data import blocks as blocks_module
-from graylearn.data import text_blocks
 from graylearn.data.blocks import joined, open_blocks
+from graylearn.data.formats import _arrow, _base, hugging_face, parquet
 from graylearn.data.groups import lasting_numbers
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
@@ -20,10 +20,12 @@ from graylearn.errors import DataWarning
 @pytest.fixture(autouse=True)
 def few_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(blocks_module, "ROWS", 4)
-    monkeypatch.setattr(blocks_module, "IMAGES", 4)
-    monkeypatch.setattr(blocks_module, "BYTES", 1)
-    monkeypatch.setattr(text_blocks, "CHUNK", 64)
+    for module in (blocks_module, hugging_face):
+        monkeypatch.setattr(module, "IMAGES", 4)
+    for module in (parquet, hugging_face, _arrow):
+        monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(parquet, "BYTES", 1)
+    monkeypatch.setattr(_base, "CHUNK", 64)
 
 
 def check(path, group="video", **options):

@@ -26,8 +26,8 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
+from graylearn.data.images.cache import decode
 from graylearn.data.images.decode import IMAGE_SUFFIXES
-from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
@@ -51,7 +51,7 @@ class Images(Format):
         """Whether it is a folder or ends like an image."""
         return path.is_dir() or super().takes(path)
 
-    def read(self, path: Path, options: ReadOptions) -> Samples:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
         """The images of a folder that holds one folder a class.
 
         Images may lie deeper inside a class folder. Files that do not end like images, and images beside the

@@ -32,7 +32,7 @@ class Npz(Format):
     compressed = False
     has_splits = True
 
-    def read(self, path: Path, options: ReadOptions) -> Samples:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
         """The samples of one split; `label` and `group` may name the arrays of labels and of groups."""
         arrays = _arrays(path)
         samples = _samples(arrays, path, options)

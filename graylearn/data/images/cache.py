@@ -26,7 +26,8 @@ import numpy as np
 from graylearn.data.atomic import flush, write_text
 from graylearn.data.images.decode import CHANNELS, UNREAD
 from graylearn.data.images.workers import CHUNK, decode_all
-from graylearn.errors import DataError, Hint, SettingsError, first_few
+from graylearn.data.options import ReadOptions
+from graylearn.errors import DataError, Hint, SettingsError, are, first_few, warn
 from graylearn.paths import default_cache_folder
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels
@@ -233,3 +234,17 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
+    """The pixels of image files; those that are left out because they cannot be read are told."""
+    cached = cache_images(
+        paths, size=options.size, folder=options.cache, unreadable=options.unreadable, workers=options.workers
+    )
+    if cached.failed:
+        shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")
+        warn(
+            f"{len(cached.failed)} of {len(paths)} images cannot be read and {are(len(cached.failed))} "
+            f"left out: {shown}"
+        )
+    return cached

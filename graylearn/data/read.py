@@ -14,11 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, format_of
 from graylearn.data.formats.hugging_face import DatasetTable
-from graylearn.data.inputs import as_plain, as_table, is_hugging_face
+from graylearn.data.inputs import as_plain, as_samples, as_table, is_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
@@ -77,7 +76,7 @@ def read(
         size: pixels a side of decoded images.
         cache: folder of decoded images; None is the user's cache folder.
         unreadable: "stop" at unreadable images, listing them, or "skip" them.
-        workers: processes that decode images; None is one a core.
+        workers: threads that decode images; None is one per core.
         separator: what parts the cells of delimited text; None looks at the first line.
         decimal: the decimal mark of delimited text, "." or ","; None looks at the columns.
         header: whether delimited text begins with a header; None looks at the first line.
@@ -184,6 +183,4 @@ def _of_array(source: Any, options: ReadOptions) -> Samples:
             f"cannot read {type(source).__name__}; expected a path, a table, an array or a dataset"
         )
     ids = None if options.id is None or options.id is False else options.id
-    return samples_from_arrays(
-        values, options.label, ids=ids, classes=options.classes, labelled=options.labelled
-    )
+    return as_samples(values, options.label, ids=ids, classes=options.classes, labelled=options.labelled)

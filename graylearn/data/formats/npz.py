@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.atomic import replacing
 from graylearn.data.formats._base import Change, Format, Origin
 from graylearn.data.groups import group_numbers
+from graylearn.data.inputs import as_samples
 from graylearn.data.npz import read_arrays
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
@@ -117,11 +117,11 @@ def _samples(arrays: dict[str, np.ndarray], path: Path, options: ReadOptions) ->
     names = _one_of(arrays, _CLASS_NAMES)
     name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
     if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":
-        return samples_from_arrays(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
+        return as_samples(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
     if classes is not None:  # a saved model's order of the same classes
         y = _named(np.asarray(y), names, path)
-        return samples_from_arrays(x, y, name=name, ids=ids, classes=classes)
-    numbered = samples_from_arrays(x, y, name=name, ids=ids, classes=range(len(names)))
+        return as_samples(x, y, name=name, ids=ids, classes=classes)
+    numbered = as_samples(x, y, name=name, ids=ids, classes=range(len(names)))
     return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
 
 

@@ -140,7 +140,7 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
 
 
 def count_rows(source: str | Path) -> int:
-    """How many rows Parquet files have; 0 where that cannot be told at once."""
+    """How many rows Parquet files have; 0 if their metadata does not say."""
     path = local(source)
     try:
         if format_of(path) is FORMATS["parquet"]:
@@ -151,7 +151,7 @@ def count_rows(source: str | Path) -> int:
 
 
 def are_large(source: str | Path) -> bool:
-    """Whether data are so large that they are read in blocks without being told to."""
+    """Whether data are so large that they are read in blocks unless the user decides otherwise."""
     path = local(source)
     form, files = format_of(path).name, [path] if path.is_file() else []
     if form == "hugging_face":

@@ -181,7 +181,7 @@ def as_ids(ids: Any, x: Any, n: int) -> np.ndarray:
     if ids is None and len(found) != n:
         raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
     if found.shape != (n,):
-        raise DataError(f"ids have shape {found.shape} for {n} samples: give one id a sample")
+        raise DataError(f"ids have shape {found.shape} for {n} samples: give one id per sample")
     names = found if found.dtype.kind in "iu" else found.astype(str).astype(object)
     check_unique_ids(names)
     return names

@@ -52,7 +52,7 @@ def read(
     Args:
         source: a path, or an address (s3://..., https://..., what fsspec opens), to a table file (CSV, TSV,
             Parquet, Feather or JSON lines, also .gz, .zst, .bz2, .xz or .zip; Excel, SQLite, DuckDB), to an
-            .npz or .npy file, or to a folder of images with one folder a class, of Parquet files (or a glob
+            .npz or .npy file, or to a folder of images with one folder per class, of Parquet files (or a glob
             of them) or of a Hugging Face dataset; a pandas, polars or pyarrow table; a Hugging Face dataset;
             a NumPy array, torch tensor or list, or a pair of it and its labels. Samples come back as they
             are.
@@ -137,7 +137,7 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
 def read_with_others(
     source: str | os.PathLike[str], options: ReadOptions
 ) -> tuple[Samples, Origin, pd.DataFrame | None]:
-    """The same, and the columns of a table that no sample is made of, a row a sample; None where no table."""
+    """The same, and the columns of a table that no sample is made of, one row per sample; else None."""
     path = local(source)
     form = format_of(path)
     if options.split is not None and not form.has_splits:

@@ -204,7 +204,7 @@ def _checked_ids(given: Any) -> np.ndarray:
     """Ids as a 1-d array without duplicates."""
     ids: np.ndarray = np.asarray(given)
     if ids.ndim != 1:
-        raise DataError(f"ids must be one value a sample, not an array of shape {ids.shape}")
+        raise DataError(f"ids must be one value per sample, not an array of shape {ids.shape}")
     check_unique_ids(ids)
     return ids
 
@@ -214,7 +214,7 @@ def _checked_groups(given: Any, n: int) -> np.ndarray:
     groups: np.ndarray = np.asarray(given)
     if groups.shape != (n,) or (groups.dtype.kind not in "iu" and n):
         raise DataError(
-            f"groups must be ({n},) whole numbers, one a sample, not {groups.dtype} of shape {groups.shape}"
+            f"groups must be ({n},) whole numbers, one per sample, not {groups.dtype} of shape {groups.shape}"
         )
     return groups.astype(np.int64, copy=False)
 
@@ -270,7 +270,7 @@ def _as_label_array(raw: Any) -> np.ndarray:
     else:
         values = np.asarray(raw)
     if values.ndim != 1:
-        raise DataError(f"labels must be one value a sample, not an array of shape {values.shape}")
+        raise DataError(f"labels must be one value per sample, not an array of shape {values.shape}")
     if values.dtype.kind in "mM":  # nanosecond dates would turn into whole numbers below
         raise DataError(f"labels are of type {values.dtype}; {_EXPECTED}")
     return values if values.dtype.kind in "biuf" else values.astype(object)

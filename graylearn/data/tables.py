@@ -48,7 +48,7 @@ class RawTable:
         return first_few(list(self.frame.columns), 30)
 
     def where(self, row: int) -> str:
-        """Where a row is to be found, for an error message."""
+        """Where a row stands, for an error message."""
         return f"{self.unit} {self.ids[row]}"
 
     def take(self, rows: np.ndarray) -> RawTable:
@@ -183,7 +183,7 @@ def table_from_pandas(frame: pd.DataFrame, name: str) -> RawTable:
 
 
 def check_unique_names(names: Sequence[Hashable], name: str) -> None:
-    """Refuse two columns of one name: which one is meant could not be told."""
+    """Refuse two columns of one name: it would be unclear which one is meant."""
     repeated = [str(column) for column, count in Counter(names).items() if count > 1]
     if not all(map(str.strip, repeated)):
         raise DataError(

@@ -218,19 +218,6 @@ def test_what_is_wrong_with_text_is_told(tmp_path, monkeypatch, name, text, what
         open_blocks(tmp_path / name, ReadOptions())
 
 
-def test_the_end_of_the_last_row_is_found_by_looking_at_every_byte_twice_at_most():
-    class Counted(bytes):
-        looked_at = 0
-
-        def count(self, *given):
-            self.looked_at += given[2] - given[1]
-            return super().count(*given)
-
-    text = Counted(b'a,b\n5" pipe,x\n' + b"1,y\n" * 1000)  # a quote that never closes
-    assert delimited._last_row_end(text) == len(b"a,b\n")
-    assert text.looked_at <= 2 * len(text)
-
-
 def test_a_file_without_rows(tmp_path):
     pd.DataFrame({"a": [], "label": []}).to_parquet(tmp_path / "none.parquet")
     with pytest.raises(DataError, match="has no rows"):

@@ -27,7 +27,7 @@ class Pace:
 
     @contextmanager
     def batch(self, samples: int) -> Iterator[None]:
-        """Around the work on one batch of so many samples."""
+        """Times the work on a batch of `samples` samples."""
         threads = self._threads()
         torch.set_num_threads(threads)
         began = time.perf_counter()

@@ -54,7 +54,7 @@ class Origin:
     separator: str | None = None
     """What parts the cells of delimited text."""
     decimal: str | None = None
-    """The decimal mark of delimited text; runs of version 0.1.0 did not keep it."""
+    """The decimal mark of delimited text."""
 
     @property
     def root(self) -> Path:
@@ -68,7 +68,7 @@ class Origin:
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Origin:
         """What `to_json` gave."""
-        lists = {name: tuple(saved.get(name, ())) for name in ("names", "left_out")}
+        lists = {name: tuple(saved[name]) for name in ("names", "left_out")}
         return cls(**{**saved, **lists, "columns": Columns(**saved["columns"])})
 
 

@@ -63,13 +63,13 @@ _LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+
 
 
 class Delimited(Format):
-    """One row a line; ids are the lines that rows begin on, from 1."""
+    """One row per line; ids are the lines that rows begin on, from 1."""
 
     name = "delimited"
     suffixes = (".csv", *_TABBED, *_ANY_SEPARATOR)
 
     def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
-        """The rows; see `ReadOptions` for what may be told: separator, decimal, header, encoding."""
+        """The rows; see `ReadOptions` for what can be given: separator, decimal, header, encoding."""
         return _Text(path, options, in_blocks)
 
     def endings(self, path: Path) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ class _Text(Table):
         types: Mapping[str, pa.DataType] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """All columns, or some, in the types that are told or that their values suggest."""
+        """All columns, or some, in the given types or those that their values suggest."""
         raw, block_size = part.text, 1 << 20
         separator, names = self.head.separator, self.head.names
         quoted = b'"' in raw
@@ -342,7 +342,7 @@ class _Written:
         return not self.are_fractions or self._have_two_spellings()
 
     def _have_two_spellings(self) -> bool:
-        """Whether labels such as 1.1 and 1.10, perhaps versions, are one number, which is told.
+        """Whether labels such as 1.1 and 1.10, perhaps versions, are one number; then with a warning.
 
         1, 1.0 and 1e0 are one class however they are spelled: programs write whole numbers so.
         """

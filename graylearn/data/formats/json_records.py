@@ -135,7 +135,9 @@ class _Records(Table):
         for before, text in self._texts():
             listed = before == 0 and is_list(text)
             if listed and self.in_blocks:
-                raise DataError(f"{self.name} is one list, which is read as a whole: write one object a line")
+                raise DataError(
+                    f"{self.name} is one list, which is read as a whole: write one object per line"
+                )
             if listed:
                 records = _records_of(text, self.name)
                 ids = np.arange(len(records))
@@ -179,7 +181,7 @@ def _records_of_lines(body: bytes, name: str, before: int) -> tuple[list[dict[st
         and all(isinstance(value, dict | list) for value in records[0].values())
     ):
         raise DataError(
-            f"{name} holds one object of columns; expected one object a line or a list of objects, as "
+            f"{name} holds one object of columns; expected one object per line or a list of objects, as "
             "pandas writes with to_json(orient='records')"
         )
     return records, lines

@@ -42,7 +42,7 @@ class Npz(Format):
         return replace(samples, groups=group_numbers(groups, len(samples)))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """Arrays of the same names; those that hold one entry a sample are cut, other splits stay whole."""
+        """Arrays of the same names; those that hold one entry per sample are cut, other splits stay whole."""
         arrays = _arrays(path)
         prefix = _prefix(arrays, origin.split) or ""
         others = _other_splits(arrays, prefix)
@@ -154,7 +154,7 @@ def _prefix(arrays: Iterable[str], split: str | None) -> str | None:
 
 def _other_splits(arrays: dict[str, np.ndarray], own: str) -> tuple[str, ...]:
     """What names of other splits begin with, where `own` begins them too: they have labels, and samples of
-    the same shape; pos_x and pos_y beside x, a number a sample each, are no split."""
+    the same shape; pos_x and pos_y beside x, a number per sample each, are no split."""
     x = _one_of(arrays, [own + name for name in _X_NAMES])
     found = []
     for ending in _X_NAMES:

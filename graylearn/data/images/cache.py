@@ -216,7 +216,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
-    """The pixels of image files; those that are left out because they cannot be read are told."""
+    """The pixels of image files; a warning lists those that cannot be read and are left out."""
     cached = cache_images(
         paths, size=options.size, folder=options.cache, unreadable=options.unreadable, workers=options.workers
     )

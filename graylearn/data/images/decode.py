@@ -79,7 +79,7 @@ def _decode(data: bytes, size: int) -> bytes:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """As it was seen, where the camera told how it was held."""
+    """As it was seen, if the camera recorded how it was held."""
     image.load()  # some formats tell the orientation behind the pixels
     try:
         if image.getexif().get(ExifTags.Base.Orientation, 1) == 1:

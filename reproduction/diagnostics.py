@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.array_types import Bools, Floats, Ints
-from graylearn.methods.gl_history import GrayHistory
+from graylearn.methods.gray import GrayHistory
 from graylearn.training import History
 
 _CONFIDENCE = {"gl": "max", "gl+refine": "max", "gl-label": "label", "gl-relative": "relative"}

@@ -1,21 +1,34 @@
 """What a method is: how the logits of one batch become one loss per sample.
 
-A method sees a `Step` and returns losses of shape (N,); the engine weights them, takes their mean
-and steps the optimizer. A method that selects samples returns zero for those it leaves out and
-scales the rest itself, so that the mean over the batch is the loss its authors meant.
+A method gets a `Step` and returns losses of shape (N,); training weights them, takes their mean and steps the
+optimizer. A method that selects samples returns zero for those it leaves out and scales up the rest, so that
+the mean over the batch is the loss its authors meant (`mean_over`).
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_type_hints
+from numbers import Integral, Real
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import torch
 from torch import Tensor
 
-from graylearn.methods import checks
+from graylearn.errors import SettingsError
 
 
 def _at_least_float32(values: Tensor) -> Tensor:
@@ -33,7 +46,7 @@ class Output(NamedTuple):
 
 
 class ConfidenceHistory(Protocol):
-    """The part of the engine's History that a method may read."""
+    """The part of `History` that a method may read."""
 
     def recent_label_confidence(self, epochs: int) -> Tensor:
         """(num_samples,) on the device: mean probability of the given label over the last `epochs` epochs."""
@@ -42,7 +55,7 @@ class ConfidenceHistory(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is told once, before the first step."""
+    """What a method is given once, before the first step."""
 
     targets: Tensor
     """(num_samples,) given labels, on the device."""
@@ -51,7 +64,7 @@ class Task:
     device: torch.device
     history: ConfidenceHistory
     generator: torch.Generator
-    """The run's random numbers for methods, on the device; saved and restored with a checkpoint."""
+    """Random numbers for the method, on the device; saved and restored with a checkpoint."""
 
     @property
     def num_samples(self) -> int:
@@ -61,7 +74,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """What a method sees of one batch."""
+    """What a method is given of one batch."""
 
     inputs: Tensor
     """(N, ...) what the network was given, after augmentation."""
@@ -88,6 +101,48 @@ class Step:
         if self.output.features is None:
             raise RuntimeError("this method reads features: set needs_features = True on its class")
         return _at_least_float32(self.output.features)
+
+
+# -- what an option can be, said by its type: `share: Share`, `ramp: Count`, a Literal --------------------
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`, both included; whole ones in a type of int."""
+
+    low: float
+    high: float = math.inf
+
+    def refusal(self, kind: Any, value: Any) -> str | None:
+        """What an option of this type expects instead of `value`; None if the value is right."""
+        kinds = get_args(kind) or (kind,)
+        if value is None and type(None) in kinds:
+            return None
+        is_number = not isinstance(value, bool) and isinstance(value, Integral if int in kinds else Real)
+        if is_number and self.low <= float(value) <= self.high:
+            return None
+        span = f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"of at least {self.low:g}"
+        return f"a whole number {span}" if int in kinds else f"a number {span}"
+
+
+Share = Annotated[float, Range(0, 1)]
+Factor = Annotated[float, Range(0)]
+Count = Annotated[int, Range(1)]
+
+
+def _check_option(method: str, option: str, kind: Any, value: Any) -> None:
+    """Refuse a value that the type of the option does not allow."""
+    expected = None
+    if get_origin(kind) is Annotated:
+        plain, limit = get_args(kind)
+        expected = limit.refusal(plain, value)
+    elif get_origin(kind) is Literal and value not in get_args(kind):
+        expected = " or ".join(map(repr, get_args(kind)))
+    if expected is not None:
+        raise SettingsError(f"{method}: {option} is {value!r}, but must be {expected}")
+
+
+# -- the methods themselves -------------------------------------------------------------------------------
 
 
 class Method:
@@ -117,38 +172,38 @@ class Method:
     needs_features: ClassVar[bool] = False
     """The method reads `step.features`."""
     networks: ClassVar[int] = 1
-    """How many networks are trained side by side; with two, `step.logits` is (2, N, K)."""
+    """How many networks are trained together; with two, `step.logits` is (2, N, K)."""
     per_sample: bool = True
-    """The loss of a sample follows from its own logits and label alone: not from other samples, the
-    index, the epoch, the history, a random draw or anything remembered. Then one object may serve
-    several models whose batches are laid end to end; otherwise each model needs an object of its own."""
+    """Whether the loss of a sample depends on its own logits and label alone: not on other samples,
+    the index, the epoch, the history, a random draw or any state. Then one object serves all models of a
+    stack, whose batches are laid end to end; otherwise each model gets a copy."""
     plans_epochs: bool = False
-    """What it does in an epoch depends on how many there are (`task.epochs`), so that none can be added."""
+    """Whether it reads `task.epochs`: a finished run then cannot be extended by further epochs."""
     state: ClassVar[tuple[str, ...]] = ()
-    """Names of the attributes a checkpoint must keep: tensors (of any size, also empty) and numbers."""
+    """Names of the attributes to keep in a checkpoint: tensors (of any size, also empty) and numbers."""
     _name: ClassVar[str] = ""
-    _option_types: ClassVar[dict[str, Any]] = {}  # of a registered method: they say what options can be
+    _option_types: ClassVar[dict[str, Any]] = {}  # by option, set by `register`
 
     def __post_init__(self) -> None:
         for option, kind in self._option_types.items():
-            checks.check(self._name, option, kind, getattr(self, option))
+            _check_option(self._name, option, kind, getattr(self, option))
 
     def can_be_shared(self) -> bool:
-        """Whether several processes may each take a part of its batches: no loss looks at other samples.
+        """Whether each of several processes may compute the losses of its part of the batch.
 
-        A method that looks at the batch through `step.of_all` alone may say so here too.
+        True of a method that reads other samples through `step.of_all` alone, too.
         """
         return self.per_sample and self.networks == 1 and not self.needs_features
 
     def start(self, task: Task) -> None:
-        """Called once before training; make what the method remembers."""
+        """Called once before training; create the state here."""
         self.task = task
 
     def start_epoch(self, epoch: int) -> None:
         """Called before the first step of each epoch."""
 
     def blend(self, inputs: Tensor) -> Tensor:
-        """What the network is given in place of the inputs of a batch; here the inputs themselves."""
+        """The inputs that the network is given for those of a batch; by default the same."""
         return inputs
 
     def loss(self, step: Step) -> Tensor:
@@ -156,9 +211,9 @@ class Method:
         raise TypeError(f"{type(self).__name__} does not say what its loss is: write loss(self, step)")
 
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
-        """The loss to be expected where labels are drawn by `share`, (N, K), of each sample: (N,).
+        """The expected loss (N,) if the label of each sample is drawn from `share`, (N, K).
 
-        K losses per sample, for a method whose loss follows from logits and label; write it where it is less.
+        Computed as K losses per sample; override it where a closed form is cheaper.
         """
         n, k = share.shape
         each = Step(
@@ -172,27 +227,39 @@ class Method:
         return (self.loss(each).view(n, k) * share).sum(1)
 
     def end_epoch(self, epoch: int) -> None:
-        """Called after the last step of each epoch, when the history holds it."""
+        """Called after the last step of each epoch; the history already holds that epoch."""
 
     def learning_rate_scale(self, epoch: int) -> float:
-        """A factor on the scheduled learning rate, for methods that fine-tune at a lower one."""
+        """A factor on the scheduled learning rate in this epoch."""
         return 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps of this method: the live tensors and numbers by name, not copies."""
+        """The state to keep in a checkpoint by name; the tensors themselves, not copies."""
         return {name: getattr(self, name) for name in self.state}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go on from what a checkpoint kept; called after `start`."""
+        """Restore the state from a checkpoint; called after `start`."""
         for name in self.state:
             value = saved[name]
-            # a copy, because a method may change its tensors in place and what was saved is loaded twice
+            # a copy, because a method may change its tensors in place, and a resumed epoch loads them twice
             own = value.to(self.task.device, copy=True) if isinstance(value, Tensor) else value
             setattr(self, name, own)
 
 
+def mean_over(loss: Tensor, selected: Tensor) -> Tensor:
+    """Losses whose mean over the batch is the mean over the selected samples: the others become 0.
+
+    If none is selected all are 0, still with a graph.
+
+    `loss` and `selected` are (..., N); the count is taken over the last axis, without reading it back
+    from the device.
+    """
+    count = selected.sum(-1, keepdim=True, dtype=loss.dtype).clamp(min=1)
+    return torch.where(selected, loss, 0.0) * (loss.shape[-1] / count)
+
+
 REGISTERED: dict[str, Callable[..., Method]] = {}
-"""What `register` was told, in the order of the imports; graylearn.METHODS has it in order."""
+"""Filled by `register`, in the order of the imports; graylearn.METHODS has them in the listed order."""
 M = TypeVar("M", bound=Method)
 
 

@@ -1,6 +1,6 @@
 """Every method by name, and the way from a name and options to a method.
 
-A method is one file of this package; nothing here needs to know of it.
+Every file of this package is imported, so that a method that registers itself needs no entry here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ORDER = [
     "gce", "co-teaching", "decoupling", "mentornet-pd", "oe", "isomax", "prior-network", "confident",
     "standard+nl", "gl", "gl-label", "gl-relative", "gl-history",
 ]  # fmt: skip
-"""The paper's methods and their neighbours, its own last; any other follows them."""
+"""The order in lists: the paper's methods and related ones, its own last; any other follows."""
 
 
 def _collected() -> dict[str, Callable[..., Method]]:
-    """The methods of every file of this package."""
+    """All registered methods, in the order they are listed in."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         if module.name != "registry":
             import_module(f"graylearn.methods.{module.name}")
@@ -33,8 +33,7 @@ def _collected() -> dict[str, Callable[..., Method]]:
 
 
 METHODS: dict[str, Callable[..., Method]] = _collected()
-"""What makes a method, by its name: all of this package, whose files `register` them; add your own with
-METHODS["name"] = YourMethod."""
+"""The class of each method by its name; add your own with METHODS["name"] = YourMethod."""
 
 
 def make_method(name: str, **options: Any) -> Method:
@@ -58,7 +57,7 @@ def make_method(name: str, **options: Any) -> Method:
 
 
 def as_method(given: str | Method) -> Method:
-    """The method that a name stands for, or the one that was given."""
+    """The method of this name, or the given method."""
     if isinstance(given, str):
         return make_method(given)
     if not isinstance(given, Method):

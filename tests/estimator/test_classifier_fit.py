@@ -14,7 +14,7 @@ from torch import nn
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.methods.gl import Gray
+from graylearn.methods.gray import Gray
 from graylearn.training import OptimizerSettings
 
 

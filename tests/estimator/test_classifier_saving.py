@@ -15,7 +15,7 @@ from torch import nn
 from graylearn.errors import CheckpointError
 from graylearn.estimator import GrayClassifier
 from graylearn.methods import Method
-from graylearn.methods.sl import Symmetric
+from graylearn.methods.robust import Symmetric
 from graylearn.training import OptimizerSettings
 
 

@@ -10,7 +10,7 @@ from hand_made import make_step, make_task, softmax
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
-from graylearn.methods.lcvd import log_rejection
+from graylearn.methods.blends import log_rejection
 
 N, K = 6, 3
 NUMBERS = np.random.default_rng(0)

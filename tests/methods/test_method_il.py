@@ -5,8 +5,7 @@ import torch
 from hand_made import make_step, make_task, softmax
 
 from graylearn.methods import make_method
-from graylearn.methods.il import contrastive_loss
-from graylearn.methods.outliers import class_outlier_factors, suspect_worst
+from graylearn.methods.reweighting import class_outlier_factors, contrastive_loss, suspect_worst
 
 
 def local_outlier_factor(features, neighbours):

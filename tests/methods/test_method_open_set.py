@@ -9,8 +9,7 @@ from scipy.stats import dirichlet
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
-from graylearn.methods.exposure import outside_inputs
-from graylearn.methods.prior_network import dirichlet_divergence
+from graylearn.methods.open_set import dirichlet_divergence, outside_inputs
 from graylearn.nets import MLP, PrototypeNet
 
 NUMBERS = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from training_helpers import HalfRate, Opaque, StopAt, assert_same_weights, blob
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import make_method
 from graylearn.methods.base import Method, Output, Step
-from graylearn.methods.gl import Gray
+from graylearn.methods.gray import Gray
 from graylearn.methods.softened import Softened
 from graylearn.training import train
 

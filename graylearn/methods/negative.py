@@ -1,4 +1,4 @@
-"""nlnl: negative learning in three phases, NL then SelNL then SelPL (Kim et al., 2019)."""
+"""Negative learning: a label says which classes a sample does not belong to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,46 @@ from torch.nn import functional as F
 
 from graylearn.errors import SettingsError
 from graylearn.losses import complementary_loss, negative_loss
-from graylearn.methods.base import Method, Step, Task, register
-from graylearn.methods.checks import Count, Share
-from graylearn.methods.selection import mean_over
+from graylearn.methods.base import Count, Method, Share, Step, Task, mean_over, register
+
+# nl: negative learning, only what the label excludes (Kim et al., 2019; L_C of Gray Learning).
+
+
+@register("nl")
+@dataclass
+class Negative(Method):
+    """L_C = -sum over k != y of log(1 - Q_k)."""
+
+    sampled: bool = False
+    """Reject one other label, drawn anew for each sample at each step, as its authors do, instead of
+    all K - 1 at once. Default: all, the NL of Gray Learning's ablation."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.per_sample = not self.sampled  # models that share a batch would share the draws
+
+    def loss(self, step: Step) -> Tensor:
+        """The complementary loss of each sample."""
+        if self.sampled:
+            return negative_loss(step.logits, step.target, generator=self.task.generator, reduction="none")
+        return complementary_loss(step.logits, step.target, reduction="none")
+
+
+# standard+nl: the even mixture that Gray Learning's ablation compares with.
+
+
+@register("standard+nl")
+@dataclass
+class StandardNegative(Method):
+    """(L_G + L_C) / 2: gl with its confidence fixed at one half."""
+
+    def loss(self, step: Step) -> Tensor:
+        """The mean of both losses of each sample."""
+        claimed = F.cross_entropy(step.logits, step.target, reduction="none")
+        return (claimed + complementary_loss(step.logits, step.target, reduction="none")) / 2
+
+
+# nlnl: negative learning in three phases, NL then SelNL then SelPL (Kim et al., 2019).
 
 
 @register("nlnl")

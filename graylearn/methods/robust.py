@@ -1,0 +1,168 @@
+"""Robust losses: the loss of a sample depends on its own logits and label alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from graylearn.errors import SettingsError
+from graylearn.losses import bootstrap_loss, generalized_loss, mae_loss, symmetric_loss
+from graylearn.methods.base import Method, Range, Share, Step, register
+
+# standard: cross entropy on the given label, the method every other one is compared with.
+
+
+@register("standard")
+@dataclass
+class Standard(Method):
+    """L_G = -log q."""
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy of each sample."""
+        return F.cross_entropy(step.logits, step.target, reduction="none")
+
+    def soft_loss(self, step: Step, share: Tensor) -> Tensor:
+        """Cross entropy to `share`."""
+        return F.cross_entropy(step.logits, share.to(step.logits.dtype), reduction="none")
+
+
+# mae: mean absolute error between the label and the softmax (Ghosh, Kumar and Sastry, 2017).
+
+
+@register("mae")
+@dataclass
+class MAE(Method):
+    """2 (1 - q): bounded, so that no wrong label has unlimited influence; slow to fit."""
+
+    released: bool = False
+    """Use the smooth L1 distance (1 - q)^2 / 2 of Gray Learning's released code. Default: its paper."""
+
+    def loss(self, step: Step) -> Tensor:
+        """The distance of each sample's softmax from its label."""
+        distance = mae_loss(step.logits, step.target, reduction="none")
+        return distance.square() / 8 if self.released else distance
+
+
+# gce: generalised cross entropy, between cross entropy and MAE (Zhang and Sabuncu, 2018).
+
+
+@register("gce")
+@dataclass
+class Generalized(Method):
+    """(1 - q^p) / p with the power p, the option `q`: near 0 it is cross entropy, at 1 half of MAE."""
+
+    q: Share = 0.7
+    """The power. Default: the authors'."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.q == 0:
+            raise SettingsError("gce: q is 0, where the loss is cross entropy: use the method 'standard'")
+
+    def loss(self, step: Step) -> Tensor:
+        """The generalised cross entropy of each sample."""
+        return generalized_loss(step.logits, step.target, q=self.q, reduction="none")
+
+
+# sl: symmetric learning, cross entropy plus its reverse (Wang et al., 2019).
+
+MANY_CLASSES = 50
+"""Classes from which on the authors' weights for 100 classes are taken, not those for 10."""
+
+
+@register("sl")
+@dataclass
+class Symmetric(Method):
+    """a CE + b RCE with RCE = -A (1 - q), A standing for log 0."""
+
+    alpha: Annotated[float | None, Range(0)] = None
+    """Weight of cross entropy. Default: the authors', .1 below 50 classes (theirs: 10), else 6 (100)."""
+    beta: Annotated[float | None, Range(0)] = None
+    """Weight of the reverse. Default: the authors', 1 below 50 classes (theirs: 10), else .1 (100)."""
+    log_zero: Annotated[float, Range(-1e4, 0)] = -4.0
+    """What stands for log 0. Default: the authors' paper; their code has log(1e-4) = -9.21."""
+
+    def loss(self, step: Step) -> Tensor:
+        """The symmetric loss of each sample."""
+        alpha, beta = (0.1, 1.0) if step.logits.shape[1] < MANY_CLASSES else (6.0, 0.1)
+        return symmetric_loss(
+            step.logits,
+            step.target,
+            alpha=alpha if self.alpha is None else self.alpha,
+            beta=beta if self.beta is None else self.beta,
+            log_zero=self.log_zero,
+            reduction="none",
+        )
+
+
+# bt, bt-hard: bootstrapping, the label mixed with what the network says (Reed et al., 2015).
+
+
+@register("bt")
+@dataclass
+class Bootstrap(Method):
+    """-sum_k [b y_k + (1 - b) t_k] log Q_k with t = Q, the softmax."""
+
+    beta: Share = 0.95
+    """Share of the given label in the target. Default: the authors' for soft targets."""
+    released: bool = False
+    """Hold t constant in the gradient and use beta = .5 whatever `beta` says, as Gray Learning's
+    released code does. Default: off, so that t is part of the gradient, as its authors wrote it."""
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy of each sample with its mixed target."""
+        beta = 0.5 if self.released else self.beta
+        return bootstrap_loss(
+            step.logits, step.target, mode="soft", beta=beta, detach=self.released, reduction="none"
+        )
+
+
+@register("bt-hard")
+@dataclass
+class HardBootstrap(Method):
+    """The same with t = onehot(argmax Q)."""
+
+    beta: Share = 0.8
+    """Share of the given label in the target. Default: the authors' for hard targets."""
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy of each sample with its mixed target."""
+        return bootstrap_loss(step.logits, step.target, mode="hard", beta=self.beta, reduction="none")
+
+
+# il-lite: cross entropy weighted by confidence, as Gray Learning's released code has it for IL.
+
+
+@register("il-lite")
+@dataclass
+class IterativeLite(Method):
+    """max_k Q_k (constant in the gradient) times cross entropy."""
+
+    def loss(self, step: Step) -> Tensor:
+        """The weighted cross entropy of each sample."""
+        confidence = step.logits.detach().softmax(1).amax(1)
+        return confidence * F.cross_entropy(step.logits, step.target, reduction="none")
+
+
+# isomax: isotropy maximisation, logits that are distances to prototypes (Macêdo et al., 2021).
+
+
+@register("isomax")
+@dataclass
+class Isotropic(Method):
+    """-log softmax(s z)_y with z_k = -|f - p_k|, the distances of features to learned prototypes.
+
+    The network gives z: `graylearn.nets.PrototypeNet` around any other. The factor s is left out when it is
+    asked, so that probabilities are spread out and their entropy tells what belongs to no class. Logits of
+    another kind are multiplied by s, and this is their cross entropy.
+    """
+
+    scale: Annotated[float, Range(1e-6)] = 10.0
+    """s, in training alone. Default: the authors'."""
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross entropy of the scaled logits of each sample."""
+        return F.cross_entropy(self.scale * step.logits, step.target, reduction="none")

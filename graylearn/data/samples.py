@@ -293,7 +293,7 @@ def _check_one_type(values: np.ndarray) -> None:
         return
     examples: dict[str, Label] = {}
     for kind in set(map(type, values)):
-        value = next(value for value in values if type(value) is kind)
+        value: Any = next(value for value in values if type(value) is kind)
         if pd.api.types.is_scalar(value) and pd.isna(value):
             continue  # told as missing
         label = _as_label(value)

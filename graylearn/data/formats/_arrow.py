@@ -91,7 +91,9 @@ def changed(
     return only(table.set_column(label, table.schema.field(label), labels), path, out, origin, kept)
 
 
-def only(table: pa.Table, path: Path, out: Path, origin: Origin, kept: Sequence[int]) -> pa.Table:
+def only(
+    table: pa.Table, path: Path, out: Path, origin: Origin, kept: Sequence[int] | NDArray[np.int64]
+) -> pa.Table:
     """The rows that are `kept`, with image paths as `out` has to write them."""
     if origin.columns.path is not None:
         index = table.column_names.index(origin.columns.path)

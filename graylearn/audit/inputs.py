@@ -15,7 +15,7 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_telling_columns
-from graylearn.data.inputs import TEXT, as_dense, as_labels, as_plain, rows_of
+from graylearn.data.inputs import TEXT, as_dense, as_labels, as_plain, as_rows
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
 from graylearn.errors import DataError
@@ -57,7 +57,7 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     rows are left out, with a warning, unless `id_like` is "keep"; one that gives `label` away is warned of.
     """
     check({"id_like": id_like})
-    rows = rows_of(x)
+    rows = as_rows(x)
     if rows.shape[0] != n:
         raise DataError(f"features have shape {tuple(rows.shape)} for {n} labels: give one row a label")
     rows = as_dense(rows)

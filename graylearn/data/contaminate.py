@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data.inputs import as_labels, kind_of, rows_of
+from graylearn.data.inputs import as_labels, as_rows, kind_of
 from graylearn.data.samples import Samples, checked_index, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
@@ -200,7 +200,7 @@ def _as_samples(x: Any, y: Any) -> Samples:
     else:
         if y is None:
             raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
-        rows = rows_of(x, "x")
+        rows = as_rows(x, "x")
         codes, classes = as_labels(y)
         samples = Samples(rows, codes, classes, np.arange(len(codes)), kind_of(rows))
     if samples.num_classes == 0:
@@ -216,7 +216,7 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
     if isinstance(ood_x, Samples):
         ids, classes = ood_x.ids, ood_x.y if ood_x.num_classes else None
         ood_x = ood_x.x
-    rows = rows_of(ood_x, "ood_x")
+    rows = as_rows(ood_x, "ood_x")
     if isinstance(inside.x, pd.DataFrame) != isinstance(rows, pd.DataFrame):
         raise DataError(
             f"x is {type(inside.x).__name__} and ood_x {type(rows).__name__}; give both as one type"

@@ -1,6 +1,6 @@
 """What people hand in, as arrays and `Samples`: one rule for `read`, audits, classifiers and training loops.
 
-`as_plain` knows the libraries: tensors, Arrow, polars, masked and reversed arrays. `rows_of` makes rows of
+`as_plain` knows the libraries: tensors, Arrow, polars, masked and reversed arrays. `as_rows` makes rows of
 it, `as_samples` Samples with their labels, ids and kind.
 """
 
@@ -95,7 +95,7 @@ def _of_tensor(x: Any) -> np.ndarray:
     return found
 
 
-def rows_of(x: Any, name: str = "X") -> Any:
+def as_rows(x: Any, name: str = "X") -> Any:
     """N rows as an array, a frame or a sparse matrix: of Samples, lists, or whatever `as_plain` knows.
 
     Text is an array of objects. Nothing is copied that need not be: a memory map stays one.
@@ -113,7 +113,7 @@ def rows_of(x: Any, name: str = "X") -> Any:
 
 
 def kind_of(rows: Any) -> Kind:
-    """What the samples of `rows_of` most plausibly are."""
+    """What the samples of `as_rows` most plausibly are."""
     if isinstance(rows, pd.DataFrame):
         return "table"
     if rows.dtype == object and rows.ndim == 1:
@@ -134,7 +134,7 @@ def as_samples(
 
     Images may have their channels first, as torch keeps them: (N, C, H, W) with C of 1 or 3.
     """
-    rows = rows_of(x, name)
+    rows = as_rows(x, name)
     if not rows.shape[0]:
         raise DataError(f"{name} holds no samples (shape {rows.shape})")
     kind = kind_of(rows)

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from graylearn.data.batches.base import Preparation, as_classes
 from graylearn.data.batches.items import collate, inputs_of, split_item
 from graylearn.data.batches.several import are_several, as_inputs, joined
-from graylearn.data.inputs import is_hugging_face, is_sparse, rows_of
+from graylearn.data.inputs import as_rows, is_hugging_face, is_sparse
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask, in_eval_mode
 
@@ -31,7 +31,7 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
-        values = rows_of(values, what)
+        values = as_rows(values, what)
         if is_sparse(values):
             raise DataError(f"{what} is a sparse matrix: give it dense, as its toarray() is")
         array = np.asarray(values)

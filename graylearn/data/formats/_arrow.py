@@ -30,7 +30,7 @@ def nothing(rows: int) -> pa.Array:
     return pa.repeat(pa.scalar([""], NOTHING), rows)
 
 
-def blocks_of(table: pa.Table, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+def slices_of(table: pa.Table, columns: Sequence[str] | None) -> Iterator[pa.Table]:
     """A table that is held whole, a block at a time."""
     chosen = table if columns is None else table.select(list(columns))
     for start in range(0, max(len(table), 1), ROWS):

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from graylearn.data.formats._arrow import blocks_of, changed
+from graylearn.data.formats._arrow import changed, slices_of
 from graylearn.data.formats._base import Change, Format, Origin, suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
@@ -53,7 +53,7 @@ class ReadOnly(Format):
         found = self.rows(path, options.split)
         if not len(found.table):
             raise DataError(f"{found.name} is empty")
-        blocks, damaged = partial(blocks_of, found.table), f"{found.name} cannot be read"
+        blocks, damaged = partial(slices_of, found.table), f"{found.name} cannot be read"
         return ArrowTable(found.name, options, blocks, damaged, numbers=found.numbers)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str:

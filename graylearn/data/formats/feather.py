@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.feather
 
-from graylearn.data.formats._arrow import blocks_of, changed, check_repeated, is_stream, read_ipc
+from graylearn.data.formats._arrow import changed, check_repeated, is_stream, read_ipc, slices_of
 from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
@@ -29,7 +29,7 @@ class Feather(Format):
             raise DataError(f"{path} is empty")
         with told_as(damaged):
             table = check_repeated(read_ipc(raw, limit), limit)
-        return ArrowTable(str(path), options, partial(blocks_of, table), damaged, has_index=True)
+        return ArrowTable(str(path), options, partial(slices_of, table), damaged, has_index=True)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""

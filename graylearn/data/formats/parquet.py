@@ -55,7 +55,7 @@ class Parquet(Format):
         return ArrowTable(
             str(path),
             options,
-            partial(_blocks_of_one, files, schema),
+            partial(_blocks_of_table, files, schema),
             f"{path} is damaged or not a Parquet file",
             has_index=path.is_file() and not in_blocks,
             limit=Limit(*files),
@@ -156,7 +156,7 @@ def blocks_of(
                 yield _with_empty(pa.Table.from_batches(pending), schema, empty)
 
 
-def _blocks_of_one(
+def _blocks_of_table(
     files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | None
 ) -> Iterator[pa.Table]:
     """The same in the types that fit all files."""

@@ -16,7 +16,7 @@ from graylearn.audit.groups import SAW_ALL, Rows, groups_of, verdicts
 from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import EPOCHS as HISTORY_EPOCHS
 from graylearn.audit.history import history_probabilities, train_for_history
-from graylearn.audit.inputs import ordered_features
+from graylearn.audit.inputs import as_ids, as_labels, ordered_features
 from graylearn.audit.keeping import kept
 from graylearn.audit.models import check_model, features_if_any, model_probabilities
 from graylearn.audit.overlap import overlap_of
@@ -27,7 +27,6 @@ from graylearn.audit.rounds import MODEL_FOLDS, NETWORK_FOLDS, rounds_for
 from graylearn.audit.spelling import as_written
 from graylearn.audit.trial import learned_from_a_part
 from graylearn.data.encoding.label_notes import note_labels, note_order
-from graylearn.data.inputs import as_ids, as_labels
 from graylearn.data.misspelt import meant_by, merged
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.heldout import schedule_for
-from graylearn.data.inputs import as_ids, as_plain, is_sparse
+from graylearn.audit.inputs import as_ids
+from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.nets.mlp import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train

@@ -15,7 +15,9 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_telling_columns
-from graylearn.data.inputs import TEXT, as_dense, as_labels, as_plain, as_rows
+from graylearn.data.inputs import TEXT, as_dense, as_plain, as_rows
+from graylearn.data.inputs import as_ids as as_ids
+from graylearn.data.inputs import as_labels as as_labels
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
 from graylearn.errors import DataError

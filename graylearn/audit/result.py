@@ -18,7 +18,7 @@ from graylearn.audit.evidence import Evidence, Mode, gather
 from graylearn.audit.finding import Chances
 from graylearn.audit.groups import Rows, groups_of, verdicts
 from graylearn.audit.history import aligned, epochs_before_heart, epochs_differ, history_probabilities
-from graylearn.audit.inputs import as_probabilities, classes_of_columns, ordered_features
+from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
 from graylearn.audit.joint import fields_of, taken
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.overlap import Overlap, overlap_of
@@ -26,7 +26,7 @@ from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_word
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import judge, worth_a_look
 from graylearn.data.encoding.label_notes import note_order
-from graylearn.data.inputs import as_ids, as_labels, is_sparse
+from graylearn.data.inputs import is_sparse
 from graylearn.data.samples import Label, Samples
 from graylearn.data.written import writing
 from graylearn.errors import DataError, first_few, shortened

@@ -36,7 +36,7 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
     names = plain if isinstance(plain, np.ndarray | pd.Series) else pd.Series(list(plain), dtype=object)
     if names.shape != (n,):
         raise DataError(
-            f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}: give one name or number a "
+            f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}: give one name or number per "
             "sample, the same for all that belong together"
         )
     try:

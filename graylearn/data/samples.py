@@ -292,7 +292,7 @@ def _check_one_type(values: np.ndarray) -> None:
     if values.dtype != object:
         return
     examples: dict[str, Label] = {}
-    for kind in set(map(type, values)):
+    for kind in dict.fromkeys(map(type, values)):
         value: Any = next(value for value in values if type(value) is kind)
         if pd.api.types.is_scalar(value) and pd.isna(value):
             continue  # told as missing

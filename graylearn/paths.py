@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from graylearn.errors import DataError
+from graylearn.errors import DataError, SettingsError
 
 
 class Sign(NamedTuple):
@@ -65,8 +65,11 @@ def existing(given: str | os.PathLike[str]) -> Path:
         if path.is_symlink():
             raise DataError(f"{path} is a link to {path.readlink()}, which does not exist")
         raise DataError(f"{path} does not exist")
-    if path.exists() and not os.access(path, os.R_OK):
-        raise DataError(f"{path} may not be read: permission denied")
+    for each in (path, *matching(path)):
+        if each.exists() and not os.access(each, os.R_OK):
+            raise DataError(f"{each} may not be read: permission denied")
+        if each.exists() and not (each.is_file() or each.is_dir()):  # a pipe gives what it gives once
+            raise DataError(f"{each} is no file and no folder: save what it gives to a file and give that")
     return path
 
 
@@ -74,8 +77,12 @@ def default_cache_folder() -> Path:
     """GRAYLEARN_CACHE if set, else `graylearn` in the user's cache folder."""
     if chosen := os.environ.get("GRAYLEARN_CACHE"):
         return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
-    return Path(base) / "graylearn"
+    if base := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):
+        return Path(base) / "graylearn"
+    try:
+        return Path.home() / ".cache" / "graylearn"
+    except RuntimeError as error:  # as in a container under a number that has no name
+        raise SettingsError("there is no home folder to keep files in: set GRAYLEARN_CACHE") from error
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -91,7 +98,7 @@ def is_standard(given: str | os.PathLike[str]) -> bool:
     return str(given) == "-" and not Path(given).exists()
 
 
-def saved_input(stem: Path, write: Callable[[Path, bytes], None] = Path.write_bytes) -> Path:
+def saved_input(stem: Path, write: Callable[[Path, bytes], object] = Path.write_bytes) -> Path:
     """What stands on standard input, in a file beginning with `stem` whose ending says what it is.
 
     Its name tells its content, so that no other input is ever written over it.

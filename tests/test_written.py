@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from graylearn.cli.main import app
 from graylearn.data.atomic import alone
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.formats import FORMATS
-from graylearn.data.written import writing
+from graylearn.data.written import record, writing
 from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
 from graylearn.integrations import mlflow, onnx
 from graylearn.report import ReportData, write_report
@@ -26,6 +27,7 @@ from graylearn.runs import RunProgress, RunSettings, check, check_files, run
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.copies import write_copies
 from graylearn.runs.export import export
+from graylearn.runs.folder import KIND
 from graylearn.runs.predict import check_out, write_predictions
 from graylearn.runs.tasks import write_tasks
 
@@ -311,7 +313,7 @@ KILLED = """
 import json, os, signal, sys
 from pathlib import Path
 from graylearn.data import atomic
-from graylearn.data.written import writing
+from graylearn.data.written import record, writing
 
 place, sent = Path(sys.argv[1]), int(sys.argv[2])
 if sys.argv[3] == "False":
@@ -399,3 +401,73 @@ def test_names_of_files_do_not_lead_out_of_their_folder(made, tmp_path):
             apply_decisions(folder, decisions, here / "deep" / "out")
         after = content(tmp_path)
         assert {file for file in after if file not in before} <= {"here/deep"}
+
+
+@every
+@pytest.mark.parametrize("way", ["address", "half of a character", "link to another ending"])
+def test_names_that_another_program_would_take_otherwise_are_refused(
+    name, way, made, fitted, tmp_path, monkeypatch
+):
+    ending, *_, write = WRITERS[name]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"link{ending}").symlink_to("there.other")
+    out = {"address": f"s3://bucket/x{ending}", "half of a character": os.fsdecode(b"\xff") + ending}
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SettingsError):
+        write(made, fitted, out.get(way, f"link{ending}"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["report.html", "model", "stages", "stages/part-00000", ".graylearn-moving", ".graylearn-replaced"],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_links_in_a_run_folder_lead_nowhere(link, overwrite, made, tmp_path):
+    out, mine = tmp_path / "run", tmp_path / "mine"
+    mine.mkdir()
+    (mine / "rows").write_text("mine")
+    shutil.copytree(made / "run", out)
+    if not overwrite:
+        (out / "summary.json").unlink()  # so that the run goes on
+    at = out / link
+    shutil.rmtree(at, ignore_errors=True)
+    at.unlink(missing_ok=True)
+    at.parent.mkdir(exist_ok=True)
+    at.symlink_to(mine)
+    before = content(out)
+    with pytest.raises(FolderTakenError, match="is not as graylearn wrote it"):
+        run(table_of(made), out, overwrite=overwrite, progress=QUIET)
+    assert content(mine) == {"rows": b"mine"}
+    assert content(out) == before
+
+
+def test_what_somebody_laid_where_a_finished_run_had_its_stages_stays(made, tmp_path):
+    out = tmp_path / "run"
+    run(table_of(made), out, progress=QUIET)
+    apply_decisions(made / "run", None, out / "stages" / "clean.csv", suspects="drop", ask=bool)
+    with pytest.raises(FolderTakenError, match=r"clean\.csv is not as graylearn wrote it"):
+        run(table_of(made), out, overwrite=True, progress=QUIET)
+    assert (out / "stages" / "clean.csv").exists()
+
+
+def test_what_a_killed_run_wrote_last_is_taken_for_its_own(made, tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    record(out.resolve(), KIND, {"settings.toml": "of one that was refused before"})
+    (out / "settings.toml").write_text("# of the one that was killed\n")
+    run(table_of(made), out, progress=QUIET)
+    assert (out / "summary.json").exists()
+
+
+def test_who_has_no_home_may_write_but_not_replace(tmp_path, monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("GRAYLEARN_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pathlib.Path.home", nobody)
+    for refused in (nullcontext(), pytest.raises(FolderTakenError)):
+        with refused, writing(tmp_path / "a.txt", "text") as partial:
+            partial.write_text("first")
+    assert (tmp_path / "a.txt").read_text() == "first"

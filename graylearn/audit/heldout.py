@@ -228,7 +228,7 @@ class _Stand:
 
 def networks(count: int, num_classes: int, columns: int, rate: float, device: torch.device) -> MLPLearner:
     """So many small networks that learn side by side at this rate."""
-    models = [MLP(num_classes, (columns,), dropout=DROPOUT).to(device) for _ in range(count)]
+    models = [MLP(num_classes, (columns,), dropout=DROPOUT).to(device, torch.float32) for _ in range(count)]
     layers = mlp_layers(models[0])
     assert layers is not None  # an MLP is what the learner is made for
     optimizer = OptimizerSettings("adamw", rate, weight_decay=1e-2)

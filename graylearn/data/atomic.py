@@ -107,7 +107,7 @@ def replacing_folder(path: Path, *, like: int = -1, ready: Ready | None = None) 
 def settle(path: Path) -> None:
     """Put right what a process left that was killed while it replaced this folder."""
     old = _old(path)
-    if old.is_dir():
+    if old.is_dir() and not old.is_symlink():
         if path.exists():
             shutil.rmtree(old, ignore_errors=True)
         else:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graylearn.errors import DataError, DataWarning, Hint, SettingsError, warn
+from graylearn.errors import DataError, DataWarning, Hint, SettingsError, first_line, warn
 
 SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""
@@ -73,7 +73,9 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
         return raw
     try:
         text = raw.decode(codec)
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        if not isinstance(error, UnicodeDecodeError):  # of codecs of names, such as punycode
+            raise DataError(f"{name} is not {codec} ({first_line(error)})") from error
         bad = raw[error.start]
         problem = f"{name}, {_where(raw, error)}: byte 0x{bad:02x} is not {codec}"
         if codec != "utf-8":

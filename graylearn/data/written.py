@@ -19,7 +19,7 @@ from pathlib import Path
 
 from graylearn.data.atomic import alone, check_place, replacing, replacing_folder, signature, write_text
 from graylearn.errors import FolderTakenError, Hint, SettingsError
-from graylearn.paths import default_cache_folder, matching
+from graylearn.paths import address_of, default_cache_folder, matching
 
 Hashes = dict[str, str]
 """SHA-256 of each file of an output by its path within it, "" of the output that is one; of folders ""."""
@@ -46,7 +46,7 @@ def writing(
         overwrite: whether to replace what graylearn wrote there before.
         update: whether what is there was read as one of its kind, and is replaced whoever wrote it.
     """
-    path, of = real(path), list(of)
+    path, of = place(path), list(of)
     check_read(path, of)
     path.parent.mkdir(parents=True, exist_ok=True)
     taken = FolderTakenError(f"another process is writing {path}: wait for it, or name another")
@@ -79,14 +79,26 @@ def check_writable(
     update: bool = False,
 ) -> None:
     """Raise now what `writing` would raise once there is something to write; nothing is written."""
-    path = real(path)
+    path = place(path)
     check_read(path, of)
     check_there(path, kind, folder=folder, overwrite=overwrite, update=update)
     check_place(path)
 
 
+def place(given: Given) -> Path:
+    """Where an output lies in truth, whatever links name it; no name that may be taken otherwise."""
+    if address_of(given) is not None:
+        raise SettingsError(f"{given} is an address, where nothing is written: name a file or folder here")
+    path = real(given)
+    if str(path).encode(errors="replace").decode() != str(path):
+        raise SettingsError(f"{given} has a name that is not UTF-8: give another")
+    if path.suffix.lower() != Path(given).suffix.lower() and Path(given).is_symlink():
+        raise SettingsError(f"{given} is a link to {path}, which ends otherwise: name that")
+    return path
+
+
 def real(path: Given) -> Path:
-    """Where an output lies in truth, whatever links name it."""
+    """Where something lies in truth, whatever links name it."""
     return Path(os.path.realpath(path))
 
 
@@ -138,7 +150,7 @@ def changed(path: Path) -> FolderTakenError:
 
 def foreign(path: Path, ours: Mapping[str, list[str]]) -> str | None:
     """The first of an output that graylearn did not write, or that is read-only; None where none is."""
-    for name in _names(path):
+    for name in names(path):
         each = path / name
         if is_read_only(each) or (name not in ours) or _hash(each) not in ours[name]:
             return name
@@ -152,12 +164,12 @@ def is_read_only(path: Path) -> bool:
 
 def hashes(path: Path) -> Hashes:
     """Of an output, or of a part of it."""
-    return {name: _hash(path / name) for name in _names(path)}
+    return {name: _hash(path / name) for name in names(path)}
 
 
 def known(path: Path, kind: str) -> dict[str, list[str]] | None:
     """The hashes that the files of an output may have; None where graylearn wrote none of this kind there."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, SettingsError, ValueError, KeyError, TypeError):
         saved = json.loads(_entry(path).read_text(encoding="utf-8"))
         if saved["path"] == str(path) and saved["kind"] == kind:
             return {str(name): list(each) for name, each in saved["files"].items()}
@@ -169,8 +181,8 @@ def record(path: Path, kind: str, found: Hashes, before: Mapping[str, list[str]]
     files = {name: [each] for name, each in found.items()}
     for name, each in (before or {}).items():
         files[name] = list(dict.fromkeys([*files.get(name, ()), *each]))
-    entry = _entry(path)
-    with suppress(OSError):  # no place to keep it: it will not be replaced
+    with suppress(OSError, SettingsError):  # no place to keep it: it will not be replaced
+        entry = _entry(path)
         entry.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_text(entry, json.dumps({"path": str(path), "kind": kind, "files": files}))
 
@@ -193,7 +205,7 @@ def _entry(path: Path) -> Path:
     return default_cache_folder() / "written" / f"{key}.json"
 
 
-def _names(path: Path) -> Iterator[str]:
+def names(path: Path) -> Iterator[str]:
     """Paths within an output of all that is in it; "" of a file."""
     if not path.is_dir() or path.is_symlink():
         yield ""

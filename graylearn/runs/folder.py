@@ -43,8 +43,9 @@ from graylearn.data.written import (
     hashes,
     is_read_only,
     known,
+    names,
     permissions,
-    real,
+    place,
     record,
 )
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
@@ -159,6 +160,13 @@ class RunFolder:
             else:
                 entry.unlink(missing_ok=True)
 
+    def _check_links(self) -> None:
+        """Refuse a folder whose links would have a run write, move or clear what lies elsewhere."""
+        for entry in (*self._entries, self.path / _MOVING, self.path / _REPLACED):
+            for name in names(entry) if os.path.lexists(entry) else ():
+                if (entry / name).is_symlink():
+                    raise changed(entry / name)
+
     def _set_aside(self) -> None:
         """Put what a run wrote where it can be taken back from, all of it or, after a kill, none."""
         (self.path / _MOVING).mkdir()
@@ -185,11 +193,11 @@ class RunFolder:
         return [entry for entry in self._entries if os.path.lexists(entry)]
 
     def hashes(self) -> Hashes:
-        """Of what the run wrote, but for its stages, which only a run reads."""
+        """Of what the run wrote, but for its stages, which only a run reads and a finished one has not."""
         return {
             f"{entry.name}/{name}".rstrip("/"): each
             for entry in self._present
-            if entry != self.stages
+            if entry != self.stages or self.is_finished
             for name, each in hashes(entry).items()
         }
 
@@ -204,8 +212,6 @@ class RunFolder:
                 f"{self.path} is not empty and no run folder of graylearn's (it holds {there[0]}); "
                 "name another with --out"
             )
-        if links := [entry for entry in self._present if entry.is_symlink()]:
-            raise changed(links[0])
         if not there or (self.is_started and not overwrite):
             return
         if ours is None:
@@ -217,7 +223,7 @@ class RunFolder:
         late = set() if self.is_finished else {entry.name for entry in begun}
         for name, each in self.hashes().items():
             # what a killed run wrote last was not told to the ledger
-            known_by = ours.get(name, [each] if name.partition("/")[0] in late else [])
+            known_by = [*ours.get(name, ()), *[each] * (name.partition("/")[0] in late)]
             if each not in known_by or is_read_only(self.path / name):
                 raise changed(self.path / name)
 
@@ -238,7 +244,7 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
         raise FolderTakenError(f"{folder.path} is a file; name a folder for the run with --out")
-    where = real(folder.path)
+    where = place(folder.path)
     check_read(where, settings.reads)
     made = not folder.path.exists()
     folder.path.mkdir(parents=True, exist_ok=True)
@@ -246,6 +252,7 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
         f"another run is at work in {folder.path}; wait for it, or name another folder with --out"
     )
     with alone(folder.path / _LOCK, taken):
+        folder._check_links()
         folder._settle()  # a run may have been killed while another stood aside
         ours = known(where, KIND)
         folder._check_ours(ours, overwrite=overwrite)

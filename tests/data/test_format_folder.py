@@ -41,6 +41,14 @@ def test_nobody_is_waited_for(tmp_path):
         read(path, cache=tmp_path / "cache")
     with pytest.warns(DataWarning, match="1 of 7 images cannot be read"):
         assert len(read(path, cache=tmp_path / "cache", unreadable="skip")) == 6
+    for ending in ("csv", "npz", "xlsx", "parquet", "sqlite"):
+        os.mkfifo(tmp_path / f"a.{ending}")
+        with pytest.raises(DataError, match="is no file and no folder"):
+            read(tmp_path / f"a.{ending}")
+    (tmp_path / "a.duckdb").write_bytes(b"DUCK")
+    os.mkfifo(tmp_path / "a.duckdb.wal")
+    with pytest.raises(DataError, match=r"a\.duckdb\.wal is no file, but stands where a part of"):
+        read(tmp_path / "a.duckdb")
 
 
 @pytest.mark.parametrize("label", [None, "animal"])

@@ -233,12 +233,13 @@ def test_predicting_on_other_columns_is_an_error(shop):
         classifier.predict(frame.drop(columns="price"))
 
 
-def test_what_torch_makes_by_default_changes_nothing():
+@pytest.mark.parametrize("audit", ["history", "held-out"])
+def test_what_torch_makes_by_default_changes_nothing(audit):
     x, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        wide = quick().fit(x, y).predict_proba(x)
+        wide = quick(audit=audit).fit(x, y).predict_proba(x)
     finally:
         torch.set_default_dtype(before)
     assert np.isfinite(wide).all()

@@ -18,7 +18,7 @@ from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened, pac
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable, Table
-from graylearn.errors import DataError, first_line
+from graylearn.errors import DataError, first_line, shortened
 from graylearn.paths import sign_of
 
 NAMELESS = "the dataset"
@@ -67,9 +67,22 @@ class Origin:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Origin:
-        """What `to_json` gave."""
-        lists = {name: tuple(saved[name]) for name in ("names", "left_out")}
-        return cls(**{**saved, **lists, "columns": Columns(**saved["columns"])})
+        """What `to_json` gave; a TypeError or ValueError where it cannot have been that."""
+        kinds: dict[str, Any] = {"columns": dict, "names": list, "left_out": list, "split": str | None}
+        kinds |= dict.fromkeys(("separator", "decimal"), str | None)
+        for name, value in saved.items():
+            if not isinstance(value, kinds.get(name, str)):
+                raise TypeError(f"{name} is {shortened(repr(value))}")
+        columns, names = Columns(**saved["columns"]), tuple(saved.get("names", ()))
+        for name, column in vars(columns).items():
+            if not isinstance(column, str | int | None) or (
+                names and name in ("label", "path") and column not in (None, *names)
+            ):
+                raise ValueError(f"columns.{name} is {shortened(repr(column))}")
+        if len(saved.get("separator") or ",") != 1:
+            raise ValueError(f"separator is {shortened(repr(saved['separator']))}")
+        left_out = tuple(saved.get("left_out", ()))
+        return cls(**{**saved, "names": names, "left_out": left_out, "columns": columns})
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,8 @@ class Change:
             return self
         n, gone = len(self.keep) + len(left_out), set(left_out)
         rows = [row for row in range(n) if row not in gone]  # of each sample
+        if len(rows) != len(self.keep):
+            raise DataError("the run does not tell which rows are its samples; make it anew")
         whole = Change([""] * n, [""] * n, [False] * n, list(range(n)))
         for index, row in enumerate(rows):
             whole.ids[row], whole.labels[row] = self.ids[index], self.labels[index]
@@ -166,8 +181,10 @@ class Format(ABC):
 
     def files(self, path: Path) -> list[Path]:
         """All files that make it up."""
-        around = [Path(f"{path}{ending}") for ending in self.beside]
-        return [path, *(each for each in around if each.is_file() and each.stat().st_size)]
+        around = [each for ending in self.beside if (each := Path(f"{path}{ending}")).exists()]
+        if strange := [each for each in around if not each.is_file()]:  # a pipe would be waited for
+            raise DataError(f"{strange[0]} is no file, but stands where a part of {path} would: move it away")
+        return [path, *(each for each in around if each.stat().st_size)]
 
     @contextmanager
     def still(self, path: Path) -> Iterator[None]:

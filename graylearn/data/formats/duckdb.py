@@ -34,7 +34,7 @@ class DuckDb(ReadOnly):
     def rows(self, path: Path, split: str | None) -> Rows:
         """The rows, measured where they lie: a value that a million rows share stands in the file once."""
         duckdb = require("duckdb", "tables")
-        check_not_empty(path)
+        check_not_empty(self.files(path)[0])
         with (
             told_as(f"{path} is damaged or not a DuckDB database"),
             closing(duckdb.connect(str(path), read_only=True)) as opened,

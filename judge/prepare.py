@@ -53,7 +53,8 @@ def save(out: Path, name: str, x: np.ndarray, y: np.ndarray) -> None:
         raise ValueError(f"{name} is in no row of judge/sources.py")
     rows = chosen(y)
     kept = narrowed(np.asarray(x, dtype=np.float32)[rows])
-    half = kept.astype(np.float16)
+    with np.errstate(over="ignore"):
+        half = kept.astype(np.float16)
     exact = np.isfinite(half).all() and np.abs(half - kept).max() <= 1e-3 * np.abs(kept).max()
     classes = np.unique(np.asarray(y)[rows], return_inverse=True)[1]
     np.savez_compressed(out / f"{name}.npz", x=half if exact else kept, y=classes.astype(np.int16))

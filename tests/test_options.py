@@ -17,7 +17,7 @@ from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import Learning, documented
 from graylearn.runs.settings import FIELDS, Reading, RunSettings, Sizing, in_flags
 from graylearn.training import Settings
-from graylearn.training.settings import Changes, StackChanges
+from graylearn.training.settings import Changes
 
 CALLED = {"mode": "audit", "seed": "random_state"}
 """Options that scikit-learn, or a parameter that was there first, call otherwise."""
@@ -30,11 +30,10 @@ def test_every_setting_of_a_training_is_declared_with_its_meaning_once():
     assert not own.keys() & shared.keys()
 
 
-def test_train_takes_every_setting_and_the_stack_a_part_of_them():
+def test_train_takes_every_setting():
     assert set(Changes.__annotations__) == {field.name for field in dataclasses.fields(Settings)} | {
         "learning_rate"
     }
-    assert set(StackChanges.__annotations__) < set(Changes.__annotations__)
 
 
 def test_an_option_that_is_not_there_is_a_type_error_that_names_the_nearest():
@@ -46,8 +45,6 @@ def test_an_option_that_is_not_there_is_a_type_error_that_names_the_nearest():
         gl.train(None, None, weight_decay=0.1)
     with pytest.raises(TypeError, match=r"schedule=gl\.training\.ScheduleSettings\(warmup=\.\.\.\)"):
         gl.train(None, None, warmup=0.1)
-    with pytest.raises(TypeError, match="there is no option 'precision'"):
-        gl.train_stack(None, None, precision="bf16")
 
 
 def test_the_classifier_has_the_declared_options_and_no_other_default():

@@ -8,7 +8,6 @@ about four points of AUROC over the last epoch alone: early epochs have not yet 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,12 @@ from graylearn.audit.blocks import BLOCK, precision_for
 from graylearn.audit.keeping import OnTheWay
 from graylearn.audit.progress import tell
 from graylearn.audit.rounds import MANY
-from graylearn.data.groups import in_order, label_of_groups
 from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
-from graylearn.training.mlp import MLPLearner
+from graylearn.training.cross_fit import held_out_rows, stratified_folds
+from graylearn.training.mlp import MLPLearner, add_multiply
 from graylearn.training.mlp_layers import mlp_layers
-from graylearn.training.mlp_passes import add_multiply
 from graylearn.training.schedules import batch_size_for, epochs_for
 
 DROPOUT = 51 / 256
@@ -39,38 +37,6 @@ LEAST_BATCH, LARGEST_BATCH, MOST_STEPS = 256, 2048, 4_000
 """Samples of a step of larger sets: at least the first number, and up to the second where a network would
 take more steps than the third."""
 _CHUNK = 4096
-
-
-def stratified_folds(label: Ints, folds: int, repeats: int, seed: int, group: Ints | None = None) -> Ints:
-    """(repeats, N) which fold each sample is held out in; every class is dealt round the folds.
-
-    group: (N,) where samples belong together; those of one are held out together, by their usual label.
-    """
-    if group is not None:
-        group = in_order(group)
-        return stratified_folds(label_of_groups(group, label), folds, repeats, seed)[:, group]
-    random = np.random.default_rng(seed)
-    fold = np.empty((repeats, len(label)), dtype=np.int64)
-    for row in fold:
-        dealt = 0  # goes on from class to class, so that folds stay even where classes are tiny
-        for k in np.unique(label):
-            members = random.permutation(np.flatnonzero(label == k))
-            row[members] = (np.arange(len(members)) + dealt) % folds
-            dealt += len(members)
-    return fold
-
-
-def held_out_rows(fold: Ints, folds: int) -> list[Ints]:
-    """The samples that each of repeats x folds networks must not learn from; fold: (repeats, N)."""
-    return [np.flatnonzero(row == f) for row in fold for f in range(folds)]
-
-
-def sum_by_sample(held: Sequence[Ints], said: Sequence[Floats], n: int) -> Floats:
-    """(N, K) what the networks said of the samples held out from them, (n, K) each, summed over repeats."""
-    total = np.zeros((n, said[0].shape[1]))
-    for rows, probability in zip(held, said, strict=True):
-        total[rows] += probability[: len(rows)]
-    return total
 
 
 def schedule_for(num_samples: int, epochs: int) -> tuple[int, float, int]:
@@ -252,7 +218,7 @@ def taken(x: Tensor, rows: Tensor) -> Tensor:
 @torch.no_grad()
 def said_by(learner: MLPLearner, x: Tensor, model: int | None = None) -> Tensor:
     """Class probabilities (M, N, K) of inputs (M, N, D), without dropout; of one model (N, K) of (N, D)."""
-    for (kernel, bias), _, layer in learner.parts:
+    for (kernel, bias), layer in zip(learner.weights_and_biases, learner.layers, strict=True):
         if model is not None:
             kernel, bias = kernel[model], bias[model]
         x = add_multiply(bias, x, kernel)

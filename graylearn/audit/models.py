@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
 from graylearn.audit.inputs import are_probabilities, ordered_features
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
 from graylearn.options import MIN_CLASS, IdLike
+from graylearn.training.cross_fit import cross_fit, held_out_rows, stratified_folds, sum_by_sample
 
 _WORTH_THREADS = (
     100_000  # values of a training set below which threads wait for one another more than they work
@@ -71,13 +72,17 @@ def model_probabilities(
         count = np.bincount(pairs[1], minlength=len(classes))
     rare = count[label] < max(MIN_CLASS, folds)
     held = held_out_rows(stratified_folds(label, folds, repeats, seed, group), folds)
-    said = []
-    for number, rows in enumerate(held):
-        kept = np.ones(len(label), dtype=bool)
-        kept[rows] = rare[rows]
-        fitted = fit_model(new_copy(model, seed + number), _safe_indexing(given, order[kept]), y[kept])
-        said.append(class_probabilities(fitted, _safe_indexing(given, order[rows]), len(rows), names))
-    return sum_by_sample(held, said, len(label)) / repeats
+
+    def fit_each(weights: Floats) -> Iterator[Any]:
+        for number, weight in enumerate(weights):
+            kept = (weight > 0) | rare
+            yield fit_model(new_copy(model, seed + number), _safe_indexing(given, order[kept]), y[kept])
+
+    said = (
+        (rows, class_probabilities(fitted, _safe_indexing(given, order[rows]), len(rows), names))
+        for fitted, rows in cross_fit(fit_each, np.ones(len(label)), held)
+    )
+    return sum_by_sample(said, len(label), len(classes)) / repeats
 
 
 def features_if_any(x: Any, label: Ints, id_like: IdLike) -> tuple[NDArray[np.float32] | None, Ints]:

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import BLOCK, precision_for
-from graylearn.audit.heldout import learn, networks, said_by, stratified_folds
+from graylearn.audit.heldout import learn, networks, said_by
 from graylearn.audit.progress import tell
 from graylearn.training import devices, seeding
+from graylearn.training.cross_fit import stratified_folds
 from graylearn.training.mlp import MLPLearner
 
 VISITS, VISITS_OF_CLASS = 102_400, 1_000

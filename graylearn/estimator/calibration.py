@@ -16,13 +16,13 @@ from scipy.special import softmax
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
-from graylearn.audit.heldout import stratified_folds
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.pipeline import Pipeline, PipelineResult
 from graylearn.estimator.rejection import learn_reference, unfamiliarity
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.training import seeding
+from graylearn.training.cross_fit import cross_fit
 
 FOLDS = 4
 """Each network learns from three quarters of the samples."""
@@ -71,7 +71,7 @@ def kept_aside(samples: TrainingSet, seed: int) -> Ints:
         return np.zeros(0, dtype=np.int64)
     folds = n // ENOUGH
     many = np.bincount(samples.y) >= 2 * folds
-    return np.flatnonzero((_folds(samples, folds, seed) == 0) & many[samples.y])
+    return np.flatnonzero((samples.folds(folds, seeding.derive(seed, "calibration")) == 0) & many[samples.y])
 
 
 def held_out(
@@ -82,10 +82,12 @@ def held_out(
     parts = [samples.aside] if len(samples.aside) else _parts(samples, pipeline.settings.seed)
     if not parts or fitted.plan is None:
         return None
-    networks = [fitted.network] if len(samples.aside) else pipeline.train_without(fitted.plan, parts)
+    plan, models = fitted.plan, iter([(fitted.network, samples.aside)])
+    if not len(samples.aside):
+        models = cross_fit(lambda weights: pipeline.fit_many(plan, weights), plan.weight, parts)
     keep = np.ones(len(samples.y), dtype=bool) if audit is None else audit.keep[samples.rows]
     found = []
-    for network, rows in zip(networks, parts, strict=True):
+    for network, rows in models:
         trained = np.ones(len(samples.y), dtype=bool)
         trained[rows] = False
         belonging = np.flatnonzero(trained & keep if (trained & keep).any() else trained)
@@ -112,7 +114,7 @@ def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
     """Rows of the training set to hold out, one part a network; none where there are too few."""
     if len(np.unique(samples.rows)) < 2 * FOLDS:
         return []
-    fold = _folds(samples, FOLDS, seed)
+    fold = samples.folds(FOLDS, seeding.derive(seed, "calibration"))
     parts: list[Ints] = []
     for number in range(FOLDS):
         rows = np.flatnonzero(fold == number)
@@ -121,17 +123,3 @@ def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
         if sum(map(len, parts)) >= ENOUGH:
             break
     return parts
-
-
-def _folds(samples: TrainingSet, folds: int, seed: int) -> Ints:
-    """(M,) the fold of each row; copies of a sample are in one, and so are samples of a group.
-
-    Rows are in canonical order, so that the user's order does not matter.
-    """
-    of_sample, first, copies = np.unique(samples.rows, return_index=True, return_inverse=True)
-    fold = np.empty(len(of_sample), dtype=np.int64)
-    rows = np.sort(first)
-    group = None if samples.groups is None else samples.groups[samples.rows[rows]]
-    dealt = stratified_folds(samples.y[rows], folds, 1, seeding.derive(seed, "calibration"), group)[0]
-    fold[np.argsort(first)] = dealt
-    return np.asarray(fold[copies])

@@ -59,7 +59,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         epochs: None chooses by the size of the set.
         batch_size: the same.
         learning_rate: the same.
-        clip_norm: the longest a gradient may be; a longer one is shortened to it. None is any length.
+        clip_norm: the largest norm of a gradient; a larger one is scaled down to it. None is any.
         accumulate: batches that make one step together, as one batch of all their samples would.
         average: answer by a running mean of the weights, which keeps this share of itself each step, such as
             0.999. None is the weights of the last step.

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import softmax
 from torch import nn
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.heldout import held_out_rows, stratified_folds, sum_by_sample
 from graylearn.audit.history import history_probabilities
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.training import Result, Settings, seeding, train_stack
+from graylearn.training.cross_fit import cross_fit, held_out_rows, sum_by_sample
 
+Model = TypeVar("Model")
 STACKED = 4
 """Folds where networks are trained as one stack: each learns from three quarters of the samples."""
 SINGLE = 2
 """Folds where each network is a training of its own."""
-
-
-def dealt(samples: TrainingSet, folds: int, seed: int) -> list[Ints]:
-    """The samples that each network is asked about and does not learn from.
-
-    Copies of a sample, and samples of a group, share a fold; samples of no weight, which no network saw, are
-    asked of the first. Give the samples in the canonical order (`TrainingSet.order`), so that the user's does
-    not matter.
-    """
-    seen = np.unique(samples.rows)
-    fold = np.zeros((1, len(samples.labels)), dtype=np.int64)
-    group = None if samples.groups is None else samples.groups[seen]
-    fold[:, seen] = stratified_folds(samples.labels[seen], folds, 1, seed, group)
-    return held_out_rows(fold, folds)
 
 
 def side_by_side(
@@ -65,13 +53,19 @@ def stacked_probabilities(
     """(N, K) what networks say of samples that they did not learn from, trained as one stack."""
     features = samples.features
     assert features is not None  # networks that can be stacked read rows
-    held = dealt(samples, STACKED, seed)
     seeds = [seeding.derive(seed, "fold", index) for index in range(STACKED)]
-    weight = np.stack([_weight_without(samples, rows) for rows in held])
-    trained = side_by_side(samples, [new_network(each) for each in seeds], seeds, method, settings, weight)
-    asked = [(rows, result) for rows, result in zip(held, trained, strict=True) if len(rows)]
-    said: list[Floats] = [softmax(result.predict_logits(features[rows]), axis=1) for rows, result in asked]
-    return sum_by_sample([rows for rows, _ in asked], said, len(features))
+
+    def train_all(weights: Floats) -> list[Result]:
+        networks = [new_network(each) for each in seeds]
+        return side_by_side(samples, networks, seeds, method, settings, weights)
+
+    return _cross_probabilities(
+        samples,
+        STACKED,
+        seed,
+        train_all,
+        lambda result, asked: softmax(result.predict_logits(features[asked]), axis=1),
+    )
 
 
 def single_probabilities(samples: TrainingSet, train: Callable[[Floats], Result], seed: int) -> Floats:
@@ -80,12 +74,29 @@ def single_probabilities(samples: TrainingSet, train: Callable[[Floats], Result]
     `train` trains a network on the samples with these weights (M,); one of weight 0 is not learned from, yet
     its confidence is in the history.
     """
-    held = dealt(samples, SINGLE, seed)
-    histories = [samples.by_sample(train(_weight_without(samples, rows)).history) for rows in held]
-    said = [history_probabilities(history)[rows] for rows, history in zip(held, histories, strict=True)]
-    return sum_by_sample(held, said, len(samples.labels))
+    return _cross_probabilities(
+        samples,
+        SINGLE,
+        seed,
+        lambda weights: (samples.by_sample(train(each).history) for each in weights),
+        lambda history, asked: history_probabilities(history)[asked],
+    )
 
 
-def _weight_without(samples: TrainingSet, held: Ints) -> Floats:
-    """(M,) the weights of the rows to train on, 0 where their sample is held out."""
-    return np.where(np.isin(samples.rows, held), 0.0, samples.weight)
+def _cross_probabilities(
+    samples: TrainingSet,
+    folds: int,
+    seed: int,
+    learner: Callable[[Floats], Iterable[Model]],
+    ask: Callable[[Model, Ints], Floats],
+) -> Floats:
+    """(N, K) what each model says of the samples of its fold; the first also of those that are in none.
+
+    Give the samples in the canonical order (`TrainingSet.order`), so that the user's does not matter.
+    """
+    held = held_out_rows(samples.folds(folds, seed)[None], folds)
+    asked = [np.unique(samples.rows[rows]) for rows in held]
+    asked[0] = np.union1d(asked[0], np.setdiff1d(np.arange(len(samples.labels)), samples.rows))
+    models = cross_fit(learner, samples.weight, held)
+    said = ((own, ask(model, own)) for own, (model, _) in zip(asked, models, strict=True) if len(own))
+    return sum_by_sample(said, len(samples.labels), len(samples.classes))

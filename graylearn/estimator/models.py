@@ -7,18 +7,18 @@ logits are the logs of its probabilities, so that all that is asked of a network
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor, nn
 
+from graylearn.array_types import Floats
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.audit.models import check_model, class_probabilities, fit_model, new_copy
@@ -108,9 +108,9 @@ class ModelPipeline(Pipeline):
             fitted = self._fit(plan)
         return PipelineResult(fitted, Preparation(), 1, history, found, refined=refined, plan=plan)
 
-    def train_without(self, fit: PlannedFit, parts: Sequence[NDArray[np.int64]]) -> list[nn.Module]:
-        """Models fitted like that of a fit, one for each part of the rows, which it is not shown."""
-        return [self._fit(fit, rows) for rows in parts]
+    def fit_many(self, fit: PlannedFit, weights: Floats) -> list[nn.Module]:
+        """Models like that of a fit, one for each of several weights of the rows (models, M)."""
+        return [self._fit(replace(fit, weight=each)) for each in weights]
 
     def judge(self, history: History | None) -> Audit:
         """The audit of the user's samples, by copies of the model that were not shown them."""
@@ -132,11 +132,10 @@ class ModelPipeline(Pipeline):
     def _unfitted(self) -> Any:
         return HistGradientBoostingClassifier() if isinstance(self.model, str) else self.model
 
-    def _fit(self, fit: PlannedFit, without: Sequence[int] | NDArray[np.int64] = ()) -> ModelNetwork:
+    def _fit(self, fit: PlannedFit) -> ModelNetwork:
         """A sample of several possible classes is shown under each of them, as much as it is believed."""
         samples = self.samples
-        row, label, weight = np.arange(len(samples.y)), samples.y, fit.weight.copy()
-        weight[np.asarray(without, dtype=np.int64)] = 0.0
+        row, label, weight = np.arange(len(samples.y)), samples.y, fit.weight
         if isinstance(fit.method, SoftTargets):
             targets = fit.method.distributions.numpy()
             row, label = np.nonzero(targets >= LEAST_SHARE)

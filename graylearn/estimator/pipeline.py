@@ -12,7 +12,7 @@ of the paper trains the fits of many pipelines side by side.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.array_types import Floats, Ints
+from graylearn.array_types import Floats
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.data.batches.base import Preparation
@@ -265,22 +265,20 @@ class Pipeline:
         members = [result.model for result in results]
         return joined([member for member in members if isinstance(member, MLP)]), len(results[0].log)
 
-    def train_without(self, fit: PlannedFit, parts: Sequence[Ints]) -> list[nn.Module]:
-        """Networks trained like those of a fit, one for each part of the rows, which it does not learn from.
+    def fit_many(self, fit: PlannedFit, weights: Floats) -> list[nn.Module]:
+        """Networks trained like those of a fit, one for each of several weights of the rows (models, M).
 
-        One each also where the fit is a committee, and from new weights where it went on from others.
+        One each also if the fit is a committee, and from new weights if it went on from others.
         """
-        seeds = [seeding.derive(self.settings.seed, "without", index) for index in range(len(parts))]
-        weights = [_without(fit.weight, rows) for rows in parts]
+        seeds = [seeding.derive(self.settings.seed, "without", index) for index in range(len(weights))]
+        networks = [self.new_network(seed) for seed in seeds]
         if self._is_stack and self.samples.features is not None and can_share_a_stack(fit.method):
-            networks = [self.new_network(seed) for seed in seeds]
-            every = np.stack(weights)
-            results = side_by_side(self.samples, networks, seeds, fit.method, self.settings, every)
+            results = side_by_side(self.samples, networks, seeds, fit.method, self.settings, weights)
             return [result.model for result in results]
         alone = replace(self, validation=None, stages=Stages())
         fits = [
-            PlannedFit(fit.stage, (self.new_network(seed),), (seed,), fit.method, weight)
-            for seed, weight in zip(seeds, weights, strict=True)
+            PlannedFit(fit.stage, (network,), (seed,), fit.method, weight)
+            for network, seed, weight in zip(networks, seeds, weights, strict=True)
         ]
         return [alone.train(each)[0].model for each in fits]
 
@@ -322,13 +320,6 @@ class Pipeline:
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
         return found.take(np.argsort(order)) if worth or found.lies_apart else None
-
-
-def _without(weight: Floats, rows: Ints) -> Floats:
-    """The same weights, but nothing for these rows."""
-    left = weight.copy()
-    left[rows] = 0.0
-    return left
 
 
 def _unless_even(weight: Floats) -> Floats | None:

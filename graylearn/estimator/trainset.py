@@ -20,6 +20,7 @@ from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError, first_few
 from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
 from graylearn.training import History
+from graylearn.training.cross_fit import stratified_folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,18 @@ class TrainingSet:
             ids=self.ids[order],
             groups=None if self.groups is None else self.groups[order],
         )
+
+    def folds(self, count: int, seed: int) -> Ints:
+        """(M,) the fold of each row; copies of a sample share one, and so do samples of a group.
+
+        Rows are in canonical order, so that the user's order does not matter.
+        """
+        samples, first, copies = np.unique(self.rows, return_index=True, return_inverse=True)
+        fold = np.empty(len(samples), dtype=np.int64)
+        rows = np.sort(first)
+        group = None if self.groups is None else self.groups[self.rows[rows]]
+        fold[np.argsort(first)] = stratified_folds(self.y[rows], count, 1, seed, group)[0]
+        return np.asarray(fold[copies])
 
     def by_sample(self, history: History) -> History:
         """The history of a training on these M rows, by the user's N samples.

@@ -1,4 +1,4 @@
-"""What a loss refuses, and the sentence it says then.
+"""What a loss refuses, and the message that says so.
 
 Looking at values (labels, confidences) stalls a GPU and cannot be traced, so that is done on the CPU in
 eager mode only; elsewhere a row with an impossible label or confidence turns NaN, loss and gradient.
@@ -13,11 +13,11 @@ from graylearn.torch_internals import is_traced, transforms_active
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 RULES = ("max", "label", "relative")
-"""The confidences that are known by name."""
+"""The named confidences."""
 
 
 def can_look_at_values(tensor: Tensor) -> bool:
-    """Whether the values of `tensor` can decide what happens next at no cost."""
+    """Whether reading values of `tensor` costs nothing."""
     if tensor.device.type != "cpu":
         return False
     return not (torch.compiler.is_compiling() or transforms_active() or is_traced())
@@ -49,7 +49,7 @@ def check_tensors(logits: object, target: object) -> None:
 
 
 def check_weight(weight: Tensor | None) -> None:
-    """Refuse weights of the classes that are no floats."""
+    """Refuse class weights that are not floating point."""
     if weight is None:
         return
     check_tensor("weight", weight)
@@ -105,14 +105,14 @@ def check_soft(logits: Tensor, target: Tensor, ignore_index: int) -> None:
 
 
 def check_smoothing(label_smoothing: object) -> None:
-    """Refuse a share of each label that is none."""
+    """Refuse a label_smoothing outside [0, 1]."""
     # a tuple: torch.compile before 2.9 does not know int | float
     if not (isinstance(label_smoothing, (int, float)) and 0 <= label_smoothing <= 1):
         raise ValueError(f"label_smoothing is {label_smoothing!r}; expected a number from 0 to 1")
 
 
 def check_labels(target: Tensor, num_classes: int, ignore_index: int, name: str = "target") -> None:
-    """Refuse labels that are no class, where looking is free."""
+    """Refuse labels that are no class, if reading them costs nothing."""
     if target.numel() == 0 or not can_look_at_values(target):
         return
     low, high = (int(bound) for bound in torch.aminmax(target))
@@ -132,7 +132,7 @@ def _check_device(name: str, given: Tensor, logits: Tensor) -> None:
 
 
 def _check_by_sample(name: str, given: Tensor, target: Tensor) -> None:
-    """Refuse a tensor that has not one value for each label, in its place."""
+    """Refuse a tensor that does not have one value per label."""
     if given.shape != target.shape:
         raise ValueError(
             f"{name} has shape {tuple(given.shape)} but target has {tuple(target.shape)}; "
@@ -142,13 +142,13 @@ def _check_by_sample(name: str, given: Tensor, target: Tensor) -> None:
 
 
 def check_rule(confidence: str) -> None:
-    """Refuse a name that stands for no confidence."""
+    """Refuse an unknown name of a confidence."""
     if confidence not in RULES:
         raise ValueError(f"confidence is {confidence!r}; the known names are 'max', 'label' and 'relative'")
 
 
 def check_confidence(confidence: str | Tensor, target: Tensor, ignore_index: int) -> str | Tensor:
-    """Refuse a confidence that is neither a known rule nor one value in [0, 1] a sample.
+    """Refuse a confidence that is neither a known rule nor one value in [0, 1] per sample.
 
     Gives it back, with 0 for what ignored samples have outside [0, 1].
     """

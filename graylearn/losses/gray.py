@@ -69,7 +69,7 @@ def gray_loss(
         confidence: how far the label is believed, C: "max", the largest probability, as the authors train;
             "label", the probability of the label, as the paper writes; "relative", the largest probability
             over its median among all labels of the batch that are not ignored, at most 1, as the method
-            gl-relative trains; or a tensor with one value in [0, 1] a label.
+            gl-relative trains; or a tensor with one value in [0, 1] per label.
         weight: (K,) one weight per class; the mean divides by the sum of the rows' weights.
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".

@@ -27,7 +27,7 @@ from graylearn.runs.settings import RunSettings, absolute
 from graylearn.runs.summary import Outcome, summary_of
 from graylearn.training import train
 from graylearn.training.devices import choose
-from graylearn.training.group import led
+from graylearn.training.processes import led
 
 
 def run(

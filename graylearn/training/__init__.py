@@ -7,10 +7,9 @@ from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import evaluate, predict_logits
 from graylearn.training.recorder import Recorder
 from graylearn.training.result import Result
-from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.schedules import ScheduleSettings, TorchSchedule
 from graylearn.training.settings import PRESETS, Settings
 from graylearn.training.stack import train_stack
-from graylearn.training.torch_schedules import TorchSchedule
 from graylearn.training.train import train
 
 __all__ = [

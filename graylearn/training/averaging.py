@@ -1,4 +1,4 @@
-"""What a run remembers beside its weights: their running mean, and those of the best epoch."""
+"""What a run keeps beside its weights: their running mean, and those of the best epoch."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.torch_internals import lerp_each
-from graylearn.training.sharding import is_part, part_of
+from graylearn.training.processes import is_part, part_of
 
 
 class Average:
-    """A running mean of weights and buffers, which changes places with them where it is asked."""
+    """A running mean of weights and buffers, which `swap` exchanges with them."""
 
     def __init__(self, values: Sequence[Tensor], keep: float) -> None:
         self.values = list(values)
         self.mean = [value.clone() for value in values]
         pairs = list(zip(self.mean, self.values, strict=True))
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
-        # what lies in parts and what does not cannot be moved in one go
+        # sharded and whole tensors cannot be moved in one call
         self.moved = [[pair for pair in floats if is_part(pair[0]) == part] for part in (False, True)]
         # such as the batches that a batch norm has counted
         self.copied = [pair for pair in pairs if not pair[0].is_floating_point()]
@@ -30,7 +30,7 @@ class Average:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take in the weights after a step; early ones are forgotten soon, because the first are random."""
+        """Add the weights after a step; early ones decay faster, because the first are random."""
         keep = min(self.keep, (1 + self.steps) / (10 + self.steps))
         self.steps += 1
         for pairs in self.moved:
@@ -42,7 +42,7 @@ class Average:
 
     @torch.no_grad()
     def swap(self) -> None:
-        """The mean where the weights were, and the weights where the mean was."""
+        """Exchange the mean and the weights."""
         for mean, value in zip(self.mean, self.values, strict=True):
             weights = value.clone()
             value.copy_(mean)
@@ -53,14 +53,14 @@ class Average:
         return {"mean": self.mean, "steps": self.steps}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         for mean, value in zip(self.mean, saved["mean"], strict=True):
             mean.copy_(part_of(value, mean))
         self.steps = int(saved["steps"])
 
 
 class Best:
-    """The weights of the best epoch on a validation set, and whether to wait for a better one.
+    """The weights of the best epoch on a validation set, for early stopping.
 
     Best is the highest accuracy; among equals, the lowest loss.
     """
@@ -72,7 +72,7 @@ class Best:
         self.weights: dict[str, Any] = {}
 
     def look(self, epoch: int, validation: dict[str, float]) -> bool:
-        """Look at one epoch; True where the run should end."""
+        """Compare one epoch with the best; True if the run should end."""
         reached = (validation["accuracy"], -validation["loss"])
         if self.epoch < 0 or reached > self.reached:
             self.reached, self.epoch = reached, epoch
@@ -83,7 +83,7 @@ class Best:
         return epoch - self.epoch >= self.patience
 
     def restore(self) -> None:
-        """Put the best weights into the model, where an epoch was seen."""
+        """Put the best weights into the model, if there are any."""
         if self.weights:
             self.model.load_state_dict(self.weights)
 
@@ -92,6 +92,6 @@ class Best:
         return {"reached": self.reached, "epoch": self.epoch, "weights": self.weights}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         self.reached, self.epoch, own = saved["reached"], int(saved["epoch"]), self.model.state_dict()
         self.weights = {name: part_of(value, own[name]) for name, value in saved["weights"].items()}

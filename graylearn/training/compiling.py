@@ -15,7 +15,7 @@ from graylearn.training.networks import FeatureTap
 from graylearn.training.settings import Settings
 
 _WORTH_COMPILING = 3_000_000
-"""Samples of a run from which compiling, most of a minute, is won back on one GPU."""
+"""Samples times epochs from which compiling, most of a minute, pays for itself on one GPU."""
 
 
 def compile_if_worth_it(
@@ -26,7 +26,7 @@ def compile_if_worth_it(
     example: Tensor,
     note: Callable[[str], None],
 ) -> None:
-    """Compile the network if the settings say so, or if the run is long enough to win back the time."""
+    """Compile the network if the settings say so, or by default if the run is long enough."""
     mode = settings.compile
     if mode is False:
         return
@@ -45,13 +45,13 @@ def compile_if_worth_it(
     except Exception as error:
         if not automatic:
             raise
-        # no compiler or no Triton on this machine: the run goes on without
+        # no compiler or no Triton on this machine: train without
         learner.compiled, learner.keeps_outputs = None, True
         note(f"not compiled, because it failed: {type(error).__name__}: {first_line(error)}")
 
 
 def _best_mode(learner: ModuleLearner, method: Method) -> str:
-    """CUDA graphs where the method looks at one network's logits alone.
+    """The mode for this method: CUDA graphs if it reads the logits of one network alone.
 
     ResNet18 on an H200, images a second with and without them: 39,000 and 14,000 at batch 128, 81,000 and
     52,000 at 512, the same at 2048. Outputs live in the graph's memory, so nothing else may keep them.
@@ -70,7 +70,7 @@ def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
         inputs = inputs.to(memory_format=torch.channels_last)
     was_training = network.training
     learner.start_training()
-    learner.optimizer.zero_grad(set_to_none=True)  # what another run left must not be added to
+    learner.optimizer.zero_grad(set_to_none=True)  # gradients that another run left must not be added to
     try:
         for _ in range(3 if not learner.keeps_outputs else 1):  # CUDA graphs are recorded on the second pass
             learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]

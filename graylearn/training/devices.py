@@ -1,4 +1,4 @@
-"""Devices: which one, what to switch on there, and when half types are used."""
+"""Devices: which one, the global switches of torch there, and when half precision is used."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _WORTH_THREADS = 8_000_000
 on two idle cores a small network trains a tenth slower with two, on busy ones ten times slower."""
 
 if hasattr(os, "register_at_fork"):
-    # threads do not come along when a process is forked, and who waits for them waits for ever; torch's own
-    # loaders do the same in their workers
+    # threads are not copied by a fork, and the child would wait for them for ever; torch's own loaders do the
+    # same in their workers
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 def choose(device: str | torch.device | None) -> torch.device:
-    """The device asked for, or the best there is."""
+    """The given device, or by default the best there is."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -50,10 +50,10 @@ def choose(device: str | torch.device | None) -> torch.device:
 
 
 class _Shared:
-    """Switches of the whole process, which runs in several threads may turn at once.
+    """Switches of the whole process, which runs in several threads set at once.
 
-    The first run keeps what they were, and the last to end puts it back: were each to put back what it found,
-    one would do so under the feet of another.
+    The first run remembers what they were, and the last to end restores it: if each restored what it found,
+    one would change them while another runs.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class _Shared:
 
     @contextmanager
     def turned(self, turn: Callable[[], Callable[[], None]]) -> Iterator[None]:
-        """With the switches as `turn` sets them; it gives what puts them back."""
+        """Run with the switches as `turn` sets them; it returns what restores them."""
         with self.lock:
             undo = turn()
             if self.runs == 0:
@@ -91,7 +91,7 @@ def _keep_onednn() -> Callable[[], None]:
 
 @contextmanager
 def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
-    """Global switches of torch as training wants them, put back afterwards."""
+    """Set the global switches of torch for training, and restore them afterwards."""
     if device.type != "cuda":
         with _onednn.turned(_keep_onednn):
             yield
@@ -123,7 +123,7 @@ def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
 
 @contextmanager
 def threads_for(learner: object, batch_size: int, device: torch.device) -> Iterator[None]:
-    """One thread for networks too small to share a step between several; others as they are."""
+    """Use one thread for networks too small for several."""
     small = isinstance(learner, MLPLearner) and device.type == "cpu"
     if isinstance(learner, MLPLearner):
         small &= batch_size * max(inputs * outputs for inputs, outputs in learner.shapes) < _WORTH_THREADS
@@ -133,7 +133,7 @@ def threads_for(learner: object, batch_size: int, device: torch.device) -> Itera
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """NumPy and torch compute in one thread: what is small takes far longer in several on a busy machine."""
+    """NumPy and torch compute in one thread: small products take far longer in several on a busy machine."""
 
     def one_for_numpy() -> Callable[[], None]:
         return threadpool_limits(1).restore_original_limits  # type: ignore[no-any-return]
@@ -151,7 +151,7 @@ def one_thread() -> Iterator[None]:
 
 
 def autocast_type(precision: str, device: torch.device, data: Any) -> torch.dtype | None:
-    """The half type to run under autocast of: as asked, or by default bfloat16 for image sets on CUDA."""
+    """The type of autocast, None for none: as given, by default bfloat16 for image sets on CUDA."""
     if precision == "fp16" and device.type != "cuda":
         raise SettingsError(
             f"fp16 is for CUDA devices, and this is {device.type}:", Hint("precision", "bf16")
@@ -162,7 +162,7 @@ def autocast_type(precision: str, device: torch.device, data: Any) -> torch.dtyp
 
 
 def _axes(data: Any) -> int:
-    """How many axes a batch of inputs has, as far as that can be told without reading the data."""
+    """How many axes a batch of inputs has; 0 if that cannot be known without reading the data."""
     if isinstance(data, DataLoader):
         data = data.dataset
     if isinstance(data, tuple):

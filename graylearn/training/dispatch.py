@@ -1,13 +1,12 @@
-"""Which method teaches which models, and how the logits of a step become one loss per sample."""
+"""Which models learn by which method, and how the logits of a step become one loss per sample."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,13 +18,10 @@ from graylearn.training import seeding
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
 
-_FAR_APART = 600.0
-"""From a range of logits of 600 on a loss may underflow and take another form, for all rows of its call."""
-
 
 @dataclass(frozen=True)
 class _PartOfHistory:
-    """The history of one model of a stack, as its method sees it."""
+    """The history of some models of a stack, for their method."""
 
     history: History
     start: int
@@ -37,7 +33,7 @@ class _PartOfHistory:
 
 @dataclass
 class _Group:
-    """A method and the neighbouring models it teaches."""
+    """A method and the neighbouring models that learn by it, which share each call of its loss."""
 
     method: Method
     first: int
@@ -46,7 +42,7 @@ class _Group:
 
 
 class Dispatch:
-    """The methods of a run: one for a single model, one a group of models for a stack."""
+    """The methods of a run: one for a single model, or one per group of models of a stack."""
 
     def __init__(
         self,
@@ -75,10 +71,9 @@ class Dispatch:
                 last.models += 1
                 continue
             if any(group.method is method for group in self.groups):
-                method = copy.deepcopy(method)  # what one model's method remembers is not another's
+                method = copy.deepcopy(method)  # each has a state of its own
             generator = seeding.generator(device, seeds[model], "method")
             self.groups.append(_Group(method, model, 1, generator))
-        self.calls: dict[int, list[_Group]] = {}
         # the index of each group's first sample, once for each of its models: (models, 1)
         self.first_index = torch.tensor(
             [[group.first * self.num_samples] for group in self.groups for _ in range(group.models)],
@@ -99,17 +94,17 @@ class Dispatch:
             )
 
     def start_epoch(self, epoch: int) -> None:
-        """Tell the methods."""
+        """Pass it on to the methods."""
         for group in self.groups:
             group.method.start_epoch(epoch)
 
     def end_epoch(self, epoch: int) -> None:
-        """Tell the methods."""
+        """Pass it on to the methods."""
         for group in self.groups:
             group.method.end_epoch(epoch)
 
     def rate_scales(self, epoch: int) -> list[float]:
-        """The factor on each model's learning rate that its method asks for."""
+        """The factor of its method on each model's learning rate."""
         return [
             float(scale)
             for group in self.groups
@@ -117,7 +112,7 @@ class Dispatch:
         ]
 
     def blend(self, inputs: Tensor) -> Tensor:
-        """What the network is given of a batch."""
+        """The inputs that the network is given for those of a batch."""
         if self.single:
             return self.groups[0].method.blend(inputs)
         if all(type(group.method).blend is Method.blend for group in self.groups):
@@ -149,7 +144,7 @@ class Dispatch:
             )
             return _checked(self.groups[0].method.loss(step), batch.target)
         size = batch.inputs.shape[1]
-        groups = self._calls(output.logits, size)
+        groups = self._calls(size)
         sizes = [group.models * size for group in groups]
         index = (batch.index.view(-1, size) - self.first_index).view(-1)
         features = [None] * len(sizes) if output.features is None else output.features.split_with_sizes(sizes)
@@ -169,29 +164,21 @@ class Dispatch:
         return torch.cat(parts)
 
     def no_losses(self, batch: Batch, epoch: int, of_all: Callable[[Tensor], Tensor]) -> None:
-        """Let a method that looks at the whole batch take part in a step without samples of this process."""
+        """Take part in a step of which this process has no sample, if the method reads the whole batch."""
         if not self.groups[0].method.per_sample:
             logits = torch.zeros(0, self.num_classes, device=self.first_index.device)
             self.losses(batch, Output(logits, None), epoch, of_all)
 
-    def _calls(self, logits: Tensor, size: int) -> list[_Group]:
-        """Who shares a call of the loss.
-
-        On the CPU no more models than make a small batch, and none where logits are far apart: both decide in
-        which form a loss is computed, whose last bits would then depend on a model's neighbours.
-        """
-        if len(self.groups) == self.learner.models or logits.device.type != "cpu":
+    def _calls(self, size: int) -> list[_Group]:
+        """Which models share a call of the loss: on the CPU few enough for its form for small batches."""
+        most = max(1, LIMIT // (size * self.num_classes))
+        if self.first_index.device.type != "cpu" or all(group.models <= most for group in self.groups):
             return self.groups
-        most = max(1, LIMIT // (size * logits.shape[1]))
-        if not float(np.ptp(logits.detach().numpy(), axis=1).max()) < _FAR_APART:
-            most = 1
-        if most not in self.calls:
-            self.calls[most] = [
-                _Group(group.method, group.first + start, min(most, group.models - start), group.generator)
-                for group in self.groups
-                for start in range(0, group.models, most)
-            ]
-        return self.calls[most]
+        return [
+            replace(group, first=group.first + start, models=min(most, group.models - start))
+            for group in self.groups
+            for start in range(0, group.models, most)
+        ]
 
     def _forward_of(self, group: _Group) -> Callable[[Tensor], Output]:
         return lambda inputs: self.learner.forward_again(inputs, group.first)
@@ -204,7 +191,7 @@ class Dispatch:
         ]
 
     def load_state(self, saved: list[dict[str, Any]]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         for group, kept in zip(self.groups, saved, strict=True):
             group.method.load_state_dict(kept["method"])
             group.generator.set_state(kept["generator"])

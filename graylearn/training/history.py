@@ -1,8 +1,8 @@
-"""History: what the network said of each training sample in each epoch, gathered from the training passes.
+"""History: the confidence of the network in each training sample in each epoch, from the training passes.
 
 Three compact arrays of shape (epochs, num_samples) live on the device: the probability of the given
 label, the largest probability (both float16) and the predicted class (the smallest integer that holds it).
-Where all epochs would not fit the memory budget, the latest ones are kept, and running sums over all.
+If all epochs do not fit the memory budget, the latest are kept, and running sums over all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,18 @@ DEFAULT_BUDGET = 1 << 30
 
 SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
 """What is summed over all epochs, kept or not."""
-_SAVED = ("ids", "targets", "num_classes", "epochs", "finished_epochs", "label", "max", "predicted", *SUMS)
+_SAVED = (
+    "ids",
+    "is_numbered",
+    "targets",
+    "num_classes",
+    "epochs",
+    "finished_epochs",
+    "label",
+    "max",
+    "predicted",
+    *SUMS,
+)
 
 
 @torch.no_grad()
@@ -39,7 +50,7 @@ def confidences(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 
 def note_probabilities(logits: Tensor) -> None:
-    """Warn where what should be logits (N, K) are probabilities; it waits for the device."""
+    """Warn if what should be logits (N, K) are probabilities; it waits for the device."""
     rows = logits.detach().float()
     if len(rows) and bool((rows >= 0).all() & ((rows.sum(dim=1) - 1).abs() <= 0.02).all()):
         warn(
@@ -50,7 +61,7 @@ def note_probabilities(logits: Tensor) -> None:
 
 
 def class_dtype(num_classes: int) -> torch.dtype:
-    """The smallest type that names so many classes."""
+    """The smallest type that holds class numbers below `num_classes`."""
     if num_classes <= 1 << 8:
         return torch.uint8
     return torch.int16 if num_classes <= 1 << 15 else torch.int32
@@ -85,7 +96,7 @@ class History:
         self.epochs = epochs
         self.ids = np.arange(num_samples) if ids is None else np.asarray(ids)
         self.is_numbered = ids is None
-        """Whether ids are the mere numbers of rows, for which the user may have names."""
+        """Whether the ids are row numbers, because none were given."""
         classes = class_dtype(num_classes)
         kept = max(1, min(epochs, budget // max(1, bytes_an_epoch(num_samples, num_classes))))
         self._label = torch.full((kept, num_samples), torch.nan, dtype=torch.float16, device=device)
@@ -119,7 +130,7 @@ class History:
         self._max[row].fill_(torch.nan)
 
     def record(self, epoch: int, index: Tensor, target: Tensor, logits: Tensor) -> Tensor:
-        """Take the logits (N, K) of the samples `index`; returns which were predicted as labelled, (N,).
+        """Record the logits (N, K) of the samples `index`; returns which were predicted as labelled, (N,).
 
         Nothing here waits for the device.
         """
@@ -131,7 +142,7 @@ class History:
         return predicted == target
 
     def gather(self, epoch: int, add_up: Callable[[Tensor], Tensor]) -> None:
-        """Bring together what several processes saw of `epoch`, each of other samples."""
+        """Combine what several processes recorded of `epoch`, each of other samples."""
         row = epoch % len(self._label)
         seen = ~self._label[row].isnan()
         told = torch.stack(
@@ -187,12 +198,12 @@ class History:
 
     @property
     def predicted(self) -> NDArray[Any]:
-        """(kept epochs, num_samples) predicted class; meaningless where the confidences are NaN."""
+        """(kept epochs, num_samples) predicted class; undefined where the confidences are NaN."""
         return self._array(self._predicted)
 
     @property
     def count(self) -> NDArray[np.int32]:
-        """(num_samples,) in how many epochs a sample was seen."""
+        """(num_samples,) the number of epochs in which each sample was seen."""
         return self._sums["count"].cpu().numpy()
 
     def mean_label_confidence(self) -> NDArray[np.float32]:
@@ -255,7 +266,7 @@ class History:
     # -- files ----------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All a checkpoint must keep: arrays and numbers by name."""
+        """What a checkpoint keeps: arrays and numbers by name."""
         return {
             "label": self._label,
             "max": self._max,
@@ -265,11 +276,11 @@ class History:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         for name, mine in (("label", self._label), ("max", self._max), ("predicted", self._predicted)):
             rows = len(saved[name])
             if rows < len(mine) and int(saved["finished_epochs"]) <= rows:
-                mine = mine[:rows]  # of a run that now goes on for more epochs
+                mine = mine[:rows]  # of a run that was extended by further epochs
             if saved[name].shape != mine.shape:
                 raise CheckpointError(
                     f"the saved history has shape {tuple(saved[name].shape)}, not {tuple(mine.shape)}:"
@@ -313,8 +324,7 @@ class History:
             raise CheckpointError(f"{path} is not a saved history: it lacks {', '.join(sorted(missing))}")
         history = cls.__new__(cls)
         history.ids = arrays["ids"]
-        counted = np.array_equal(history.ids, np.arange(len(history.ids)))
-        history.is_numbered = bool(arrays.get("is_numbered", counted))  # files of before did not tell
+        history.is_numbered = bool(arrays["is_numbered"])
         history.targets = torch.from_numpy(arrays["targets"])
         history.num_classes, history.epochs = int(arrays["num_classes"]), int(arrays["epochs"])
         history._label = torch.from_numpy(arrays["label"])

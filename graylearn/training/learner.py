@@ -1,10 +1,11 @@
-"""How one step changes a network: the general learner, for any torch module."""
+"""How one step changes a network: what the loop asks of it, and the learner for any torch module."""
 
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,96 +13,95 @@ from torch import Tensor, nn
 from graylearn.errors import SettingsError
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
-from graylearn.training.group import Group
 from graylearn.training.networks import as_output, batch_norms
 from graylearn.training.optimizers import set_rate
-from graylearn.training.sharding import part_of
+from graylearn.training.processes import Group, clip_norm, is_part, part_of
 
 _RECOMPILE_LIMIT = 64
 
 
-class Learner(Protocol):
-    """What the loop asks of one network, or of several side by side."""
+class Learner(ABC):
+    """One network, or several side by side, and the optimizer that trains them, as the loop sees them."""
 
-    models: int
+    models = 1
     """How many models are trained side by side."""
-    keeps_outputs: bool
+    keeps_outputs = True
     """Whether the logits of a step stay as they are during the next ones."""
-    generator: torch.Generator | None
+    generator: torch.Generator | None = None
     """What dropout draws from; None = torch's global generators."""
-    group: Group | None
+    group: Group | None = None
     """The processes that train it together; None = this one alone."""
-    in_parts: bool
-    """Whether each of these processes holds a part of the weights, and all are needed for the whole."""
+    in_parts = False
+    """Whether each of these processes holds a part of the weights, so that the whole takes all of them."""
+    device: torch.device
 
+    @abstractmethod
     def forward(self, inputs: Tensor) -> Output:
-        """The pass that `update` follows; logits (models * N, K)."""
-        ...
+        """The first pass of a step; logits (models * N, K)."""
 
-    def forward_again(self, inputs: Tensor, model: int) -> Output:
-        """A further pass within the same step, for methods that make inputs of their own."""
-        ...
+    @abstractmethod
+    def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
+        """A further pass of one model in the same step, for methods that make inputs of their own."""
+
+    @abstractmethod
+    def gather(self, losses: Tensor, weight: Tensor) -> None:
+        """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
+
+    @abstractmethod
+    def step(self, scale: float = 1.0) -> None:
+        """Step the optimizer down what was gathered, times `scale`."""
 
     def update(self, losses: Tensor, weight: Tensor) -> None:
         """Step the optimizer down the gradient of sum(weight * losses)."""
-        ...
-
-    def gather(self, losses: Tensor, weight: Tensor) -> None:
-        """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
-        ...
+        self.gather(losses, weight)
+        self.step()
 
     def nothing(self) -> Tensor:
         """The losses (0,) of a batch of which this process has no sample."""
-        ...
+        return torch.zeros(0, device=self.device)
 
-    def step(self, scale: float) -> None:
-        """Step the optimizer down what was gathered, times `scale`."""
-        ...
-
+    @abstractmethod
     def start_training(self) -> None:
         """Put the networks into training mode."""
-        ...
 
+    @abstractmethod
     def values(self) -> list[Tensor]:
-        """The memory that weights and buffers lie in."""
-        ...
+        """The tensors of weights and buffers, each once."""
 
+    @abstractmethod
     def set_learning_rates(self, rates: Sequence[float]) -> None:
-        """The rate of each model."""
-        ...
+        """Set the rate of each model."""
 
-    def sync(self) -> None:
-        """Bring the modules of the user up to date."""
-        ...
+    def sync(self) -> None:  # noqa: B027  nothing where the modules themselves are trained
+        """Write the weights into the user's modules, if they are kept elsewhere."""
 
-    def read(self) -> None:
-        """Take up what was changed in the modules of the user."""
-        ...
+    def read(self) -> None:  # noqa: B027
+        """Take the weights from the user's modules, which a callback may have changed."""
 
     def describe(self) -> dict[str, Any]:
-        """What of it decides the result and settings alone do not say."""
-        ...
+        """What decides the result beside the settings."""
+        return {}
 
+    @abstractmethod
     def weights(self) -> dict[str, Tensor]:
         """All weights and buffers by name."""
-        ...
 
+    @abstractmethod
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take weights that `weights` gave."""
-        ...
+        """Take what `weights` gave."""
 
+    @abstractmethod
     def optimizer_state(self) -> dict[str, Any]:
         """What a checkpoint keeps of the optimizer."""
-        ...
 
+    @abstractmethod
     def load_optimizer_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `optimizer_state` gave."""
-        ...
+        """Take what `optimizer_state` gave."""
 
 
 @contextlib.contextmanager
 def _each(modules: Sequence[nn.Module], **changed: bool) -> Iterator[None]:
-    """Modules with other attributes for a while."""
+    """Set attributes of modules, and restore them afterwards."""
     before = [{name: getattr(module, name) for name in changed} for module in modules]
     try:
         for module in modules:
@@ -117,12 +117,8 @@ def _set(module: nn.Module, values: dict[str, bool]) -> None:
         setattr(module, name, value)
 
 
-class ModuleLearner:
+class ModuleLearner(Learner):
     """Trains a torch module with a torch optimizer, through autograd."""
-
-    models = 1
-    generator: torch.Generator | None = None
-    in_parts = False
 
     def __init__(
         self,
@@ -156,12 +152,9 @@ class ModuleLearner:
             }
             for group in optimizer.param_groups
         ]
-        self.group: Group | None = None
-        """The processes that train it together."""
         self.norms = batch_norms(network)
         self.compiled: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
-        self.keeps_outputs = True
 
     def compile(self, mode: str, batch_size: int) -> None:
         """Run batches of `batch_size` through torch.compile; others, the last of an epoch, as they are.
@@ -185,6 +178,9 @@ class ModuleLearner:
         if self.compiled is not None and len(inputs) == self.compiled_size:
             network = self.compiled
             if not self.keeps_outputs:
+                if self.gathered:  # gradients too lie in the memory of the graph, which this pass reuses
+                    for value in self._learned():
+                        value.grad = None if value.grad is None else value.grad.clone()
                 torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
         if inputs.shape[0] == 1 and self.norms:
             return self._forward_lone(inputs)
@@ -192,7 +188,7 @@ class ModuleLearner:
             return as_output(network(inputs))
 
     def _forward_lone(self, inputs: Tensor) -> Output:
-        """A batch of one sample, which has no variance of its own: batch norm uses its running statistics."""
+        """The pass of a single sample, which has no variance: batch norm uses its running statistics."""
         with _each(self.norms, training=False), self._autocast():
             return as_output(self.network(inputs))
 
@@ -200,8 +196,8 @@ class ModuleLearner:
         """A further pass within the same step; not through CUDA graphs, which would overwrite the first.
 
         Batch norm takes its running statistics from the samples alone, not from what a method makes of
-        them: means of twenty images have another spread, and a network that expects them misjudges the
-        images it is given later (lcvd loses ten points on CIFAR-10, docs/lab/measurements.md).
+        them: blends of twenty images have another spread, and with their statistics the network misjudges the
+        images of later predictions (lcvd loses ten points on CIFAR-10, docs/lab/measurements.md).
         """
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:
@@ -211,21 +207,14 @@ class ModuleLearner:
         with _each(self.norms, track_running_stats=False), self._autocast():
             return as_output(network(inputs))
 
-    def update(self, losses: Tensor, weight: Tensor) -> None:
-        """Step the optimizer down the gradient of sum(weight * losses)."""
-        self._backward(losses, weight)
-        self.step()
-
     def gather(self, losses: Tensor, weight: Tensor) -> None:
         """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
-        self._backward(losses, weight)
-        if not self.keeps_outputs:  # gradients lie in the graph's memory too, which the next pass reuses
-            for value in self._learned():
-                value.grad = None if value.grad is None else value.grad.clone()
-
-    def nothing(self) -> Tensor:
-        """The losses of no samples."""
-        return torch.zeros(0, device=self.device)
+        if not self.gathered:
+            self.optimizer.zero_grad(set_to_none=True)
+        if losses.requires_grad:  # a method that leaves out the whole batch may return plain zeros
+            scaled = losses if self.scaler is None else self.scaler.scale(losses)
+            scaled.backward(weight)  # type: ignore[no-untyped-call]
+            self.gathered = True
 
     def _learned(self) -> list[nn.Parameter]:
         return [value for group in self.optimizer.param_groups for value in group["params"]]
@@ -237,14 +226,6 @@ class ModuleLearner:
 
     def _clip(self, most: float) -> None:
         nn.utils.clip_grad_norm_(self._learned(), most)
-
-    def _backward(self, losses: Tensor, weight: Tensor) -> None:
-        if not self.gathered:
-            self.optimizer.zero_grad(set_to_none=True)
-        if losses.requires_grad:  # a method that leaves out the whole batch may return plain zeros
-            scaled = losses if self.scaler is None else self.scaler.scale(losses)
-            scaled.backward(weight)  # type: ignore[no-untyped-call]
-            self.gathered = True
 
     def step(self, scale: float = 1.0) -> None:
         """Step the optimizer down what was gathered, times `scale`."""
@@ -279,7 +260,7 @@ class ModuleLearner:
         return [value.detach() for value in [*self.network.parameters(), *self.network.buffers()]]
 
     def describe(self) -> dict[str, Any]:
-        """Which optimizer trains it, with which options: a run is resumed with the same."""
+        """The optimizer and its options: a run is resumed with the same."""
         return {"optimizer": [type(self.optimizer).__name__, self.made_with]}
 
     def set_learning_rates(self, rates: Sequence[float]) -> None:
@@ -288,15 +269,9 @@ class ModuleLearner:
             set_rate(group, rates[0] * own / self.base_rate)
 
     def put_rates_back(self) -> None:
-        """The rates that the optimizer came with, for a user who goes on with it."""
+        """Restore the rates that the optimizer came with, for further use by its owner."""
         for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
             set_rate(group, own)
-
-    def sync(self) -> None:
-        """Nothing to do: the user's module is what is trained."""
-
-    def read(self) -> None:
-        """Nothing to do here either."""
 
     def weights(self) -> dict[str, Tensor]:
         """All weights and buffers of the network by name."""
@@ -321,3 +296,41 @@ class ModuleLearner:
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
                     # files know no strides, and torch's fused kernels go through memory side by side
                     state[name] = torch.empty_like(parameter).copy_(part_of(value, parameter))
+
+
+class ShardedLearner(ModuleLearner):
+    """Trains a module that was sharded by `fully_shard`, which collects weights and gradients itself."""
+
+    in_parts = True
+
+    def __init__(
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, example: Any, **others: Any
+    ) -> None:
+        super().__init__(network, optimizer, **others)
+        self.example = example
+        """Some samples, for the pass of a step that has none for this process."""
+
+    def nothing(self) -> Tensor:
+        """The losses (0,) of no sample, after a pass, because the other processes wait for it in theirs."""
+        return self.forward_again(self.example).logits.sum(dim=1)[:0]
+
+    def _add_up_gradients(self) -> None:
+        """Turn the means over processes of sharded gradients into sums; add up the others."""
+        assert self.group is not None
+        whole = []
+        for value in self._learned():
+            if not is_part(value):
+                whole.append(value)
+            elif value.grad is not None:
+                value.grad *= self.group.size
+        if whole:
+            self.group.add_up_gradients(whole)
+
+    def _clip(self, most: float) -> None:
+        clip_norm(self._learned(), most)
+
+    @torch.no_grad()
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take this process's parts of whole weights."""
+        own = self.network.state_dict()
+        self.network.load_state_dict({name: part_of(value, own[name]) for name, value in weights.items()})

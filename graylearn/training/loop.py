@@ -20,28 +20,26 @@ from graylearn.training import seeding
 from graylearn.training.averaging import Average, Best
 from graylearn.training.checkpoint import save_checkpoint
 from graylearn.training.dispatch import Dispatch
-from graylearn.training.group import Group
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
+from graylearn.training.processes import Group, whole
 from graylearn.training.progress import Reporter, Row, RunLog
-from graylearn.training.schedules import ScheduleSettings, schedule_factor
+from graylearn.training.schedules import Scheduler, ScheduleSettings, schedule_factor
 from graylearn.training.settings import Settings
-from graylearn.training.sharding import whole
-from graylearn.training.torch_schedules import Scheduler
 
 
 @dataclass(frozen=True)
 class EpochEnd:
-    """What a callback sees after each epoch."""
+    """What a callback is given after each epoch."""
 
     epoch: int
     """Counted from 0."""
     row: Row
     """The row of the log."""
     model: nn.Module
-    """The user's module, up to date; training goes on from the weights a callback leaves in it. With
-    `average` it holds the mean of the weights, and training goes on from its own."""
+    """The user's module; training continues from the weights that a callback leaves in it. With `average` it
+    holds the mean of the weights, and training continues from its own."""
     history: History
     """All epochs so far."""
 
@@ -51,7 +49,7 @@ Callback = Callable[[EpochEnd], bool | None]
 
 
 class Loop:
-    """One run: everything that changes while it goes, and how it goes."""
+    """One run and its state."""
 
     def __init__(
         self,
@@ -96,7 +94,7 @@ class Loop:
     # -- the way through ------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Train from where the run stands to its end."""
+        """Train to the end."""
         stopped = False
         with _catch_interrupt(self), self.reporter:
             while self.epoch < self.settings.epochs and not stopped:
@@ -104,7 +102,7 @@ class Loop:
                     self.interrupted = True
                     break
                 stopped = self._finish_epoch()
-        self.interrupted |= self.stop_asked  # also where Ctrl-C came too late to stop anything
+        self.interrupted |= self.stop_asked  # also if Ctrl-C came too late to stop anything
         if self.average is not None:
             self.average.swap()
         self.learner.sync()
@@ -112,7 +110,7 @@ class Loop:
             self.best.restore()
 
     def _run_epoch(self) -> bool:
-        """Train the rest of the epoch; False where the user asked to stop on the way."""
+        """Train the rest of the epoch; False if the user interrupted it."""
         epoch, settings, source = self.epoch, self.settings, self.source
         learner, dispatch, meter = self.learner, self.dispatch, self.meter
         resumed = None
@@ -130,7 +128,7 @@ class Loop:
         reported = self.epoch_began
         steps, per_step = source.steps, settings.schedule.per_step
         scales = dispatch.rate_scales(epoch)
-        # an epoch stopped after its last step has no step to come, and its row tells the rate of the last
+        # if an epoch was stopped after its last step, its row still needs a rate: that of the last step
         self._set_rates(scales, epoch, min(self.step, steps - 1), steps)
         every, due = settings.checkpoint_steps, False
         for batch in source.epoch(epoch, self.step, resumed):
@@ -165,7 +163,7 @@ class Loop:
         return True
 
     def _finish_epoch(self) -> bool:
-        """Close the epoch: history, method, log, callbacks, checkpoint; True where the run ends here."""
+        """Close the epoch: history, method, log, callbacks, checkpoint; True if the run ends here."""
         epoch, settings, group = self.epoch, self.settings, self.group
         if group is not None:
             self.history.gather(epoch, group.add_up)
@@ -180,7 +178,9 @@ class Loop:
         losses, accuracies = self.meter.read()
         validation = self.validate() if self.validate is not None else {}
         if group is not None and self.best is not None:
-            validation = group.from_first(validation)  # batch norms differ, and with them what is best
+            validation = group.from_first(
+                validation
+            )  # batch norms differ between processes, and with them the scores
         for model, log in enumerate(self.logs):
             log.add(
                 {
@@ -222,7 +222,7 @@ class Loop:
         return stop
 
     def stop(self) -> bool:
-        """Stop because the user asked, with a checkpoint; returns False."""
+        """Stop because of an interrupt, with a checkpoint; returns False."""
         self.interrupted = True
         self._flush()
         if self.settings.checkpoint is not None:
@@ -239,7 +239,7 @@ class Loop:
 
     @property
     def _who(self) -> tuple[str | int, ...]:
-        """The process that draws: each has its own random numbers."""
+        """Words for the stream of this process: each has its own random numbers."""
         return () if self.group is None or self.group.is_first else ("process", self.group.rank)
 
     def _random(self) -> dict[str, Any]:
@@ -264,30 +264,23 @@ class Loop:
         self.learner.set_learning_rates(self.rates)
 
     def _update(self, index: Tensor, losses: Tensor) -> bool:
-        """Learn from a batch; False where the step waits for more batches.
+        """Learn from a batch; False if the step waits for more batches.
 
         A run is saved and stopped only after a step, so that no checkpoint need hold half of one.
         """
-        if self.settings.accumulate == 1:
-            self.learner.update(losses, self._weight_of(index))
-            self._stepped()
-            return True
-        each = torch.ones_like(losses) if self.weights is None else self.weights.index_select(0, index)
-        self.learner.gather(losses, each.to(losses.dtype))
         rows = len(index) if self.group is None else self.group.whole[self.step]
         self.gathered, self.gathered_rows = self.gathered + 1, self.gathered_rows + rows
+        self.learner.gather(losses, self._weight_of(index, rows))
         if self.gathered < self.settings.accumulate:
             return False
         self._step_gathered()
         return True
 
     def _step_gathered(self) -> None:
-        """One step by the mean over all samples of the batches gathered."""
-        self.learner.step(self.learner.models / self.gathered_rows)
+        """One step down the mean over all samples of the batches gathered."""
+        # of one batch alone the weights are a mean already, which spares a pass over all gradients
+        self.learner.step(1.0 if self.settings.accumulate == 1 else self.learner.models / self.gathered_rows)
         self.gathered, self.gathered_rows = 0, 0
-        self._stepped()
-
-    def _stepped(self) -> None:
         if self.average is not None:
             self.average.update()
         if self.scheduler is not None and self.scheduler.every == "step":
@@ -298,14 +291,13 @@ class Loop:
         assert self.group is not None
         return self.group.of_all(values, self.step)
 
-    def _weight_of(self, index: Tensor) -> Tensor:
-        """What each loss of the batch counts: the mean over the batch, of weighted samples where asked."""
+    def _weight_of(self, index: Tensor, rows: int) -> Tensor:
+        """The weight of each loss in the gradient; rows: of the batch in all processes."""
         size = index.shape[0]
-        of_all = size if self.group is None else self.group.whole[self.step]
-        uniform = self.uniform.get((size, of_all))
+        uniform = self.uniform.get((size, rows))
         if uniform is None:
-            uniform = torch.full((size,), self.learner.models / of_all, device=self.device)
-            self.uniform[size, of_all] = uniform
+            share = self.learner.models / rows if self.settings.accumulate == 1 else 1.0
+            uniform = self.uniform[size, rows] = torch.full((size,), share, device=self.device)
         return uniform if self.weights is None else uniform * self.weights.index_select(0, index)
 
     def _flush(self) -> None:
@@ -347,15 +339,15 @@ class Loop:
         if self.learner.in_parts:
             weights, state = whole((weights, state), kept=writes)
         if writes:
-            save_checkpoint(folder, weights, state, epoch=self.epoch, step=self.step)
+            save_checkpoint(folder, weights, state)
 
     def _kept(self) -> list[tuple[str, Average | Best | Scheduler]]:
-        """What is kept beside the learner, where there is such a thing."""
+        """The parts of this run with a state of their own in checkpoints, by name."""
         parts = (("average", self.average), ("best", self.best), ("schedule", self.scheduler))
         return [(name, part) for name, part in parts if part is not None]
 
     def load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Stand where a checkpoint was written."""
+        """Continue from a checkpoint."""
         self.learner.load_weights(weights)
         self.learner.load_optimizer_state(state["optimizer"])
         self.history.load_state(state["history"])
@@ -368,7 +360,7 @@ class Loop:
             self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
             self.epoch, self.step = self.settings.epochs, 0
         if self.step > 0:
-            # what a method makes anew each epoch and does not keep, then what it keeps as it was
+            # first what a method makes anew in each epoch, then its saved state
             self.dispatch.start_epoch(self.epoch)
             self.dispatch.load_state(state["dispatch"])
             self.meter.start(self.epoch, self.step)
@@ -378,7 +370,7 @@ class Loop:
 
 @contextmanager
 def _catch_interrupt(loop: Loop) -> Iterator[None]:
-    """The first Ctrl-C asks the loop to stop after its step; the second stops at once."""
+    """The first Ctrl-C stops the loop after its step, the second at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

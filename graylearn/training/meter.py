@@ -1,6 +1,6 @@
-"""What an epoch amounts to: logits into the history, mean loss and accuracy, without waiting for the device.
+"""Mean loss and accuracy of an epoch, and its logits into the history, without waiting for the device.
 
-Logits and losses of the steps are laid aside and dealt with many steps at a time; only `read` waits.
+Logits and losses are collected over many steps and processed at once; only `flush` and `read` wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLUSH_VALUES = 1 << 23
 
 
 class Meter:
-    """Gathers one epoch."""
+    """Collects one epoch."""
 
     def __init__(self, history: History, learner: Learner, weights: Tensor | None) -> None:
         self.history = history
@@ -42,7 +42,7 @@ class Meter:
         self.bad_step: int | None = None
 
     def add(self, batch: Batch, output: Output, losses: Tensor) -> bool:
-        """Lay a step aside; says whether it is time to flush."""
+        """Collect a step; True if it is time to flush."""
         logits = output.logits.detach()
         if logits.dim() == 3:
             logits = logits[0]  # of two networks, the one the user gets
@@ -53,7 +53,7 @@ class Meter:
         return self.rows >= self.limit
 
     def flush(self) -> None:
-        """Put what was laid aside into the history and the sums; waits once, to see if losses are finite."""
+        """Process the collected steps; waits once, to see if losses are finite."""
         if not self.asked:
             return
         index, target = (torch.cat(each) for each in zip(*self.asked, strict=True))
@@ -82,10 +82,10 @@ class Meter:
         )
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint within an epoch keeps; flush first."""
+        """What a checkpoint within an epoch keeps, after a flush."""
         return {"sums": self.sums, "step": self.step}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Take what `state` gave."""
         self.sums.copy_(saved["sums"])
         self.step = int(saved["step"])

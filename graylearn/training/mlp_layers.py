@@ -1,14 +1,14 @@
-"""Which models are multilayer perceptrons: what a model does is seen by running it once, on no data.
+"""Which models are multilayer perceptrons: found by running each once, without data.
 
-A copy of the model without memory (torch's meta device) is run, and every call of torch is looked at on the
-way. Nothing of this reaches beyond the calling thread: torch.fx would put its own `nn.Module.__call__` in the
-place of everybody's while it traces.
+A copy of the model without memory (torch's meta device) is run, and every call of torch in it is recorded. It
+affects the calling thread alone; torch.fx would replace `nn.Module.__call__` for all threads while it traces.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,10 +17,20 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from graylearn.torch_internals import has_hooks
-from graylearn.training.mlp_passes import Layer
 
 _RELU = (F.relu, torch.relu, Tensor.relu)
 _FLATTEN = (torch.flatten, Tensor.flatten)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One linear layer and what follows it."""
+
+    linear: str
+    """Name of the nn.Linear within its model."""
+    relu: bool
+    dropout: float
+    """Share of outputs dropped in training."""
 
 
 def mlp_layers(model: nn.Module) -> list[Layer] | None:
@@ -44,22 +54,22 @@ def mlp_layers(model: nn.Module) -> list[Layer] | None:
 
 
 def _widths(linears: dict[str, nn.Linear]) -> list[int]:
-    """How many features the model may read: those of a linear layer, most likely of the first."""
+    """The numbers of features that the model may read: those of its linear layers, in order."""
     return list(dict.fromkeys(int(linear.in_features) for linear in linears.values()))
 
 
 def _layers(model: nn.Module, width: int) -> list[Layer] | None:
-    """The layers that rows of this width go through one after the other, if through nothing else."""
+    """The layers in the order in which rows of this width pass them; None of any other model."""
     try:
         own: list[Tensor] = [*model.parameters(), *model.buffers()]
         twin = copy.deepcopy(model, {id(value): _without_memory(value) for value in own})
-        twin.train()  # as the loop runs it, in whatever mode it arrives
+        twin.train()  # as in the loop, whatever its mode now
         rows = torch.empty(2, width, device="meta")
         linears = [(name, each) for name, each in twin.named_modules() if isinstance(each, nn.Linear)]
         names = {id(linear.weight): name for name, linear in linears}
         with torch.no_grad(), _Recorder(rows, names) as seen:
             logits = twin(rows)
-    except Exception:  # whatever a user's forward does that cannot be seen, the general learner can run
+    except Exception:  # whatever cannot be recorded, the general learner can train
         return None
     return seen.layers if logits is seen.last and seen.layers else None
 
@@ -70,11 +80,11 @@ def _without_memory(value: Tensor) -> Tensor:
 
 
 class _OtherError(Exception):
-    """The model does something else than a multilayer perceptron."""
+    """The model is no multilayer perceptron."""
 
 
 class _Recorder(TorchFunctionMode):
-    """Sees every call of torch in this thread: each must go on from the last, as a layer does."""
+    """Records every call of torch in this thread; each must take the result of the last, as a layer does."""
 
     def __init__(self, rows: Tensor, names: dict[int, str]) -> None:
         super().__init__()
@@ -91,7 +101,7 @@ class _Recorder(TorchFunctionMode):
         return self.last
 
     def _shaped(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
-        """What the call gives, of which nothing but the shape is looked at.
+        """The result of the call, of which only the shape matters.
 
         torch would import two thousand modules to run a linear layer without memory, two seconds' worth.
         """
@@ -106,7 +116,7 @@ class _Recorder(TorchFunctionMode):
         return torch.empty((*rows.shape[:-1], outputs), device="meta")
 
     def _add(self, function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> bool:
-        """Add what is done to the layers; False where it is something else."""
+        """Add the call to the layers; False if a perceptron makes no such call."""
         layers = self.layers
         if function is F.linear:
             if len(given) != 2 or id(given[0]) not in self.names:

@@ -1,4 +1,4 @@
-"""The network as the loop sees it: logits, penultimate features where a method needs them, one net or two."""
+"""The network as the loop sees it: logits, penultimate features if a method reads them, one net or two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FeatureTap(nn.Module):
 
         def catch(_: nn.Module, inputs: tuple[Any, ...]) -> None:
             nonlocal read
-            read = inputs[0]  # the last layer called has the last word
+            read = inputs[0]  # the last layer called counts
 
         hooks = [linear.register_forward_pre_hook(catch) for linear in self.linears]
         try:

@@ -1,4 +1,4 @@
-"""What a trained network says of samples: logits in batches, loss and accuracy."""
+"""Predictions of a trained network: logits in batches, loss and accuracy."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def predict_logits(
     """Logits (N, K) of the samples `x`, with the model in eval mode.
 
     `preparation` is the one of the Result that trained the model: it holds the pixel scale of uint8 images.
-    Several inputs are a dict or a tuple; `logits` says which they are where the model gives more. `x` may be
+    Several inputs are a dict or a tuple; `logits` says which they are if the model returns more. `x` may be
     a Dataset or a DataLoader, which are read a batch at a time, in the order they have.
     """
     if isinstance(x, DataLoader) or _is_dataset(x):
@@ -110,12 +110,12 @@ def predict_logits(
 
 
 def _is_dataset(data: Any) -> bool:
-    """Whether items are asked of it one by one, as of torch's datasets and those of Hugging Face."""
+    """Whether it is read item by item, as datasets of torch and of Hugging Face are."""
     return isinstance(data, Dataset) or (is_hugging_face(data) and not isinstance(data, Mapping))
 
 
 def check_sized(data: Any, name: str) -> None:
-    """Refuse a Dataset whose samples are asked for by number and that does not say how many there are."""
+    """Refuse a map-style Dataset without a length."""
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset) and not hasattr(data, "__len__"):
         raise DataError(
             f"{name} is {type(data).__name__}, a Dataset without a length: give it a __len__, or make it an "
@@ -146,7 +146,7 @@ def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
 
 
 def check_labels(targets: Tensor, num_classes: int) -> None:
-    """Refuse labels beyond what a network gives."""
+    """Refuse labels for which the network has no logit."""
     if num_classes < 2:
         raise DataError("the network gives one logit per sample, expected one per class, even for two")
     largest = int(targets.max())

@@ -1,4 +1,4 @@
-"""What a run reports while it trains: a bar on a terminal, plain lines elsewhere, and JSON lines always."""
+"""Progress of a training: a bar on a terminal, plain lines elsewhere, and a log in JSON lines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+from graylearn.data.atomic import write_text
 from graylearn.options import Log
-from graylearn.training.checkpoint import write_atomic
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
@@ -22,8 +22,8 @@ class RunLog:
         self.path = folder / "log.jsonl" if folder is not None else None
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # rows after the checkpoint that a run resumes from are made anew
-            write_atomic(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
+            # rows after the checkpoint of a resumed run are made anew
+            write_text(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
 
     def add(self, row: Row) -> None:
         """Keep a row."""
@@ -34,7 +34,7 @@ class RunLog:
 
 
 class Reporter:
-    """Where a run shows its progress; this one is silent."""
+    """Shows the progress of a run; this one is silent."""
 
     def __enter__(self) -> Self:
         return self
@@ -43,7 +43,7 @@ class Reporter:
         return None
 
     def step(self, epoch: int, done: int) -> None:
-        """`done` steps of the whole run are over."""
+        """`done` steps of the whole run are done."""
 
     def seen(self, loss: float, accuracy: float) -> None:
         """Loss and accuracy of the epoch so far."""
@@ -52,7 +52,7 @@ class Reporter:
         """An epoch is over."""
 
     def note(self, text: str) -> None:
-        """Something the user should know."""
+        """Tell the user something."""
 
 
 class Lines(Reporter):
@@ -119,7 +119,7 @@ class Bar(Reporter):
 
 
 def settled(log: Log) -> Log:
-    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
+    """What `auto` stands for: a bar if standard error is a terminal, else lines."""
     if log != "auto":
         return log
     return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"

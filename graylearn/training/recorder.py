@@ -1,4 +1,4 @@
-"""Recorder: the history of a training loop that is not ours, from what it has at hand in every step.
+"""Recorder: the history of a training loop of your own, from the ids, logits and labels of each batch.
 
     recorder = Recorder()
     for epoch in range(epochs):
@@ -113,7 +113,7 @@ class Recorder:
             note_probabilities(logits)
         self.num_classes = logits.shape[1]
         labels = labels.detach().to(logits.device, torch.int64)
-        # labels that are not classes are looked at when the epoch ends, so that the device need not stop now
+        # invalid labels are refused when the epoch ends, so that the device need not stop now
         said = confidences(logits.detach(), labels.clamp(0, self.num_classes - 1))
         self._batches.append((ids.detach() if isinstance(ids, Tensor) else ids, labels, *said))
 
@@ -212,7 +212,7 @@ class Recorder:
         return bytes_an_epoch(len(self._targets), self.num_classes)
 
     def _seen(self) -> pd.DataFrame:
-        """This epoch so far, without labels that are ignored: id, target and what was said of it."""
+        """This epoch so far without ignored labels: ids, targets and confidences."""
         if not self._batches:
             return self._resumed
         ids, *columns = zip(*self._batches, strict=True)

@@ -1,4 +1,4 @@
-"""What training gives."""
+"""The result of a training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graylearn.training.settings import Settings
 
 @dataclass(frozen=True)
 class Result:
-    """What training gives."""
+    """The result of a training."""
 
     model: nn.Module
     """The user's module, trained, on the device of the run, in eval mode."""
@@ -63,7 +63,7 @@ class Result:
         return bool(self.log) and all(key in row for row in self.log)
 
     def raise_if_interrupted(self) -> Result:
-        """This result; KeyboardInterrupt where Ctrl-C ended the run early."""
+        """This result; KeyboardInterrupt if Ctrl-C ended the run early."""
         if self.interrupted:
             raise KeyboardInterrupt
         return self

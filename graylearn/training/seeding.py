@@ -32,7 +32,7 @@ def generator(device: torch.device | str, seed: int, *words: str | int) -> torch
 
 
 def own_generator(device: torch.device) -> torch.Generator | None:
-    """A generator that goes on where torch's global one stands, for draws that no other thread can disturb.
+    """A generator in the state of torch's global one, for draws that no other thread can disturb.
 
     None on other devices than the CPU, whose kernels for dropout take no generator.
     """
@@ -108,7 +108,7 @@ def _take() -> None:
         _line.append(me)
         try:
             _turn.wait_for(lambda: _line[0] == me)
-        except BaseException:  # an interrupt: who is gone and yet in the line keeps all behind it waiting
+        except BaseException:  # an interrupt: a thread that left must not block the line
             _leave()
             raise
     _mine.since = time.perf_counter()
@@ -126,7 +126,7 @@ def _has_turn() -> bool:
 
 
 def _forget() -> None:
-    """In a forked process none of the other threads is there to take its turn."""
+    """A forked process has none of the other threads."""
     global _turn
     _turn = threading.Condition()
     _line[:] = [threading.get_ident()] if _mine.depth else []
@@ -164,7 +164,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 
 
 def give_way() -> None:
-    """Between two steps of a run: let that of another thread go on, where one waits and this had its turn.
+    """Between two steps of a run: let the run of another thread continue, if one waits and this had its turn.
 
     Runs go by turns, not side by side: small networks spend their time in Python, of which there is one at a
     time, and four that contend for it took many times as long as one after the other.

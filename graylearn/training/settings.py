@@ -17,8 +17,7 @@ from graylearn.options import Log, Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.networks import Which
 from graylearn.training.optimizers import OptimizerLike, OptimizerSettings
-from graylearn.training.schedules import ScheduleSettings
-from graylearn.training.torch_schedules import TorchSchedule
+from graylearn.training.schedules import ScheduleSettings, TorchSchedule
 
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -115,7 +114,7 @@ class Settings:
             described[name] = _described(getattr(self, name))
         for name in ("clip_norm", "accumulate", "average", "patience", "label_smoothing", "logits", "scale"):
             value = getattr(self, name)
-            if value != getattr(type(self), name):  # runs older than these options have none of them
+            if value != getattr(type(self), name):
                 described[name] = _described(value)
         return described
 
@@ -161,8 +160,8 @@ paper's for tables and images, `paper-warm` the latter with a rate that rises ov
 run, and `fast` a short run of large batches."""
 
 
-class StackChanges(TypedDict, total=False):
-    """What `train_stack` lets a call change; each as in Settings, or a name that stands for it."""
+class Changes(TypedDict, total=False):
+    """What a call may change: fields of Settings, or names that stand for them, and the learning rate."""
 
     epochs: int | None
     batch_size: int | None
@@ -175,11 +174,6 @@ class StackChanges(TypedDict, total=False):
     device: str | torch.device | None
     history_bytes: int | None
     log: str | None
-
-
-class Changes(StackChanges, total=False):
-    """What `train` lets a call change: every field of Settings, and the learning rate of its optimizer."""
-
     patience: int | None
     label_smoothing: float | None
     logits: Which
@@ -197,15 +191,13 @@ class Changes(StackChanges, total=False):
     workers: int | None
 
 
-def resolve(
-    preset: str | None, settings: Settings | None, *, known: type = Changes, **changes: Any
-) -> Settings:
-    """The preset or the settings, with every change that is not None; TypeError for one that is not `known`.
+def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Settings:
+    """The preset or the settings, with every change that is not None; TypeError for an unknown one.
 
     `optimizer` and `schedule` may also be names: of another kind than there was, at its defaults; of the same
     kind, as it was. `learning_rate` changes the optimizer's.
     """
-    options = list(known.__annotations__)
+    options = list(Changes.__annotations__)
     for name in changes:
         if name not in options:
             hint = nearest(name, options, "options are")

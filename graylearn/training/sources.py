@@ -1,4 +1,4 @@
-"""From the user's data, in any form, to a source of batches."""
+"""The user's data in any form as a source of batches, with soft targets and the weight of each loss."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
@@ -19,20 +20,21 @@ from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, 
 from graylearn.data.batches.items import collate, split_item
 from graylearn.data.batches.several import Several, are_several, as_inputs, joined
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
-from graylearn.errors import DataError, SettingsError
+from graylearn.data.inputs import as_plain
+from graylearn.errors import DataError, SettingsError, first_line
 from graylearn.training import seeding
 from graylearn.training.predict import as_labels, as_tensor, check_sized
 from graylearn.training.settings import Settings
 
 _FINGERPRINT_ROWS = 256
-"""Of a dataset, whose samples may take long to read; of arrays every row counts."""
+"""Rows of a dataset that are hashed, because samples may be slow to read; of arrays all are."""
 _DEVICE_SHARE = 0.5
 """How much of the free memory of a device a training set may take."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """A source of batches and what the run must know of it."""
+    """A source of batches, and facts about it."""
 
     source: BatchSource
     preparation: Preparation
@@ -41,11 +43,11 @@ class Training:
     ids: np.ndarray[Any, Any] | None
     """What the user calls each sample."""
     fingerprint: str
-    """Changes where the data does, so that a run is not resumed on other data; empty without checkpoints."""
+    """A hash of the data, so that a run is not resumed on other data; empty without checkpoints."""
 
 
 def check_kind(data: Any) -> None:
-    """Refuse what has items as a dataset has, but none of (x, y): a table, a list of arrays, a dict."""
+    """Refuse tables, lists of arrays and dicts, which have items as a dataset has, but none of (x, y)."""
     check_sized(data, "data")
     shown = f"data is {type(data).__name__}"
     if isinstance(data, list | tuple):
@@ -70,7 +72,7 @@ def _are_batches(data: Any) -> bool:
     """Whether this is a list of (x, y) batches, not one of samples: its first y has several labels."""
     if not isinstance(data, list | tuple) or not data:
         return False
-    if isinstance(data, tuple) and len(data) == 2:  # (x, y), but where y is a batch as well
+    if isinstance(data, tuple) and len(data) == 2:  # (x, y), unless y is a batch as well
         second = data[1]
         if not isinstance(second, tuple) or not all(isinstance(part, np.ndarray | Tensor) for part in second):
             return False
@@ -81,7 +83,7 @@ def _are_batches(data: Any) -> bool:
 
 
 def _numbered(batches: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
-    """Batches (x, y, index), samples counted through all of them where the batches do not say."""
+    """Batches (x, y, index); samples are numbered through all of them if the batches have no index."""
     parts = [split_item(batch) for batch in batches]
     first = parts[0][0]
     for number, (x, y, _) in enumerate(parts if isinstance(first, np.ndarray | Tensor) else ()):
@@ -227,7 +229,7 @@ def _from_loader(
 
 
 def _of_loader(data: Any, first: Any) -> Any:
-    """What tells the data of a loader: all that is in memory, samples spread over it, or the first one."""
+    """What to hash of a loader: all data in memory, samples spread over its dataset, or the first one."""
     dataset = getattr(data, "dataset", None)
     if isinstance(dataset, TensorDataset):
         return dataset.tensors[0]
@@ -239,7 +241,7 @@ def _of_loader(data: Any, first: Any) -> Any:
 def _stream_preparation(
     data: Any, batch: Tensor, settings: Settings, dtype_images: torch.dtype
 ) -> Preparation:
-    """Of a stream: uint8 images are scaled by the statistics of a first part of them."""
+    """The preparation of a stream: uint8 images are scaled by the statistics of a part of them."""
     pixels = batch.dtype == torch.uint8 and batch.ndim == 4
     scale = settings.scale if pixels else None
     if pixels and scale is None:
@@ -286,7 +288,7 @@ def _fingerprint(samples: Any, labels: Tensor) -> str:
 
 
 def _some(data: Any, collate: Callable[[list[Any]], Any] | None = None) -> Any:
-    """Samples spread over a dataset, as one tensor; the first alone where they differ in shape."""
+    """Samples spread over a dataset, as one tensor; the first alone if they differ in shape."""
     rows = np.unique(np.linspace(0, len(data) - 1, _FINGERPRINT_ROWS).astype(int))
     items = (data[int(row)] for row in rows)
     if collate is None:
@@ -297,3 +299,81 @@ def _some(data: Any, collate: Callable[[list[Any]], Any] | None = None) -> Any:
         return joined(samples)
     except RuntimeError:
         return samples[0]
+
+
+_SUM_TOLERANCE = 1e-3
+
+
+def weights_for(
+    sample_weight: Any, targets: Tensor, class_weight: Any = None, num_classes: int = 0
+) -> Tensor | None:
+    """Sample weights, times the weight of each one's class, on the device, scaled to mean 1."""
+    if sample_weight is None and class_weight is None:
+        return None
+    weights = torch.ones(len(targets), dtype=torch.float64)
+    if sample_weight is not None:
+        weights = torch.from_numpy(_numbers(sample_weight, "sample_weight")).reshape(-1)
+    if len(weights) != len(targets):
+        raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
+    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
+        raise DataError("sample weights must be finite, 0 or more, and not all 0")
+    weights = weights / weights.max()  # the sum of the largest floats is none
+    if class_weight is not None:
+        labels = targets.cpu().numpy()
+        weights = weights * torch.from_numpy(_class_weights(class_weight, labels, num_classes))[labels]
+        if float(weights.max()) <= 0:
+            raise DataError("sample_weight and class_weight leave no sample that counts: give some of both")
+    return (weights / weights.max() / (weights / weights.max()).mean()).float().to(targets.device)
+
+
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return np.array(as_plain(values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds what is no number ({first_line(error)}): give numbers") from error
+
+
+def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: int) -> NDArray[np.float64]:
+    """(K,) the weight of each class; 1 for a class that a dict does not name."""
+    weights = np.ones(num_classes)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise SettingsError.wrong("class_weight", class_weight, "balanced, a dict or weights per class")
+        count = np.bincount(labels, minlength=num_classes)
+        return np.asarray(len(labels) / ((count > 0).sum() * np.maximum(count, 1)))
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if label not in range(num_classes)]
+        if unknown:
+            raise DataError(
+                f"class_weight has a weight for {unknown[0]!r}, which is no class: they are 0 to"
+                f" {num_classes - 1}"
+            )
+        weights[[int(label) for label in class_weight]] = _numbers([*class_weight.values()], "class_weight")
+    else:
+        weights = _numbers(class_weight, "class_weight")
+        if weights.shape != (num_classes,):
+            raise DataError(
+                f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight per class"
+            )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise DataError("class weights must be finite, 0 or more, and not all 0")
+    return weights
+
+
+def split_soft(data: Any) -> tuple[Any, Tensor | None]:
+    """(data, soft targets): if y is (N, K) floats, the most probable class of a sample is its label."""
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        data = data.tensors
+    if not isinstance(data, tuple) or len(data) != 2 or isinstance(data[1], tuple) or np.ndim(data[1]) != 2:
+        return data, None
+    given = torch.as_tensor(np.asarray(as_plain(data[1])))
+    if not given.is_floating_point() or given.shape[1] < 2:
+        return data, None
+    soft = given.double()
+    if not bool(torch.isfinite(soft).all()) or bool((soft < 0).any()):
+        raise DataError("soft targets must be finite and 0 or more: give the probability of each class")
+    off = (soft.sum(1) - 1).abs() > _SUM_TOLERANCE
+    if bool(off.any()):
+        row = int(off.nonzero()[0])
+        raise DataError(f"the soft targets of sample {row} add up to {float(soft[row].sum()):.4g}, not to 1")
+    return (data[0], soft.argmax(1)), (soft / soft.sum(1, keepdim=True)).float()

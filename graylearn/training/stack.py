@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Unpack
 
@@ -20,16 +20,19 @@ from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.loop import Loop
 from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
-from graylearn.training.mlp_passes import Layer
+from graylearn.training.mlp_layers import Layer, mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor, check_labels
 from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
-from graylearn.training.settings import Settings, StackChanges, resolve
-from graylearn.training.sources import check_finite
-from graylearn.training.weights import weights_for
+from graylearn.training.settings import Changes, Settings, resolve
+from graylearn.training.sources import check_finite, weights_for
+
+_FOR_ONE = ("checkpoint", "label_smoothing", "augment", "scale", "compile", "patience")
+"""Settings of a single training."""
+_NOT_READ = ("seed", "precision", "logits", "resume", "stream", "workers", "checkpoint_epochs")
+"""Those of `settings` are not read; to name one in the call is an error."""
 
 
 def train_stack(
@@ -40,7 +43,7 @@ def train_stack(
     seeds: int | Sequence[int] = 0,
     settings: Settings | None = None,
     sample_weight: Any = None,
-    **changes: Unpack[StackChanges],
+    **changes: Unpack[Changes],
 ) -> list[Result]:
     """Train several multilayer perceptrons of one shape side by side; one Result per model, in order.
 
@@ -65,8 +68,8 @@ def train_stack(
     ```
     """
     began = time.perf_counter()
-    chosen = resolve(None, settings, known=StackChanges, **changes)
-    _check(chosen)
+    chosen = resolve(None, settings, **changes)
+    _check(chosen, changes)
     count = _count(models, methods, seeds)
     numbers = [int(seeds)] * count if isinstance(seeds, int | Integral) else [int(seed) for seed in seeds]
     chosen_methods = _chosen_methods(methods, count)
@@ -95,24 +98,20 @@ def train_stack(
     ]
 
 
-def _check(chosen: Settings) -> None:
-    """Refuse settings that a stack cannot train with."""
+def _check(chosen: Settings, changes: Mapping[str, Any]) -> None:
+    """Refuse what a stack cannot train with."""
     if not isinstance(chosen.optimizer, OptimizerSettings):
         raise SettingsError("a stack cannot use an optimizer of your own: name sgd, adam or adamw")
     if not isinstance(chosen.schedule, ScheduleSettings):
         raise SettingsError(
             "a stack cannot use a scheduler of torch: name constant, step, one-cycle or cosine"
         )
-    if chosen.checkpoint is not None:
-        raise SettingsError("a stack keeps no checkpoints: train models one by one to resume them")
-    if chosen.label_smoothing:
-        raise SettingsError("a stack learns whole labels: leave label_smoothing out, or train one by one")
-    if chosen.augment is not None or chosen.scale is not None:
-        raise SettingsError("a stack learns rows of features: leave augment and scale, of images, out")
-    if chosen.compile:
-        raise SettingsError("a stack is not compiled: leave compile out, or train one by one")
-    if chosen.patience is not None:
-        raise SettingsError("a stack looks at no validation set: leave patience out, or train one by one")
+    given = [name for name in _FOR_ONE if getattr(chosen, name)]
+    given += [name for name in _NOT_READ if changes.get(name) is not None]
+    if given:
+        raise SettingsError(
+            f"a stack takes no {given[0]}: leave {given[0]} out, or train the models one by one"
+        )
 
 
 def _made(

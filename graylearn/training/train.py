@@ -15,29 +15,30 @@ from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.methods.softened import Softened
 from graylearn.training import devices, seeding
-from graylearn.training.checkpoint import clear_leftovers, has_checkpoint, load_checkpoint, writes_checkpoints
+from graylearn.training.checkpoint import (
+    check_identity,
+    described,
+    has_checkpoint,
+    load_checkpoint,
+    writes_checkpoints,
+)
 from graylearn.training.compiling import compile_if_worth_it
 from graylearn.training.dispatch import Dispatch
-from graylearn.training.group import Group, check_method, hand_over
-from graylearn.training.group import current as current_group
 from graylearn.training.history import History
-from graylearn.training.identity import check_identity, described
-from graylearn.training.learner import Learner, ModuleLearner
+from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import HALF, check_labels, evaluate, read_labelled
+from graylearn.training.processes import Group, check_method, check_sharded, hand_over, is_sharded
+from graylearn.training.processes import current as current_group
 from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
-from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.schedules import Scheduler, ScheduleSettings, TorchSchedule
 from graylearn.training.settings import Changes, Settings, resolve
-from graylearn.training.sharded_learner import ShardedLearner
-from graylearn.training.sharding import check_sharded, is_sharded
-from graylearn.training.sources import Training, check_kind, make_training
-from graylearn.training.torch_schedules import Scheduler, TorchSchedule
-from graylearn.training.weights import split_soft, weights_for
+from graylearn.training.sources import Training, check_kind, make_training, split_soft, weights_for
 
 Saved = tuple[dict[str, Tensor], dict[str, Any]]
 """What a checkpoint holds: arrays by name, and the rest."""
@@ -119,7 +120,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a training was asked for, each part by itself in order."""
+    """The checked arguments of a training."""
 
     model: nn.Module
     data: Any
@@ -134,12 +135,12 @@ class _Asked:
 
     @property
     def writes(self) -> bool:
-        """Whether this process tells of the training and keeps its checkpoints."""
+        """Whether this process reports progress and writes checkpoints."""
         return self.group is None or self.group.is_first
 
 
 def _train(asked: _Asked, began: float) -> Result:
-    """Train from the beginning, or from the checkpoint; gives what `train` does."""
+    """Train from the beginning, or from the checkpoint; returns what `train` does."""
     model, settings = asked.model, asked.settings
     if settings.patience is not None and asked.validation is None:
         raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
@@ -157,7 +158,7 @@ def _train(asked: _Asked, began: float) -> Result:
     if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
         learner.put_rates_back()
     model.eval()
-    model.zero_grad(set_to_none=True)  # they may lie in memory of CUDA graphs that the next run reuses
+    model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
     return Result(
         model,
         loop.logs[0].rows,
@@ -171,7 +172,7 @@ def _train(asked: _Asked, began: float) -> Result:
 
 
 def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
-    """The run where it stands, at its beginning or at its checkpoint, and what it reads."""
+    """The run at its beginning or at its checkpoint, and its data."""
     model, method, settings, device = asked.model, asked.method, asked.settings, asked.device
     frozen = frozen_norms(model)
     half = devices.autocast_type(settings.precision, device, asked.data)
@@ -222,7 +223,7 @@ def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
 
 
 def _training(asked: _Asked, half: torch.dtype | None, *, even_tail: bool) -> Training:
-    """The batches of this process; the model is put where they go, with the first process's weights."""
+    """The batches of this process; also puts the model on the device, with the first process's weights."""
     settings, group = asked.settings, asked.group
     shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
     training = make_training(asked.data, shared, asked.device, half or torch.float32, even_tail=even_tail)
@@ -241,7 +242,7 @@ def _identity(
     weights: Tensor | None,
 ) -> dict[str, Any]:
     """All that decides the result of a run, for its checkpoints."""
-    return {  # told in this order: another method may bring other weights, and these another optimizer
+    return {  # compared in this order: another method may mean other weights, and these another optimizer
         "method": described(asked.method),
         "weights": {name: list(value.shape) for name, value in learner.weights().items()},
         **asked.settings.describe(),
@@ -329,7 +330,7 @@ def _validator(
 
 
 def _saved(settings: Settings) -> Saved | None:
-    """The checkpoint to go on from, if any; refuses to write over a run."""
+    """The checkpoint to resume from, if any; refuses to write over a run."""
     if settings.checkpoint is None or not has_checkpoint(settings.checkpoint):
         return None
     if not settings.resume:
@@ -337,6 +338,4 @@ def _saved(settings: Settings) -> Saved | None:
             f"{settings.checkpoint} holds a checkpoint already: pass resume=True to go on from it,"
             " or give another folder"
         )
-    found = load_checkpoint(settings.checkpoint)
-    clear_leftovers(settings.checkpoint)  # a run killed just after its last save never came to it
-    return found
+    return load_checkpoint(settings.checkpoint)

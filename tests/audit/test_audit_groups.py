@@ -12,10 +12,10 @@ from graylearn.audit import groups as module
 from graylearn.audit.detectors import DETECTORS
 from graylearn.audit.evidence import gather
 from graylearn.audit.groups import deal
-from graylearn.audit.heldout import stratified_folds
 from graylearn.audit.verdict import judge
 from graylearn.data.groups import label_of_groups
 from graylearn.errors import DataError, SettingsError
+from graylearn.training.cross_fit import stratified_folds
 
 CLASSES, EACH = 5, 6
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
 
 from graylearn.audit import heldout, keeping
-from graylearn.audit.heldout import held_out_probabilities, stratified_folds
+from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.history import (
     epochs_before_heart,
     epochs_differ,
@@ -15,6 +15,7 @@ from graylearn.audit.history import (
     train_for_history,
 )
 from graylearn.training import History
+from graylearn.training.cross_fit import stratified_folds
 
 
 @pytest.mark.parametrize(("folds", "repeats"), [(2, 3), (5, 1)])

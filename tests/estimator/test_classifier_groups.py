@@ -7,8 +7,6 @@ import graylearn as gl
 from graylearn.data.samples import Samples
 from graylearn.errors import SettingsError
 from graylearn.estimator import pipeline as pipelines
-from graylearn.estimator.calibration import _folds
-from graylearn.estimator.folds import dealt
 from graylearn.estimator.trainset import make_training_set
 
 EACH = 5
@@ -57,7 +55,7 @@ def test_images_with_groups_are_audited_by_networks_that_saw_none_of_the_group(m
     real = pipelines.single_probabilities
 
     def seen(samples, train, seed):
-        held.extend(dealt(samples, 2, seed))
+        held.extend(np.unique(samples.rows[samples.folds(2, seed) == fold]) for fold in range(2))
         return real(samples, train, seed)
 
     monkeypatch.setattr(pipelines, "single_probabilities", seen)
@@ -78,14 +76,7 @@ def test_a_group_is_in_one_fold_whatever_samples_weigh():
     samples, _ = make_training_set(
         x, y, classes=np.arange(4), sample_weight=weight, class_weight=None, encoder=None, groups=groups
     )
-    seen = np.unique(samples.rows)
-    for parts in (
-        [np.intersect1d(rows, seen) for rows in dealt(samples, 4, 0)],
-        [samples.rows[_folds(samples, 4, 0) == fold] for fold in range(4)],
-    ):
-        fold_of = {}
-        for number, rows in enumerate(parts):
-            for group in set(groups[rows]):
-                assert fold_of.setdefault(group, number) == number
+    fold_of = dict(zip(groups[samples.rows], samples.folds(4, 0), strict=True))
+    np.testing.assert_array_equal([fold_of[group] for group in groups[samples.rows]], samples.folds(4, 0))
     again = samples.renumbered(samples.order)
     np.testing.assert_array_equal(again.groups, groups[samples.order])

@@ -34,7 +34,7 @@ HELD = """
 import os, sys, time
 
 def wait(event, given, seen=[]):
-    if event == "os.rename" and str(given[1]).endswith("checkpoint.json"):
+    if event == "os.rename" and str(given[1]).endswith("checkpoint.safetensors"):
         seen.append(1)
         if len(seen) == 2:  # the first checkpoint is there
             open(os.path.join(os.path.dirname(__file__), f"{os.getpid()}.reached"), "w").close()
@@ -95,7 +95,7 @@ def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_pat
         time.sleep(0.01)
     os.killpg(child.pid, signal.SIGKILL)  # the sweep and both workers
     child.communicate()
-    begun = list(folder.glob("*/checkpoint.json"))
+    begun = list(folder.glob("*/checkpoint.safetensors"))
     assert len(begun) == 2
     for path in begun:
         with FileLock(path.with_name(".training.lock")):  # its worker has come to its end

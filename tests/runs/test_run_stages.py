@@ -184,7 +184,7 @@ def test_finished_stages_are_not_repeated(made, tmp_path, monkeypatch):
 def test_the_first_fit_goes_on_from_its_checkpoint(made, tmp_path, monkeypatch):
     data, _, _ = made
     run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
-    checkpoint = tmp_path / "cut" / "stages" / "first-0" / "checkpoint.json"
+    checkpoint = tmp_path / "cut" / "stages" / "first-0" / "checkpoint.safetensors"
     before = checkpoint.read_bytes()
     run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
     assert checkpoint.read_bytes() == before  # nothing was trained: no new checkpoint

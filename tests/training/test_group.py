@@ -12,7 +12,7 @@ from warm import Process
 import graylearn as gl
 from graylearn.errors import SettingsError
 from graylearn.methods import make_method
-from graylearn.training.group import check_method
+from graylearn.training.processes import check_method
 
 ROWS, CLASSES = 49, 3  # batches of 2 x 8, and a last one of 1, none of it for the second process
 

@@ -212,20 +212,20 @@ def test_weights_of_any_size_are_the_same_weights(size):
 
 def test_a_full_disk_is_told_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     train(mlp(), blobs(), checkpoint=tmp_path, **SHORT | {"epochs": 1})
-    kept = (tmp_path / checkpoints.MANIFEST).read_text()
+    kept = (tmp_path / checkpoints.NAME).read_bytes()
     another = tmp_path / "another"
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoints.np, "savez", full)
+    monkeypatch.setattr(checkpoints.safetensors.torch, "save", full)
     with pytest.raises(
         CheckpointError, match=r"cannot be written \(No space left on device\); make room"
     ) as told:
         train(mlp(), blobs(), checkpoint=another, **SHORT)
     assert "resume=True" in str(told.value)
-    assert not [path.name for path in another.iterdir() if path.is_dir()]
-    assert (tmp_path / checkpoints.MANIFEST).read_text() == kept
+    assert not list(another.glob(f"*{checkpoints.NAME}"))
+    assert (tmp_path / checkpoints.NAME).read_bytes() == kept
 
 
 @pytest.mark.parametrize("switch", [torch.no_grad, torch.inference_mode])

@@ -22,8 +22,6 @@ from graylearn.methods import Method, make_method
 from graylearn.training import PRESETS, OptimizerSettings, Settings, train, train_stack
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.mlp_layers import mlp_layers
-from graylearn.training.mlp_numpy import NumpyPasses
-from graylearn.training.mlp_passes import TorchPasses
 
 
 def test_a_stack_trains_each_model_as_alone():
@@ -115,6 +113,7 @@ def test_a_stack_makes_its_models_from_a_function_by_seed():
         (lambda: [], {}, "no model"),
         (lambda: [mlp()], {"settings": PRESETS["paper"]}, "leave augment"),
         (lambda: [mlp()], {"settings": Settings(compile=True)}, "leave compile out"),
+        (lambda: [mlp()], {"precision": "bf16"}, "leave precision out"),
     ],
 )
 def test_what_a_stack_cannot_do_is_refused(models, options, message):
@@ -145,11 +144,10 @@ def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autogr
         loss = loss + own_loss(nets[model](own), nets[model][:-1](own)).sum() / 12
     loss.backward()
     expected = [[value.grad.clone() for value in net.parameters()] for net in nets]
-    for passes in (NumpyPasses, TorchPasses):
+    for by_numpy in (True, False):
         settings = OptimizerSettings("sgd", 0.1)
         learner = MLPLearner(nets, mlp_layers(nets[0]), settings, torch.device("cpu"), features=features)
-        if passes is TorchPasses:
-            learner.passes = TorchPasses(learner.passes.parts)  # what runs on a GPU, here
+        learner.by_numpy = by_numpy  # what is False on a GPU
         output = learner.forward(inputs)
         losses = [F.cross_entropy(output.logits, target, reduction="none")]
         if features:

@@ -97,7 +97,7 @@ def test_a_loss_that_is_not_finite_stops_and_says_where_and_what_to_try(opaque, 
     # the step is the one that first met the sample
     step = int((epoch_order(120, 0, 0) == 7).nonzero()) // 16 + 1
     assert f"at step {step} of 8" in str(caught.value)
-    assert not (tmp_path / "checkpoint.json").exists()
+    assert not (tmp_path / "checkpoint.safetensors").exists()
 
 
 def test_divergence_keeps_the_last_good_checkpoint(tmp_path):

@@ -1,18 +1,23 @@
 """Several processes that train one network: what torchrun starts, or a process group of the user's own.
 
 Every process takes its share of each batch, gradients are added up, and all take the same step: N processes
-with batches of B give what one gives with batches of N x B. What the network said of each sample is brought
-together at the end of an epoch; the first process alone writes checkpoints.
+with batches of B give what one gives with batches of N x B. Torch's DistributedDataParallel would replace one
+function here, `add_up_gradients`, and it takes means over processes, which are not the mean over samples if
+shares differ in size. At the end of an epoch the history is added up; the first process writes checkpoints.
 
     torchrun --nproc-per-node 2 -m graylearn fit data.csv --out run
 
 There the first process does the whole run, and the others only help to train (`led`).
+
+Of a network that `fully_shard` (FSDP) has sharded, each process holds a part of every parameter, a DTensor,
+and the whole takes all processes together.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,13 +25,74 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 from graylearn.data.batches.base import ArrayBatches, BatchSource
 from graylearn.data.batches.streams import StreamBatches
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
-from graylearn.training.sharding import is_part
+
+
+def is_part(value: Any) -> bool:
+    """Whether this process holds only a part of a tensor."""
+    known = sys.modules.get("torch.distributed.tensor")  # none can exist if it was not imported
+    return known is not None and isinstance(value, known.DTensor)
+
+
+def is_sharded(model: nn.Module) -> bool:
+    """Whether the weights of the model are sharded over several processes."""
+    return any(map(is_part, model.parameters()))
+
+
+def whole(value: Any, kept: bool = True) -> Any:
+    """`value` with every part in it replaced by the whole tensor on the CPU, or by None if not `kept`.
+
+    All processes have to call it together.
+    """
+    if is_part(value):
+        full = value.full_tensor()
+        return full.cpu() if kept else None
+    if isinstance(value, dict):
+        return {name: whole(each, kept) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(whole(each, kept) for each in value)
+    return value
+
+
+def part_of(full: Tensor, like: Any) -> Tensor:
+    """The part of a whole tensor that this process holds if it is sharded as `like` is."""
+    if not is_part(like) or is_part(full):
+        return full
+    from torch.distributed.tensor import distribute_tensor
+
+    mine = full.to(like.device)
+    return distribute_tensor(mine, like.device_mesh, like.placements, src_data_rank=None)  # all have it
+
+
+@torch.no_grad()
+def clip_norm(parameters: Iterable[Tensor], most: float) -> None:
+    """Scale gradients, in parts or whole, so that their joint norm is at most `most`."""
+    gradients = [each.grad for each in parameters if each.grad is not None]
+    if gradients:
+        norms = [whole(gradient.norm()).cpu() for gradient in gradients]
+        factor = most / (float(torch.stack(norms).norm()) + 1e-6)
+        for gradient in gradients if factor < 1 else ():
+            gradient *= factor
+
+
+def check_sharded(model: nn.Module, half: torch.dtype | None, processes: int) -> None:
+    """Refuse what cannot be done with a sharded network."""
+    if half == torch.float16:
+        raise SettingsError(
+            "float16 scales losses by what each process sees, which a sharded network cannot: use "
+            "precision='bf16', or the MixedPrecisionPolicy of fully_shard"
+        )
+    sizes = {each.device_mesh.size() for each in model.parameters() if is_part(each)}  # type: ignore[attr-defined]
+    if sizes != {processes}:
+        raise SettingsError(
+            f"the network is sharded over {' and '.join(map(str, sorted(sizes)))} of {processes} processes: "
+            "give fully_shard a mesh of all of them"
+        )
 
 
 @dataclass
@@ -55,18 +121,18 @@ class Group:
         return self.add_up(every)
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether any process says so."""
+        """Whether the flag is set in any process."""
         return bool(self.add_up(torch.tensor([float(flag)], device=device)).item())
 
     def from_first(self, value: Any) -> Any:
-        """What the first process has."""
+        """The value that the first process has."""
         box = [value]
         dist.broadcast_object_list(box, src=0)
         return box[0]
 
     @torch.no_grad()
     def level(self, module: torch.nn.Module) -> None:
-        """Give all processes the weights and buffers of the first; what lies in parts is nobody's alone."""
+        """Give all processes the weights and buffers of the first, but for sharded ones."""
         for value in module.state_dict().values():
             if isinstance(value, Tensor) and not is_part(value):
                 dist.broadcast(value, src=0)
@@ -105,14 +171,14 @@ class Group:
 
 
 def current() -> Group | None:
-    """The processes that train together; None where this is the only one."""
+    """The processes that train together; None if this is the only one."""
     if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
         return None
     return Group(dist.get_rank(), dist.get_world_size())
 
 
 def check_method(method: Method) -> None:
-    """Refuse a method whose loss needs more of the samples than one process sees."""
+    """Refuse a method whose losses depend on samples of other processes."""
     if not method.can_be_shared():
         raise SettingsError(
             f"{type(method).__name__} looks beyond the single sample (at its batch, the history or a second "
@@ -160,7 +226,7 @@ def led(device: str | None, work: Callable[..., Any]) -> Iterator[bool]:
 
 
 def hand_over(job: dict[str, Any]) -> None:
-    """Have the helpers take part in a training; nothing where there are none."""
+    """Have the helpers, if there are any, take part in a training."""
     group = current()
     if _helpers_wait and group is not None:
         group.from_first(job)

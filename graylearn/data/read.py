@@ -18,7 +18,7 @@ from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, format_of
 from graylearn.data.formats.hugging_face import DatasetTable
 from graylearn.data.inputs import as_plain, as_samples, as_table, is_hugging_face
-from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.table_samples import of_table
@@ -38,7 +38,7 @@ def read(
     classes: Sequence[Label] | None = None,
     missing_labels: Literal["stop", "skip"] = "stop",
     split: str | None = None,
-    size: int = 64,
+    size: int | None = None,
     cache: str | Path | None = None,
     unreadable: Literal["stop", "skip"] = "stop",
     workers: int | None = None,
@@ -73,7 +73,8 @@ def read(
         missing_labels: "stop" at rows of a table without a label, or "skip" them.
         split: which split of an .npz file or of Hugging Face datasets, which table of a database, which sheet
             of a workbook.
-        size: pixels a side of decoded images.
+        size: pixels a side of decoded images. None: 128 if the extra images is installed, which embeds them,
+            else 64; as on the command line.
         cache: folder of decoded images; None is the user's cache folder.
         unreadable: "stop" at unreadable images, listing them, or "skip" them.
         workers: threads that decode images; None is one per core.
@@ -105,7 +106,7 @@ def read(
         classes=classes,
         missing_labels=missing_labels,
         split=split,
-        size=size,
+        size=(EMBED_SIZE if can_embed_images() else PIXELS_SIZE) if size is None else size,
         cache=cache,
         unreadable=unreadable,
         workers=workers,

@@ -131,7 +131,7 @@ def test_datasets_and_streams_of_hugging_face(tmp_path):
     images = datasets.Dataset.from_dict({"picture": pictures, "kind": [0, 2] * 5 + [0]}, features=kinds)
     for whole in (plain, coded, images):
         for source in (whole, whole.to_iterable_dataset()):
-            check(open_blocks(source, ReadOptions()), gl.read(whole), 8)
+            check(open_blocks(source, ReadOptions()), gl.read(whole, size=64), 8)
     assert list(open_blocks(coded, ReadOptions()).label_counts()) == ["x", "nobody", "a"]
     both = datasets.DatasetDict(train=coded, test=coded.select(range(3)))
     both.save_to_disk(str(tmp_path / "both"))

@@ -27,7 +27,7 @@ class Columns:
     path: Column = None
     """The paths of images, where samples are images."""
     group: Column = None
-    """Which samples belong together, where that is told."""
+    """Which samples belong together, if a column says so."""
 
 
 PIXELS_SIZE, EMBED_SIZE = 64, 128

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graylearn.data.formats import NAMELESS
-from graylearn.data.hugging_face import is_hugging_face
+from graylearn.data.inputs import is_hugging_face
 from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.integrations.onnx import unexportable

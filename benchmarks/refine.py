@@ -2,7 +2,7 @@
 
     python -m benchmarks refine --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
 
-The cells are those of benchmarks/audit.py; a third of the in-distribution rows of each, at most 2,000, is
+The cells are those of audit_cells.py; a third of the in-distribution rows of each, at most 2,000, is
 kept aside with true labels to test on. All methods train the same network on the same encoded features with
 the same settings; the oracle trains on the in-distribution samples with their true labels. CleanLearning
 wraps the same network, trained with cross entropy. The refined fit is a committee, and committees do better

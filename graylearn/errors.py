@@ -24,7 +24,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -168,6 +169,17 @@ class GraylearnError(Worded):
 
 class DataError(GraylearnError, ValueError):
     """The data cannot be what was asked of it."""
+
+
+@contextmanager
+def told_as(sentence: str) -> Iterator[None]:
+    """Whatever goes wrong inside, as a DataError with this sentence: libraries fail each in their own way."""
+    try:
+        yield
+    except GraylearnError:
+        raise
+    except Exception as error:
+        raise DataError(f"{sentence} ({first_line(error)})") from error
 
 
 class SettingsError(GraylearnError, ValueError):

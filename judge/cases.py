@@ -53,7 +53,7 @@ class Case:
 
     name: str
     group: str
-    """own, people, given, unseen, misspelt, draws, cells, or a group of benchmarks/human_noise.py."""
+    """own, people, given, unseen, misspelt, draws, cells, or a group of human_noise_sets.py."""
     setting: str
     """What is wrong with it."""
     family: str
@@ -397,7 +397,7 @@ def _unseen(name: str, folders: Folders) -> Arrays:
 
 
 def _as_published() -> Iterator[Case]:
-    """The groups of benchmarks/human_noise.py and the ten cells, one draw; clean sets of the aside half."""
+    """The groups of human_noise_sets.py and the ten cells, one draw; clean sets of the aside half."""
     from benchmarks import audit_cells, human_noise_clean
     from benchmarks import human_noise_sets as sets
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,11 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_telling_columns
-from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
+from graylearn.data.inputs import TEXT, as_dense, as_plain, as_rows
+from graylearn.data.inputs import as_ids as as_ids
+from graylearn.data.inputs import as_labels as as_labels
 from graylearn.data.order import canonical_order
-from graylearn.data.samples import Label, check_unique_ids, encode_labels
+from graylearn.data.samples import Label
 from graylearn.errors import DataError
 from graylearn.options import IdLike, check
 
@@ -58,13 +59,9 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     rows are left out, with a warning, unless `id_like` is "keep"; one that gives `label` away is warned of.
     """
     check({"id_like": id_like})
-    rows: Any = as_plain(x)
-    if not isinstance(rows, np.ndarray | pd.DataFrame) and not is_sparse(rows):
-        rows = np.asarray(rows)
-    length = rows.shape[0] if getattr(rows, "ndim", 0) else None
-    if length != n:
-        shape = getattr(rows, "shape", ())
-        raise DataError(f"features have shape {tuple(shape)} for {n} labels: give one row a label")
+    rows = as_rows(x)
+    if rows.shape[0] != n:
+        raise DataError(f"features have shape {tuple(rows.shape)} for {n} labels: give one row a label")
     rows = as_dense(rows)
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
         rows = _frame_of_objects(rows)
@@ -111,18 +108,13 @@ def _numbers_of(frame: pd.DataFrame, id_like: IdLike, label: Ints | None) -> NDA
 def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:
     """A table of mixed values as a frame; texts alone are refused."""
     if rows.ndim == 1 and len(rows) and isinstance(rows[0], str):
-        raise DataError("X holds text: turn it into features first, with graylearn.data.embed_text(X)")
+        raise DataError(TEXT)
     if rows.ndim != 2:
         raise DataError(
             f"features are of type {rows.dtype}, expected numbers or a table: encode or embed them first"
         )
     names = [str(column) for column in range(rows.shape[1])]
     return pd.DataFrame(rows, columns=names).infer_objects()
-
-
-def as_labels(y: Any, classes: Sequence[Label] | None) -> tuple[Ints, tuple[Label, ...]]:
-    """Labels as index in a stable list of classes."""
-    return encode_labels(as_plain(y), classes)
 
 
 def classes_of_columns(pred_probs: Any, labels: Any) -> list[Label] | None:
@@ -132,18 +124,6 @@ def classes_of_columns(pred_probs: Any, labels: Any) -> list[Label] | None:
     if columns is None or not named.keys() <= set(map(str, columns)):
         return None
     return [named.get(str(column), column) for column in columns]
-
-
-def as_ids(ids: Any, x: Any, n: int) -> NDArray[Any]:
-    """One id a sample, no two equal: those given, else those of Samples or a frame, else row numbers."""
-    found = ids_of(x, n) if ids is None else np.asarray(as_plain(ids))
-    if ids is None and len(found) != n:
-        raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
-    if found.shape != (n,):
-        raise DataError(f"ids have shape {found.shape} for {n} samples: give one id a sample")
-    names = found if found.dtype.kind in "iu" else found.astype(str).astype(object)
-    check_unique_ids(names)
-    return names
 
 
 def are_probabilities(rows: Floats) -> bool:

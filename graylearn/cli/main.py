@@ -17,6 +17,7 @@ from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
 from graylearn.cli.export import export
 from graylearn.cli.fit import audit, fit
+from graylearn.cli.mcp import mcp
 from graylearn.cli.options import ShortHelp
 from graylearn.cli.predict import predict
 from graylearn.cli.tasks import tasks
@@ -58,6 +59,7 @@ app.command("apply")(apply)
 app.command("check", cls=ShortHelp)(check)
 app.command("duplicates", cls=ShortHelp)(duplicates)
 app.command("tasks")(tasks)
+app.command("mcp")(mcp)
 
 
 def _tell_version(wanted: bool) -> None:

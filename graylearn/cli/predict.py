@@ -73,7 +73,7 @@ def predict(
     with TemporaryDirectory() as fresh:
         data = saved_input(Path(fresh) / "input") if is_standard(data) else data
         out = None if out is None or is_standard(out) else out
-        of = (data, *folder.settings().reads)
+        of: list[str | Path] = [data, *folder.settings().reads]
         check_out(out, of)
         blocks = predict_blocks(
             run,

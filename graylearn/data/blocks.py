@@ -1,12 +1,11 @@
-"""Data sets read a block of samples at a time, in memory that does not grow with them.
+"""Samples read block by block, in memory that does not grow with the data.
 
-Parquet files, folders and globs of them, delimited text and JSON lines, folders of images, and datasets of
-Hugging Face, streamed or not. Blocks end at the same rows in every reading, so that one can be gone on with.
+Of tables in files, folders of images, and Hugging Face datasets, streamed or not. Blocks end at the same rows
+in every reading, so that a reading can be resumed at any of them.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,29 +22,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
-from graylearn.data.columns import find_columns, without_columns
+from graylearn.data.columns import without_columns
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
-from graylearn.data.formats.hugging_face import arrow_files, loaded
+from graylearn.data.formats.hugging_face import IMAGES, DatasetTable, arrow_files
 from graylearn.data.formats.images import listed
-from graylearn.data.formats.parquet import BYTES, ROWS, blocks_of, note_unread, parts_of
+from graylearn.data.formats.parquet import parts_of
 from graylearn.data.groups import lasting_numbers
-from graylearn.data.hugging_face import DatasetRows, is_hugging_face
-from graylearn.data.images.cache import NoImagesError
-from graylearn.data.images.files import decode
-from graylearn.data.of_table import of_table
+from graylearn.data.images.cache import NoImagesError, decode
+from graylearn.data.inputs import is_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels
-from graylearn.data.table_samples import group_names, none_labelled, rows_to_read
-from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.data.text_blocks import DelimitedTables, Tables, json_tables
+from graylearn.data.table_samples import columns_of, group_names, none_labelled, of_table, rows_to_read
+from graylearn.data.tables import RawTable, Table
 from graylearn.errors import DataError, Hint, counted, first_few, warn
 
-IMAGES = 2_000
-"""Of one block at most, which of a table has ROWS and BYTES."""
 MANY, LONG = 1_000_000, 1 << 30
 """Rows of Parquet files and bytes of text from which on data are large."""
-Arrows = Callable[[Sequence[str] | None], Iterator[pa.Table]]
 
 
 @dataclass(frozen=True)
@@ -133,38 +126,21 @@ def joined(parts: Sequence[Samples]) -> Samples:
 
 
 def open_blocks(source: Any, options: ReadOptions) -> Blocks:
-    """What is read in blocks: Parquet files, text files, a folder of images, a Hugging Face dataset."""
+    """A file or folder, or a Hugging Face dataset, to be read in blocks."""
     if is_hugging_face(source):
-        return _DatasetBlocks(source, Path(NAMELESS), options)
+        return _TableBlocks(DatasetTable(source, options), Path(NAMELESS), "hugging_face")
     path = local(source)
     form = format_of(path)
-    if form.name == "hugging_face":
-        return _DatasetBlocks(loaded(path, options.split), path, options)
     if form.name == "folder" and path.is_dir():
         return _ImageBlocks(path, options)
-    of_file: dict[str, Any] = {}
-    tables: Tables
-    if form.name == "delimited":
-        text = DelimitedTables(path, options)
-        tables, of_file = text, text.of_file
-    elif form.name == "json":
-        tables = json_tables(path)
-    elif form.name == "parquet":
-        files = parts_of(path)
-        tables = _numbered(lambda columns: blocks_of(files, columns, ROWS, BYTES), str(path))
-    else:
-        raise DataError(
-            f"{path} is {form.name}, which is read as a whole: data larger than the memory are read from "
-            "Parquet, CSV and JSON lines, folders of images and datasets of Hugging Face"
-        )
-    blocks = _TableBlocks(tables, str(path), path, form.name, options, of_file)
-    if form.name == "parquet":
-        note_unread(path, blocks.origin.names)
-    return blocks
+    table = form.open(path, options, in_blocks=True)
+    if isinstance(table, Samples):
+        raise DataError(f"{path} is {form.name}, which is read as a whole, and not in parts: give a table")
+    return _TableBlocks(table, path, form.name)
 
 
 def count_rows(source: str | Path) -> int:
-    """How many rows Parquet files have; 0 where that cannot be told at once."""
+    """How many rows Parquet files have; 0 if their metadata does not say."""
     path = local(source)
     try:
         if format_of(path) is FORMATS["parquet"]:
@@ -175,7 +151,7 @@ def count_rows(source: str | Path) -> int:
 
 
 def are_large(source: str | Path) -> bool:
-    """Whether data are so large that they are read in blocks without being told to."""
+    """Whether data are so large that they are read in blocks unless the user decides otherwise."""
     path = local(source)
     form, files = format_of(path).name, [path] if path.is_file() else []
     if form == "hugging_face":
@@ -186,53 +162,41 @@ def are_large(source: str | Path) -> bool:
 
 
 class _TableBlocks(Blocks):
-    def __init__(
-        self,
-        tables: Tables,
-        name: str,
-        path: Path,
-        form: str,
-        options: ReadOptions,
-        of_file: dict[str, Any] | None = None,
-    ) -> None:
-        self.tables, self.name, self.path = tables, name, path
-        table = next(tables(None), None)
-        if table is None or not len(table.frame):
-            raise DataError(f"{name} has no rows")
-        columns = self.columns_of(table, options)
-        self.options = replace(options, columns=columns)
+    def __init__(self, table: Table, path: Path, form: str) -> None:
+        self.table, self.name, self.path = table, str(path), path
+        first = next(table.batches(), None)
+        if first is None or not len(first.frame):
+            raise DataError(f"{self.name} has no rows")
+        columns = columns_of(without_columns(first, table.options.without), table.options)
+        self.options = replace(table.options, columns=columns)
         self.label = str(columns.label)
         self._labelled_by = Columns(label=self.label)
         self.id = None if columns.id is None else str(columns.id)
         self.group = None if columns.group is None else str(columns.group)
-        kind = self._first_samples(table).kind
-        where = name if name == NAMELESS else str(path.absolute())
-        names = tuple(table.frame.columns)
         self.origin = Origin(
-            where, form, columns, kind, names=names, split=options.split, unit=table.unit, **(of_file or {})
+            self.name if self.name == NAMELESS else str(path.absolute()),
+            form,
+            columns,
+            self._first_samples(first).kind,
+            names=tuple(first.frame.columns),
+            split=self.options.split,
+            unit=first.unit,
+            **first.of_file,
         )
 
     def _first_samples(self, first: RawTable) -> Samples:
         """Those of the first block that has any."""
         options = replace(self.options, missing_labels="skip")
         wrong = none_labelled(first, self.label)
-        for table in chain([first], self.tables(None)):
+        for table in chain([first], self.table.batches()):
             if len(rows_to_read(table, self._labelled_by, options)):
                 try:
-                    return self.samples_of(table, options)[0]
+                    return of_table(table, self.path.parent, options)[0]
                 except NoImagesError as error:
                     if options.unreadable == "stop":
                         raise
                     wrong = error
         raise wrong
-
-    def columns_of(self, table: RawTable, options: ReadOptions) -> Columns:
-        """What the columns mean."""
-        return find_columns(without_columns(table, options.without), options)
-
-    def samples_of(self, table: RawTable, options: ReadOptions) -> tuple[Samples, Columns, Ints]:
-        """(samples, what the columns mean, the rows that became samples)."""
-        return of_table(table, self.path.parent, options)
 
     def label_counts(self) -> dict[Label, int]:
         counts: Counter[Label] = Counter()
@@ -260,7 +224,7 @@ class _TableBlocks(Blocks):
         """(where each stands in the data, labels and other columns) of the rows of each block that are
         samples."""
         start = 0
-        for table in self.tables([self.label, *(name for name in others if name is not None)]):
+        for table in self.table.batches([self.label, *(name for name in others if name is not None)]):
             rows = rows_to_read(table, self._labelled_by, self.options)
             if len(rows):
                 yield rows + start, table.take(rows)
@@ -287,7 +251,7 @@ class _TableBlocks(Blocks):
     def pieces(self, classes: Sequence[Label], start: int) -> Iterator[Piece]:
         options = replace(self.options, classes=classes if self.options.labelled else None)
         begin = 0
-        for table in self.tables(None):
+        for table in self.table.batches():
             end = begin + len(table.frame)
             if begin >= start and end > begin:
                 yield end, partial(self._block, table, begin, options)
@@ -296,39 +260,11 @@ class _TableBlocks(Blocks):
     def _block(self, table: RawTable, begin: int, options: ReadOptions) -> Block | None:
         if not len(rows_to_read(table, self._labelled_by, options)):
             return None
-        samples, _, rows = self.samples_of(table, options)
+        samples, _, rows = of_table(table, self.path.parent, options)
         if self.group is not None:
             names = group_names(table, self.group).iloc[rows]
             samples = replace(samples, groups=lasting_numbers(names, rows + begin))
         return Block(begin + len(table.frame), rows + begin, samples)
-
-
-class _DatasetBlocks(_TableBlocks):
-    """A dataset of Hugging Face, streamed or not."""
-
-    def __init__(self, dataset: Any, path: Path, options: ReadOptions) -> None:
-        self.dataset = rows = DatasetRows(dataset, options)
-        at_once = ROWS if rows.image is None else IMAGES
-
-        def arrows(columns: Sequence[str] | None) -> Iterator[pa.Table]:
-            chosen = rows.dataset if columns is None else rows.dataset.select_columns(list(columns))
-            yield from chosen.with_format("arrow").iter(batch_size=at_once)
-
-        numbered = _numbered(arrows, str(path))
-        super().__init__(
-            lambda columns: map(rows.spelled, numbered(columns)),
-            str(path), path, "hugging_face", rows.options,
-        )  # fmt: skip
-
-    def columns_of(self, table: RawTable, options: ReadOptions) -> Columns:
-        if self.dataset.image is None:
-            return super().columns_of(table, options)
-        return self.dataset.columns(table, options)
-
-    def samples_of(self, table: RawTable, options: ReadOptions) -> tuple[Samples, Columns, Ints]:
-        if self.dataset.image is None:
-            return super().samples_of(table, options)
-        return self.dataset.images(table, options)
 
 
 class _ImageBlocks(Blocks):
@@ -359,17 +295,3 @@ class _ImageBlocks(Blocks):
 def _digests(ids: pd.Series) -> NDArray[np.uint64]:
     """(n,) equal where two ids are the same text: eight bytes each, whatever they are."""
     return np.asarray(pd.util.hash_array(ids.astype(str).to_numpy(dtype=object), categorize=False))
-
-
-def _numbered(tables: Arrows, name: str) -> Tables:
-    """Rows counted through: the index that pandas kept counts from 0 in each file."""
-
-    def read(columns: Sequence[str] | None) -> Iterator[RawTable]:
-        start = 0
-        for arrow in tables(columns):
-            names = [each for each in arrow.column_names if not re.fullmatch(r"__index_level_\d+__", each)]
-            table = table_from_arrow(arrow.select(names).replace_schema_metadata(None), name)
-            yield replace(table, ids=np.arange(start, start + len(table.frame)))
-            start += len(table.frame)
-
-    return read

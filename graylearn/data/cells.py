@@ -16,7 +16,7 @@ SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""
 
 _LONGEST = (1 << 31) - 1
-"""Characters of a cell: what the csv module can be told on Windows, where a C long has 32 bits."""
+"""Characters of a cell: the most that the csv module takes on Windows, where a C long has 32 bits."""
 _LIMIT = threading.RLock()
 """Held by the thread that has lifted the limit: were another to put it back meanwhile, reading would stop."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)

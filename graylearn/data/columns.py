@@ -29,7 +29,7 @@ _ENDINGS = tuple(IMAGE_SUFFIXES)
 
 
 def without_columns(table: RawTable, names: Any, why: str = "to leave out") -> RawTable:
-    """The table less some columns; `why` is told where one is not there."""
+    """The table less some columns; `why` says in the error what for."""
     dropped = [_find(table, name, why) for given in names for name in _parted(table, given)]
     return replace(table, frame=table.frame.drop(columns=dropped)) if dropped else table
 

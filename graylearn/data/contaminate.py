@@ -6,6 +6,7 @@ a larger `alpha` adds OOD samples to those of a smaller one, and `labels` and `f
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -13,15 +14,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data.clusters import find_clusters
-from graylearn.data.inputs import as_plain
-from graylearn.data.mixing import mix_ids, mix_rows
-from graylearn.data.samples import Kind, Samples, checked_index, encode_labels, take_rows
+from graylearn.data.inputs import as_labels, as_rows, kind_of
+from graylearn.data.samples import Samples, checked_index, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
 
 TRUTH = ("is_ood", "is_flipped", "true_y", "source")
 """The fields of Contaminated that a training run must not see."""
+_CHUNK = 4096  # samples copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def contaminate(
     else:
         groups = ood_classes if ood_groups is None else _as_groups(ood_groups, len(ood_rows))
         if groups is None:
-            groups_of_chosen = find_clusters(take_rows(ood_rows, chosen), K, int(label.integers(2**31)))
+            groups_of_chosen = _clusters(take_rows(ood_rows, chosen), K, int(label.integers(2**31)))
         else:
             groups_of_chosen = groups[chosen]
         ood_y = _spread(groups_of_chosen, K, label)
@@ -149,10 +149,10 @@ def contaminate(
     given[is_ood] = ood_y
     is_flipped = _flip(given, ~is_ood, flip, K, flips)
     return Contaminated(
-        x=mix_rows(inside.x, ood_rows, is_ood, source),
+        x=_mix_rows(inside.x, ood_rows, is_ood, source),
         y=given,
         classes=inside.classes,
-        ids=mix_ids(inside.ids if isinstance(x, Samples) else None, ood_ids, is_ood, source),
+        ids=_mix_ids(inside.ids if isinstance(x, Samples) else None, ood_ids, is_ood, source),
         kind=inside.kind,
         is_ood=is_ood,
         is_flipped=is_flipped,
@@ -200,9 +200,9 @@ def _as_samples(x: Any, y: Any) -> Samples:
     else:
         if y is None:
             raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
-        rows = _as_rows(x, "x")
-        codes, classes = encode_labels(as_plain(y))
-        samples = Samples(rows, codes, classes, np.arange(len(codes)), _kind(rows))
+        rows = as_rows(x, "x")
+        codes, classes = as_labels(y)
+        samples = Samples(rows, codes, classes, np.arange(len(codes)), kind_of(rows))
     if samples.num_classes == 0:
         raise DataError("x has no labelled samples; contaminate needs at least one class")
     return samples
@@ -216,7 +216,7 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
     if isinstance(ood_x, Samples):
         ids, classes = ood_x.ids, ood_x.y if ood_x.num_classes else None
         ood_x = ood_x.x
-    rows = _as_rows(ood_x, "ood_x")
+    rows = as_rows(ood_x, "ood_x")
     if isinstance(inside.x, pd.DataFrame) != isinstance(rows, pd.DataFrame):
         raise DataError(
             f"x is {type(inside.x).__name__} and ood_x {type(rows).__name__}; give both as one type"
@@ -235,29 +235,9 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
     return rows, ids, classes
 
 
-def _as_rows(x: Any, name: str) -> Any:
-    """A DataFrame or an array as it is (memory maps are not read); lists, tensors and others as an array."""
-    rows = as_plain(x)
-    if isinstance(rows, pd.DataFrame):
-        return rows
-    rows = np.asarray(rows)
-    if rows.ndim == 0:
-        raise DataError(f"{name} is a single {type(x).__name__}; expected rows of samples")
-    return rows.astype(object) if rows.dtype.kind == "U" else rows
-
-
-def _kind(rows: Any) -> Kind:
-    """What the rows most plausibly are."""
-    if isinstance(rows, pd.DataFrame):
-        return "table"
-    if rows.dtype == object and rows.ndim == 1:
-        return "text"
-    return "image" if rows.dtype == np.uint8 and rows.ndim in (3, 4) else "array"
-
-
 def _as_groups(ood_groups: Any, n: int) -> np.ndarray:
     """Given groups as whole numbers, one an OOD sample."""
-    groups, _ = encode_labels(as_plain(ood_groups))
+    groups, _ = as_labels(ood_groups)
     if len(groups) != n:
         raise DataError(f"ood_groups has {len(groups)} values but ood_x has {n} samples")
     return groups
@@ -281,3 +261,111 @@ def _flip(y: np.ndarray, may_flip: np.ndarray, flip: float, K: int, rng: np.rand
     is_flipped = np.zeros(len(y), dtype=bool)
     is_flipped[chosen] = True
     return is_flipped
+
+
+def _mix_rows(x: Any, ood_x: Any, is_ood: np.ndarray, source: np.ndarray) -> Any:
+    """Rows of both sides in the order of the mixture, with the type of x."""
+    if isinstance(x, pd.DataFrame):
+        return _mix_frames(x, ood_x, is_ood, source)
+    mixed = np.empty((len(source), *x.shape[1:]), dtype=x.dtype)
+    for start in range(0, len(source), _CHUNK):  # by and by, so that a memory map is not held twice
+        part = slice(start, start + _CHUNK)
+        ood, rows = is_ood[part], source[part]
+        mixed[part][~ood] = x[rows[~ood]]
+        mixed[part][ood] = _converted(ood_x[rows[ood]], x.dtype)
+    return mixed
+
+
+def _mix_frames(x: pd.DataFrame, ood_x: pd.DataFrame, is_ood: np.ndarray, source: np.ndarray) -> pd.DataFrame:
+    inside, ood = _shared_categories(x.iloc[source[~is_ood]], ood_x.iloc[source[is_ood]])
+    rows = pd.concat([inside, ood] if len(ood) else [inside], ignore_index=True)
+    row = np.empty(len(source), dtype=np.int64)
+    row[~is_ood] = np.arange(len(inside))
+    row[is_ood] = np.arange(len(inside), len(source))
+    return rows.iloc[row].reset_index(drop=True)
+
+
+def _converted(ood_x: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """OOD rows in the type of x; whole numbers must survive it."""
+    rows = ood_x.astype(dtype, casting="same_kind")
+    if dtype.kind in "iu" and not np.array_equal(rows, ood_x):
+        raise DataError(
+            f"ood_x holds numbers that the type of x, {dtype}, cannot; convert x to {ood_x.dtype}"
+        )
+    return rows
+
+
+def _shared_categories(x: pd.DataFrame, ood_x: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both frames with the same categories, else pandas would turn the joined column into objects."""
+    x, ood_x = x.copy(deep=False), ood_x.copy(deep=False)
+    for column, *dtypes in zip(x.columns, x.dtypes, ood_x.dtypes, strict=True):
+        if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
+            extra = ood_x[column].cat.categories.difference(x[column].cat.categories)
+            x[column] = x[column].cat.add_categories(extra)
+            ood_x[column] = ood_x[column].astype(x[column].dtype)
+    return x, ood_x
+
+
+def _mix_ids(
+    ids: np.ndarray | None, ood_ids: np.ndarray | None, is_ood: np.ndarray, source: np.ndarray
+) -> np.ndarray:
+    """The ids of both sides where both have some of one type and no two are equal, else 0..N-1."""
+    rows = np.arange(len(source))
+    if ids is None or ood_ids is None or ids.dtype.kind != ood_ids.dtype.kind:
+        return rows
+    both = np.concatenate([ids[source[~is_ood]], ood_ids[source[is_ood]]])
+    if pd.Index(both).has_duplicates:
+        return rows
+    mixed = np.empty(len(source), dtype=both.dtype)
+    mixed[~is_ood], mixed[is_ood] = both[: (~is_ood).sum()], both[(~is_ood).sum() :]
+    return mixed
+
+
+def _clusters(x: Any, count: int, seed: int) -> np.ndarray:
+    """Cut the samples into at most `count` clusters of similar ones; (N,) their numbers."""
+    # scikit-learn takes a second to import and most programs never come here.
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    n = len(x)
+    if n <= count:
+        return np.arange(n)
+    with warnings.catch_warnings():
+        # Fewer distinct samples than clusters: the clusters found are then the distinct samples.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kmeans = MiniBatchKMeans(n_clusters=count, n_init=3, random_state=seed)
+        return np.asarray(kmeans.fit_predict(_as_numbers(x)))
+
+
+def _as_numbers(x: Any) -> Any:
+    """Each sample as a row of numbers of similar scale."""
+    if isinstance(x, pd.DataFrame):
+        numbers = x.select_dtypes("number")
+        # Dates and nested values have no distance here; categories count as 0/1 columns of their own.
+        words = x.select_dtypes(["object", "string", "category", "bool"]).astype("string")
+        x = np.hstack([numbers.to_numpy(dtype=np.float64, na_value=np.nan), _one_hot(words)])
+    elif x.dtype == object:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        return HashingVectorizer(n_features=2**12).transform(x)
+    with np.errstate(over="ignore"):  # what float32 cannot hold counts as missing
+        rows: np.ndarray = np.array(x, dtype=np.float32).reshape(len(x), -1)
+    rows[~np.isfinite(rows)] = np.nan
+    rows = rows - _of_columns(np.nanmean, rows)
+    spread = _of_columns(np.nanstd, rows)
+    return np.nan_to_num(rows / np.where(spread > 0, spread, 1))
+
+
+def _of_columns(statistic: Any, rows: np.ndarray) -> np.ndarray:
+    """A statistic of each column; 0 for a column without a finite value."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        values: np.ndarray = np.nan_to_num(statistic(rows, axis=0))
+        return values
+
+
+def _one_hot(words: pd.DataFrame) -> np.ndarray:
+    """0/1 columns for the values of each column."""
+    if not words.shape[1]:
+        return np.empty((len(words), 0))
+    return pd.get_dummies(words, dtype=np.float64).to_numpy()

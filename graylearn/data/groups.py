@@ -1,7 +1,7 @@
 """Samples that belong together: frames of one video, images of one patient, windows of one recording.
 
 They resemble one another whatever they show, so that one vouches for the label of the other. Groups are kept
-as numbers, one a sample.
+as numbers, one per sample.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
         plain = plain.iloc[:, 0] if isinstance(plain, pd.DataFrame) else plain[:, 0]
     if isinstance(plain, pd.DataFrame) or not isinstance(plain, Iterable):
         raise DataError(
-            f"groups is {type(groups).__name__}, not one name or number a sample: give one column, a list or "
-            "an array"
+            f"groups is {type(groups).__name__}, not one name or number per sample: give one column, a list "
+            "or an array"
         )
     # of a list NumPy would make text of None
     names = plain if isinstance(plain, np.ndarray | pd.Series) else pd.Series(list(plain), dtype=object)
     if names.shape != (n,):
         raise DataError(
-            f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}: give one name or number a "
+            f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}: give one name or number per "
             "sample, the same for all that belong together"
         )
     try:
         numbers, known = pd.factorize(names)
     except TypeError as error:  # lists, which pandas cannot look up
-        raise DataError(f"groups cannot be compared ({error}): give one name or number a sample") from error
+        raise DataError(f"groups cannot be compared ({error}): give one name or number per sample") from error
     blank = [number for number, name in enumerate(known) if isinstance(name, str) and not name.strip()]
     alone = np.flatnonzero((numbers < 0) | np.isin(numbers, blank))
     numbers = numbers.astype(np.int64)

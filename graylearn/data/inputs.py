@@ -1,9 +1,14 @@
-"""What people hand over as plain arrays: one rule for `read`, the audit and the classifier."""
+"""What people hand in, as arrays and `Samples`: one rule for `read`, audits, classifiers and training loops.
+
+`as_plain` knows the libraries: tensors, Arrow, polars, masked and reversed arrays. `as_rows` makes rows of
+it, `as_samples` Samples with their labels, ids and kind.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +16,14 @@ import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Kind, Label, Samples, check_unique_ids, encode_labels
 from graylearn.data.tables import RawTable, table_from_arrow, table_from_pandas
-from graylearn.errors import DataError, first_line
+from graylearn.errors import DataError, Hint, first_line
 
 MAX_DENSE = 1 << 32
 """Bytes that a sparse matrix may take once it is dense."""
+TEXT = "X is text: turn it into features first, with graylearn.data.embed_text(X)"
+"""What is said where rows of features are needed."""
 
 
 def as_plain(x: Any) -> Any:
@@ -88,6 +95,98 @@ def _of_tensor(x: Any) -> np.ndarray:
     return found
 
 
+def as_rows(x: Any, name: str = "X") -> Any:
+    """N rows as an array, a frame or a sparse matrix: of Samples, lists, or whatever `as_plain` knows.
+
+    Text is an array of objects. Nothing is copied that need not be: a memory map stays one.
+    """
+    rows = as_plain(x.x if isinstance(x, Samples) else x)
+    if isinstance(rows, pd.DataFrame) or is_sparse(rows):
+        return rows
+    try:
+        rows = np.asarray(rows)
+    except ValueError as error:
+        raise DataError(f"{name} has rows of different lengths") from error
+    if rows.ndim == 0:
+        raise DataError(f"{name} is a single {type(x).__name__}; expected rows of samples")
+    return rows.astype(object) if rows.dtype.kind in "UT" else rows
+
+
+def kind_of(rows: Any) -> Kind:
+    """What the samples of `as_rows` most plausibly are."""
+    if isinstance(rows, pd.DataFrame):
+        return "table"
+    if rows.dtype == object and rows.ndim == 1:
+        return "text"
+    return "image" if rows.dtype == np.uint8 and rows.ndim in (3, 4) else "array"
+
+
+def as_samples(
+    x: Any,
+    y: Any = None,
+    *,
+    name: str = "the array",
+    ids: Any = None,
+    classes: Sequence[Label] | None = None,
+    labelled: bool = True,
+) -> Samples:
+    """Samples of rows; ids are row numbers from 0 unless given.
+
+    Images may have their channels first, as torch keeps them: (N, C, H, W) with C of 1 or 3.
+    """
+    rows = as_rows(x, name)
+    if not rows.shape[0]:
+        raise DataError(f"{name} holds no samples (shape {rows.shape})")
+    kind = kind_of(rows)
+    if kind == "image" and rows.ndim == 4 and rows.shape[3] not in (1, 3):
+        if rows.shape[1] in (1, 3):
+            rows = np.ascontiguousarray(np.moveaxis(rows, 1, 3))
+        else:
+            kind = "array"
+    if kind == "text":
+        rows = rows.copy()
+        rows[:] = [str(text) if isinstance(text, np.str_) else text for text in rows]
+    elif kind != "table" and rows.dtype.kind not in "biuf":
+        raise DataError(f"{name} is of type {rows.dtype}; expected numbers, uint8 images or texts")
+    ids = np.arange(len(rows)) if ids is None else np.asarray(as_plain(ids))
+    if not labelled:
+        return Samples(rows, np.full(len(rows), -1), (), ids, kind)
+    if y is None:
+        raise DataError(
+            f"{name} came without labels;",
+            Hint("label", None, "with them"),
+            Hint("labelled", False, "for data that has none"),
+        )
+    given = as_plain(y)
+    if np.ndim(given) == 0:
+        raise DataError(
+            f"label is {given!r}; expected the labels of {name}, or in a file the name of their array"
+        )
+    if np.ndim(given) == 2 and np.shape(given)[1] == 1:
+        given = np.asarray(given)[:, 0]
+    if len(given) != len(rows):
+        raise DataError(f"{name} holds {len(rows)} samples but there are {len(given)} labels")
+    codes, known = encode_labels(given, classes)
+    return Samples(rows, codes, known, ids, kind)
+
+
+def as_labels(y: Any, classes: Sequence[Label] | None = None) -> tuple[np.ndarray, tuple[Label, ...]]:
+    """(labels as index in the classes, the classes); see `encode_labels`."""
+    return encode_labels(as_plain(y), classes)
+
+
+def as_ids(ids: Any, x: Any, n: int) -> np.ndarray:
+    """(N,) one id per sample, no two equal: those given, those of Samples or a frame, or row numbers."""
+    found = ids_of(x, n) if ids is None else np.asarray(as_plain(ids))
+    if ids is None and len(found) != n:
+        raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
+    if found.shape != (n,):
+        raise DataError(f"ids have shape {found.shape} for {n} samples: give one id per sample")
+    names = found if found.dtype.kind in "iu" else found.astype(str).astype(object)
+    check_unique_ids(names)
+    return names
+
+
 def as_table(x: Any) -> RawTable | None:
     """A table held in memory, or None where the object is not one."""
     found = as_plain(x)
@@ -121,3 +220,8 @@ def ids_of(x: Any, n: int) -> np.ndarray:
     if isinstance(x, pd.DataFrame) and x.index.is_unique and not isinstance(x.index, pd.MultiIndex):
         return x.index.to_numpy()
     return np.arange(n)
+
+
+def is_hugging_face(source: Any) -> bool:
+    """Whether this is a dataset, or a dict of them, of the `datasets` package."""
+    return any(cls.__module__.split(".")[0] == "datasets" for cls in type(source).__mro__)

@@ -112,7 +112,7 @@ def merged(label: Ints, names: Sequence[Label], meant: Ints) -> tuple[Ints, tupl
 
 def in_words(names: Sequence[object], count: Sequence[int] | Ints, meant: Ints) -> list[str]:
     """The misspelt labels, each with what it means and how often both are given; the most frequent first."""
-    wrong = sorted(np.flatnonzero(meant != np.arange(len(names))), key=lambda k: -count[k])
+    wrong = sorted(np.flatnonzero(meant != np.arange(len(names))).tolist(), key=lambda k: -count[k])
     return [
         f"{str(names[k])!r} ({count[k]:,}) for {str(names[meant[k]])!r} ({count[meant[k]]:,})" for k in wrong
     ]

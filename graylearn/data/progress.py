@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that moves the bar on by so many steps; shown on stderr, and only on a terminal."""
+    """Give a function that moves the bar by a number of steps; shown on stderr, and only on a terminal."""
     console = Console(stderr=True)
     words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

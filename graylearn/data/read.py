@@ -14,16 +14,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, format_of
-from graylearn.data.formats.hugging_face import HuggingFace
-from graylearn.data.hugging_face import is_hugging_face, read_hugging_face
-from graylearn.data.inputs import as_plain, as_table
-from graylearn.data.of_table import of_table
-from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.formats.hugging_face import DatasetTable
+from graylearn.data.inputs import as_plain, as_samples, as_table, is_hugging_face
+from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
+from graylearn.data.table_samples import of_table
 from graylearn.errors import DataError
 
 
@@ -40,7 +38,7 @@ def read(
     classes: Sequence[Label] | None = None,
     missing_labels: Literal["stop", "skip"] = "stop",
     split: str | None = None,
-    size: int = 64,
+    size: int | None = None,
     cache: str | Path | None = None,
     unreadable: Literal["stop", "skip"] = "stop",
     workers: int | None = None,
@@ -54,7 +52,7 @@ def read(
     Args:
         source: a path, or an address (s3://..., https://..., what fsspec opens), to a table file (CSV, TSV,
             Parquet, Feather or JSON lines, also .gz, .zst, .bz2, .xz or .zip; Excel, SQLite, DuckDB), to an
-            .npz or .npy file, or to a folder of images with one folder a class, of Parquet files (or a glob
+            .npz or .npy file, or to a folder of images with one folder per class, of Parquet files (or a glob
             of them) or of a Hugging Face dataset; a pandas, polars or pyarrow table; a Hugging Face dataset;
             a NumPy array, torch tensor or list, or a pair of it and its labels. Samples come back as they
             are.
@@ -75,10 +73,11 @@ def read(
         missing_labels: "stop" at rows of a table without a label, or "skip" them.
         split: which split of an .npz file or of Hugging Face datasets, which table of a database, which sheet
             of a workbook.
-        size: pixels a side of decoded images.
+        size: pixels a side of decoded images. None: 128 if the extra images is installed, which embeds them,
+            else 64; as on the command line.
         cache: folder of decoded images; None is the user's cache folder.
         unreadable: "stop" at unreadable images, listing them, or "skip" them.
-        workers: processes that decode images; None is one a core.
+        workers: threads that decode images; None is one per core.
         separator: what parts the cells of delimited text; None looks at the first line.
         decimal: the decimal mark of delimited text, "." or ","; None looks at the columns.
         header: whether delimited text begins with a header; None looks at the first line.
@@ -107,7 +106,7 @@ def read(
         classes=classes,
         missing_labels=missing_labels,
         split=split,
-        size=size,
+        size=(EMBED_SIZE if can_embed_images() else PIXELS_SIZE) if size is None else size,
         cache=cache,
         unreadable=unreadable,
         workers=workers,
@@ -119,7 +118,8 @@ def read(
     if isinstance(source, str | os.PathLike):
         return read_file(source, options)[0]
     if is_hugging_face(source):
-        return read_hugging_face(source, options)[0]
+        dataset = DatasetTable(source, options)
+        return of_table(dataset.whole(), Path(), dataset.options)[0]
     if isinstance(source, tuple):
         if len(source) != 2:
             raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
@@ -138,7 +138,7 @@ def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Sam
 def read_with_others(
     source: str | os.PathLike[str], options: ReadOptions
 ) -> tuple[Samples, Origin, pd.DataFrame | None]:
-    """The same, and the columns of a table that no sample is made of, a row a sample; None where no table."""
+    """The same, and the columns of a table that no sample is made of, one row per sample; else None."""
     path = local(source)
     form = format_of(path)
     if options.split is not None and not form.has_splits:
@@ -148,14 +148,12 @@ def read_with_others(
             )
         raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
     origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
-    if isinstance(form, HuggingFace):
-        read, known, left_out = form.read_with_rows(path, options)
-        return read, replace(origin, kind=read.kind, columns=known, left_out=left_out), None
-    found = form.read(path, options)
-    if isinstance(found, Samples):
+    opened = form.open(path, options)
+    if isinstance(opened, Samples):
         label = options.label if isinstance(options.label, str) else None
         told = Columns(label=label, group=options.group)
-        return found, replace(origin, kind=found.kind, columns=told), None
+        return opened, replace(origin, kind=opened.kind, columns=told), None
+    found, options = opened.whole(), opened.options
     samples, columns, rows = of_table(found, path.parent, options)
     is_sample = np.zeros(len(found.frame), dtype=bool)
     is_sample[rows] = True
@@ -168,8 +166,8 @@ def read_with_others(
         left_out=tuple(np.flatnonzero(~is_sample).tolist()),
         **found.of_file,
     )
-    used = {columns.label, columns.id, columns.text, columns.path}
-    if columns.text is None and columns.path is None:
+    used = {columns.label, columns.id, columns.text, columns.path, found.images}
+    if samples.kind not in ("text", "image"):
         used |= set(without_columns(found, options.without).frame.columns) - {columns.group}
     others = [name for name in found.frame.columns if name not in used]
     return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)
@@ -186,6 +184,4 @@ def _of_array(source: Any, options: ReadOptions) -> Samples:
             f"cannot read {type(source).__name__}; expected a path, a table, an array or a dataset"
         )
     ids = None if options.id is None or options.id is False else options.id
-    return samples_from_arrays(
-        values, options.label, ids=ids, classes=options.classes, labelled=options.labelled
-    )
+    return as_samples(values, options.label, ids=ids, classes=options.classes, labelled=options.labelled)

@@ -104,15 +104,16 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     blank text) is an error that names the rows, counted from 0.
     """
     values = _as_label_array(raw)
-    missing = np.flatnonzero(pd.isna(values) | _is_blank(values))
+    _check_one_type(values)
+    codes, uniques = pd.factorize(values)
+    blank = [code for code, value in enumerate(uniques) if isinstance(value, str) and not value.strip()]
+    missing = np.flatnonzero((codes < 0) | np.isin(codes, blank))
     if len(missing):
         raise DataError(
             f"{len(missing)} of {len(values)} labels {are(len(missing))} missing "
             f"(row{'s' * (len(missing) > 1)} {first_few(missing, 5)}, counted from 0); fill them in or "
             "leave those rows out"
         )
-    _check_one_type(values)
-    codes, uniques = pd.factorize(values)
     labels = [_as_label(value) for value in uniques]
     if classes is None:
         order = sorted(range(len(labels)), key=lambda index: labels[index])
@@ -203,7 +204,7 @@ def _checked_ids(given: Any) -> np.ndarray:
     """Ids as a 1-d array without duplicates."""
     ids: np.ndarray = np.asarray(given)
     if ids.ndim != 1:
-        raise DataError(f"ids must be one value a sample, not an array of shape {ids.shape}")
+        raise DataError(f"ids must be one value per sample, not an array of shape {ids.shape}")
     check_unique_ids(ids)
     return ids
 
@@ -213,7 +214,7 @@ def _checked_groups(given: Any, n: int) -> np.ndarray:
     groups: np.ndarray = np.asarray(given)
     if groups.shape != (n,) or (groups.dtype.kind not in "iu" and n):
         raise DataError(
-            f"groups must be ({n},) whole numbers, one a sample, not {groups.dtype} of shape {groups.shape}"
+            f"groups must be ({n},) whole numbers, one per sample, not {groups.dtype} of shape {groups.shape}"
         )
     return groups.astype(np.int64, copy=False)
 
@@ -269,17 +270,10 @@ def _as_label_array(raw: Any) -> np.ndarray:
     else:
         values = np.asarray(raw)
     if values.ndim != 1:
-        raise DataError(f"labels must be one value a sample, not an array of shape {values.shape}")
+        raise DataError(f"labels must be one value per sample, not an array of shape {values.shape}")
     if values.dtype.kind in "mM":  # nanosecond dates would turn into whole numbers below
         raise DataError(f"labels are of type {values.dtype}; {_EXPECTED}")
     return values if values.dtype.kind in "biuf" else values.astype(object)
-
-
-def _is_blank(values: np.ndarray) -> np.ndarray:
-    """Where a label is text without a visible character."""
-    if values.dtype != object:
-        return np.zeros(len(values), dtype=bool)
-    return np.fromiter((isinstance(v, str) and not v.strip() for v in values), dtype=bool, count=len(values))
 
 
 def _as_label(value: Any) -> Label:
@@ -298,7 +292,10 @@ def _check_one_type(values: np.ndarray) -> None:
     if values.dtype != object:
         return
     examples: dict[str, Label] = {}
-    for value in {type(value): value for value in values}.values():
+    for kind in dict.fromkeys(map(type, values)):
+        value: Any = next(value for value in values if type(value) is kind)
+        if pd.api.types.is_scalar(value) and pd.isna(value):
+            continue  # told as missing
         label = _as_label(value)
         word = "text" if isinstance(label, str) else "bools" if isinstance(label, bool) else "numbers"
         examples.setdefault(word, label)

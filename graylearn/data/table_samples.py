@@ -1,21 +1,52 @@
-"""From a table whose columns are known to `Samples`: labels, ids, groups, and features, texts or vectors."""
+"""From a table to `Samples`: labels, ids, groups, and features, texts, vectors or images."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import os
+from collections.abc import Hashable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.groups import group_numbers
+from graylearn.data.images.cache import NoImagesError, decode
+from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
-from graylearn.errors import DataError, Hint, are, first_few, warn
+from graylearn.errors import DataError, Hint, are, counted, first_few, warn
+
+
+def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
+    """(samples, what the columns mean, the rows that became samples); root: where paths of images begin."""
+    if options.id is False and not pd.Index(table.ids).is_unique:
+        table = replace(table, ids=np.arange(len(table.frame)))  # an index that repeats names no row
+    table = without_columns(table, options.without)
+    columns = columns_of(table, options)
+    check_header(table, columns.label)
+    rows = with_labels(table, columns, options)
+    if len(rows) < len(table.frame):
+        table = table.take(rows)
+    if table.images is not None:
+        samples, kept = _from_stored_images(table, columns, options)
+    elif columns.path is not None:
+        samples, kept = _from_manifest(table, columns, root, options)
+    else:
+        return samples_from_table(table, columns, options), columns, rows
+    return samples, columns, rows[kept]
+
+
+def columns_of(table: RawTable, options: ReadOptions) -> Columns:
+    """Which column of the table means what."""
+    if table.images is None:
+        return find_columns(table, options)
+    # A text in place of the images: what remains holds the labels and the ids.
+    others = replace(table, frame=table.frame.assign(**{table.images: ""}))
+    return replace(find_columns(others, replace(options, text=table.images, path=None)), text=None)
 
 
 def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
@@ -31,7 +62,9 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
             Hint("id", False, "to count the rows instead"),
         )
     y, known = _labels(table, columns.label, options)
-    groups = _groups(table, columns.group)
+    groups = None
+    if columns.group is not None:
+        groups = group_numbers(group_names(table, columns.group), len(table.frame))
     if columns.text is not None:
         return Samples(_texts(table, columns.text), y, known, table.ids, "text", groups=groups)
     others = (columns.label, columns.id, columns.group)
@@ -49,6 +82,86 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     x = _with_missing(x, table.missing_words)
     # The row names live in `ids`; a plain index keeps later joins from aligning on them by accident.
     return Samples(x.reset_index(drop=True), y, known, table.ids, "table", groups=groups)
+
+
+def _from_manifest(
+    table: RawTable, columns: Columns, root: Path, options: ReadOptions
+) -> tuple[Samples, np.ndarray]:
+    """(samples, their rows) of images that a table lists by their paths, from `root` where they are relative.
+
+    Ids are the paths as written, unless there is a column of ids. Columns besides path, label, id and
+    group are passed over.
+    """
+    paths = table.frame[columns.path]
+    is_missing = (paths.isna() | (paths == "")).to_numpy(dtype=bool)
+    if is_missing.any():
+        count = int(is_missing.sum())
+        told = (
+            f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} "
+            f"{are(count)} missing ({table.unit}{'s' * (count > 1)} "
+            f"{first_few(table.ids[is_missing], 5)})"
+        )
+        if is_missing.all():
+            raise DataError(f"{told}; fill them in")
+        if options.unreadable == "stop":
+            raise DataError(f"{told}; fill them in", Hint("unreadable", "skip", "to leave those rows out"))
+        warn(f"{told}: left out")
+        there = np.flatnonzero(~is_missing)
+        samples, kept = _from_manifest(table.take(there), columns, root, options)
+        return samples, there[kept]
+    names = [str(path) for path in paths]
+    if columns.id is None:
+        seen: dict[str, int] = {}
+        for row, name in enumerate(names):
+            if name in seen:
+                raise DataError(
+                    f"{table.name}: {name} is listed at {table.where(seen[name])} and again at "
+                    f"{table.where(row)}; list each image once",
+                    Hint("id", None, "to name the rows by a column"),
+                )
+            seen[name] = row
+    # Labels and ids are those of any table, whose text is the path.
+    rows = samples_from_table(table, replace(columns, text=columns.path, path=None), options)
+    files = [root / name for name in names]
+    if not any(file.exists() for file in files):
+        windows = "; here folders are parted by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
+        raise NoImagesError(
+            f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
+            f"folder of the table, so that the first is {files[0]}{windows}"
+        )
+    decoded = decode(files, options)
+    ids = np.array(names, dtype=object) if columns.id is None else rows.ids
+    known = replace(rows, ids=ids).take(decoded.kept)
+    return replace(known, x=decoded.images, kind="image"), decoded.kept
+
+
+def _from_stored_images(
+    table: RawTable, columns: Columns, options: ReadOptions
+) -> tuple[Samples, np.ndarray]:
+    """(samples, their rows) of images that the table itself holds."""
+    records, size = list(table.frame[table.images]), options.size
+    rows = replace(table, frame=table.frame.assign(**{str(table.images): ""}))
+    samples = samples_from_table(rows, replace(columns, text=table.images), options)
+    images = np.empty((len(records), size, size, CHANNELS), dtype=np.uint8)
+    failed: dict[int, str] = {}
+    for row, record in enumerate(records):
+        try:
+            data = record["bytes"] if record["bytes"] is not None else Path(record["path"]).read_bytes()
+            images[row] = np.frombuffer(decode_image(data, size), np.uint8).reshape(size, size, CHANNELS)
+        except (UnreadableImageError, OSError, TypeError) as error:
+            failed[row] = str(error)
+    told = first_few([f"row {row} ({reason})" for row, reason in failed.items()], 20, "; ")
+    if failed and options.unreadable == "stop":
+        raise DataError(
+            f"{len(failed)} of {len(records)} images of {table.name} cannot be read: {told}. Mend or remove "
+            "them",
+            Hint("unreadable", "skip", "to leave them out"),
+        )
+    if len(failed) == len(records):
+        raise NoImagesError(f"none of the {len(records)} images of {table.name} can be read: {told}")
+    kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
+    pixels = images[kept] if failed else images
+    return replace(samples.take(kept), x=pixels, kind="image"), kept
 
 
 def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
@@ -89,58 +202,8 @@ def none_labelled(table: RawTable, column: Column) -> DataError:
     )
 
 
-# What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
-# ids what has no exponent and at most 15 digits, as labels also exponents, for 1e0 and 1.0 are one class.
-WHOLE = r"^\s*[+-]?(0|[1-9][0-9]*)\s*$"
-_ID_FRACTION = r"^\s*[+-]?(0|[1-9][0-9]{0,14})?([.,][0-9]*)?\s*$"
-_LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+)?|[iI]nf.*)\s*$"
-
-
-def _names(
-    table: RawTable, column: Hashable, fraction: str, classes: Sequence[Label] | None = None
-) -> pd.Series:
-    """A column of ids or labels: as it was written, where the numbers that were read of it lost something.
-
-    Labels are also as written where the known `classes` are text.
-    """
-    values = table.frame[column]
-    if table.as_written is None or is_text_type(values.dtype) or pd.api.types.is_bool_dtype(values.dtype):
-        return values
-    text = table.as_written(str(column))
-    are_text = bool(classes) and all(isinstance(label, str) for label in classes or ())
-    if pd.api.types.is_numeric_dtype(values.dtype) and not are_text:
-        is_float = pd.api.types.is_float_dtype(values.dtype)
-        present = pc.filter(text, pa.array(values.notna()))
-        fits = pc.match_substring_regex(present, fraction if is_float else WHOLE)
-        may_differ = is_float and fraction == _LABEL_FRACTION and classes is None
-        lost = pc.all(fits).as_py() is False or (may_differ and _has_two_spellings(table, column, present))
-        if not lost:
-            return values
-    return pd.Series(text.to_pylist(), dtype=object).mask(values.isna().to_numpy(), None)
-
-
-def _has_two_spellings(table: RawTable, column: Hashable, text: pa.ChunkedArray) -> bool:
-    """Whether labels such as 1.1 and 1.10, perhaps versions, are one number, which is told.
-
-    1, 1.0 and 1e0 are one class however they are spelled: programs write whole numbers so.
-    """
-    seen: dict[str, str] = {}
-    for label in pc.unique(pc.utf8_trim(text, characters=" \t+")).to_pylist():
-        whole, _, rest = label.replace(",", ".").partition(".")
-        if not rest.strip("0") or "e" in rest.lower():
-            continue
-        other = seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)
-        if other != label:
-            warn(
-                f"{table.name}, column {str(column)!r}: labels {other} and {label} are the same number; "
-                "all labels are kept as text, so that these are two classes"
-            )
-            return True
-    return False
-
-
 def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
-    values = _names(table, column, _ID_FRACTION)
+    values = table.frame[column]
     missing = np.flatnonzero(values.isna())
     if len(missing):
         raise DataError(
@@ -162,17 +225,12 @@ def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
 
 def group_names(table: RawTable, column: Hashable) -> pd.Series:
     """What the group of each row is called; None or NaN where it is missing."""
-    names = _names(table, column, _ID_FRACTION)
+    names = table.frame[column]
     if (nested := _first_nested(names)) is not None:
         raise DataError(
             f"{table.name}, column {str(column)!r}: holds {nested} values; a group is one name or number"
         )
     return names.mask(names.isin(list(table.missing_words)), None) if is_text_type(names.dtype) else names
-
-
-def _groups(table: RawTable, column: Hashable | None) -> np.ndarray | None:
-    """(N,) the number of each row's group; None where no column tells it."""
-    return None if column is None else group_numbers(group_names(table, column), len(table.frame))
 
 
 def _labels(
@@ -188,7 +246,7 @@ def _labels(
     called = table.name if column is None else f"{table.name}, column {str(column)!r}"
     raw = options.labels
     if column is not None:
-        raw = _names(table, column, _LABEL_FRACTION, options.classes)
+        raw = table.frame[column]
     elif len(raw) != len(table.frame):
         raise DataError(f"{table.name} has {len(table.frame)} rows but {len(raw)} labels were given")
     if isinstance(raw, pd.Series):

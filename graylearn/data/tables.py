@@ -1,9 +1,11 @@
-"""`RawTable`: rows as they were read from a file or a frame, before anyone knows what the columns mean."""
+"""Rows before anyone knows what the columns mean: `RawTable` holds some, `Table` reads all in blocks."""
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -12,7 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from graylearn.errors import DataError, first_few
+from graylearn.data.options import ReadOptions
+from graylearn.errors import DataError, first_few, told_as
+from graylearn.paths import Limit
 
 MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
 """What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
@@ -33,16 +37,18 @@ class RawTable:
     missing_words: frozenset[str] = frozenset()
     """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
     as_written: Callable[[str], pa.ChunkedArray] | None = None
-    """A column as text, where the table was read from text: numbers do not tell 007 from 7."""
+    """A column as text, where the whole table was read from text: numbers do not tell 007 from 7."""
     of_file: dict[str, Any] = field(default_factory=dict)
     """What the reader found out about the file, as fields of `Origin`."""
+    images: str | None = None
+    """The column of stored images, each a record of its bytes and its path as Hugging Face keeps them."""
 
     def columns_text(self) -> str:
         """The names of the columns, for an error message."""
         return first_few(list(self.frame.columns), 30)
 
     def where(self, row: int) -> str:
-        """Where a row is to be found, for an error message."""
+        """Where a row stands, for an error message."""
         return f"{self.unit} {self.ids[row]}"
 
     def take(self, rows: np.ndarray) -> RawTable:
@@ -54,6 +60,91 @@ class RawTable:
             ids=self.ids[rows],
             as_written=None if written is None else lambda column: written(column).take(pa.array(rows)),
         )
+
+
+class Table(ABC):
+    """The rows of a source in order, read block by block and as often as asked."""
+
+    def __init__(self, name: str, options: ReadOptions) -> None:
+        self.name = name
+        """What to call it in an error."""
+        self.options = options
+        """How it is read, with what the source itself says of its labels."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
+        """The blocks in order, of some columns or of all."""
+
+    @abstractmethod
+    def whole(self) -> RawTable:
+        """All blocks as one."""
+
+
+class ArrowTable(Table):
+    """A table that comes as blocks of Arrow.
+
+    Args:
+        arrows: gives the blocks, of some columns or of all.
+        damaged: the sentence to say where they cannot be read.
+        numbers: (N,) what to call the rows; None: their positions.
+        has_index: whether the index that pandas kept names the rows of the whole. Read in blocks it does not:
+            it begins again with each file.
+        limit: counts the bytes of a whole reading.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        options: ReadOptions,
+        arrows: Callable[[Sequence[str] | None], Iterable[pa.Table]],
+        damaged: str,
+        *,
+        numbers: Sequence[int] | None = None,
+        has_index: bool = False,
+        limit: Limit | None = None,
+    ) -> None:
+        super().__init__(name, options)
+        self.arrows, self.damaged, self.numbers = arrows, damaged, numbers
+        self.has_index, self.limit = has_index, limit
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
+        """The blocks in order, of some columns or of all."""
+        start = 0
+        with told_as(self.damaged):
+            for arrow in self.arrows(columns):
+                yield self.rows(_without_index(arrow), start)
+                start += len(arrow)
+
+    def whole(self) -> RawTable:
+        """All blocks as one."""
+        blocks = []
+        with told_as(self.damaged):
+            for arrow in self.arrows(None):
+                if self.limit is not None:
+                    self.limit.take(bytes_of(arrow))
+                blocks.append(arrow if self.has_index else _without_index(arrow))
+            if not blocks:
+                raise DataError(f"{self.name} has no rows")
+            return self.rows(pa.concat_tables(blocks), 0)
+
+    def rows(self, arrow: pa.Table, start: int) -> RawTable:
+        """A block, which begins at row `start`."""
+        table = table_from_arrow(arrow, self.name)
+        if self.has_index and arrow.schema.pandas_metadata:
+            return table
+        place = np.arange(start, start + len(table.frame))
+        return replace(table, ids=place if self.numbers is None else np.asarray(self.numbers)[place])
+
+
+def _without_index(arrow: pa.Table) -> pa.Table:
+    """The table without the index that pandas kept."""
+    names = [name for name in arrow.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
+    return arrow.select(names).replace_schema_metadata(None)
+
+
+def bytes_of(rows: pa.RecordBatch | pa.Table) -> int:
+    """Bytes of the rows, without the values that categories name."""
+    return sum(column.nbytes for column in rows.columns if not pa.types.is_dictionary(column.type))
 
 
 def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
@@ -92,7 +183,7 @@ def table_from_pandas(frame: pd.DataFrame, name: str) -> RawTable:
 
 
 def check_unique_names(names: Sequence[Hashable], name: str) -> None:
-    """Refuse two columns of one name: which one is meant could not be told."""
+    """Refuse two columns of one name: it would be unclear which one is meant."""
     repeated = [str(column) for column, count in Counter(names).items() if count > 1]
     if not all(map(str.strip, repeated)):
         raise DataError(

@@ -23,7 +23,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_order, note_telling_columns
-from graylearn.data.inputs import as_dense, as_plain, is_sparse
+from graylearn.data.inputs import TEXT, as_dense, as_plain, is_sparse, kind_of
 from graylearn.data.samples import RANGES, Samples
 from graylearn.data.tables import check_unique_names
 from graylearn.errors import DataError, GraylearnError, are, first_few
@@ -237,17 +237,14 @@ def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDAr
 
 def is_images(X: Any) -> bool:
     """Whether X is taken for images: a uint8 array of three or four axes."""
-    return isinstance(X, np.ndarray) and X.dtype == np.uint8 and X.ndim in (3, 4)
+    return isinstance(X, np.ndarray) and kind_of(X) == "image"
 
 
 def _plain(X: Any) -> Any:
     """What `as_plain` gives, also for Samples."""
     if isinstance(X, Samples):
         if X.kind == "text":
-            raise DataError(
-                "the samples are text: turn them into features first, with"
-                " graylearn.data.embed_text(samples.x)"
-            )
+            raise DataError(TEXT)
         X = X.x
     return as_plain(X)
 
@@ -257,7 +254,7 @@ def _check_rows(rows: Any) -> None:
     one_axis = isinstance(rows, list | pd.Series) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
     first = next(iter(rows), None) if one_axis else None
     if isinstance(first, str):
-        raise DataError("X is text: turn it into features first, with graylearn.data.embed_text(X)")
+        raise DataError(TEXT)
     if isinstance(first, list | tuple) and any(isinstance(value, str) for value in first):
         raise DataError("X is a list of rows with text in them: give them as a pandas DataFrame")
     if is_sparse(rows):

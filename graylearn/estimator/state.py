@@ -53,7 +53,7 @@ class ClassifierState(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """Forget the answers about the last fit."""
         self._later = later
         for name in ("audit_", "reference_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _unasked(self, name: str) -> FoundLater:
         if self._later is None:

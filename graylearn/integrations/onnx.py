@@ -163,8 +163,10 @@ def _plain(classes: NDArray[Any]) -> NDArray[Any]:
 def unexportable(classifier: GrayClassifier) -> str | None:
     """Why the classifier cannot be exported, as far as what it was fitted on tells; None where it can."""
     table = classifier.encoder_.table
+    if table is None:
+        return None
     try:
-        for name, kind in table.kinds_.items() if table is not None else ():
+        for name, kind in table.kinds_.items():
             _exportable(name, kind, table)
     except SettingsError as error:
         return str(error)

@@ -31,6 +31,7 @@ from graylearn.paths import matching
 from graylearn.runs.copies import copies_of
 from graylearn.runs.files import write_json
 from graylearn.runs.fit import make_classifier
+from graylearn.runs.pictures import odd_pictures
 from graylearn.runs.pool import as_bytes
 from graylearn.runs.prepare import Prepared, prepare, read_test
 from graylearn.runs.progress import RunProgress
@@ -42,6 +43,7 @@ WORDS = {
     "ood": "seems to belong to no class",
     "contradicting": "is a copy of a sample with another label",
     "leaked": "stands in the test set as well",
+    "picture": "is a picture that shows little",
     "copy": "is a copy of a sample with the same label",
 }
 """What each kind of finding says of a sample."""
@@ -50,6 +52,7 @@ NAMES = {
     "ood": "ood",
     "contradicting": "copies with another label",
     "leaked": "in the test set as well",
+    "picture": "pictures that show little",
     "copy": "copies with the same label",
 }
 """The same, where findings are counted."""
@@ -72,7 +75,7 @@ class Problem:
     label: str
     """As it is given."""
     suggested: str | None
-    """Another label that would fit."""
+    """Another label that would fit; of a picture, what is odd about it."""
     level: str
     """`sure` or `review`."""
     is_new: bool = True
@@ -293,6 +296,8 @@ def _found(settings: RunSettings, prepared: Prepared, progress: RunProgress) -> 
         other = int(audit.suggested[index])
         suggested = names[other] if other >= 0 else None
         problems.append(problem(index, KINDS[audit.kind[index]], suggested, LEVELS[audit.level[index]]))
+    for words, indices in odd_pictures(shown, prepared.origin).items():
+        problems += [problem(index, "picture", words, "review") for index in indices]
     if settings.test is not None:
         test = read_test(settings, prepared.encoding.size, prepared.origin)
         prepared = dataclasses.replace(prepared, shown_test=test)

@@ -12,6 +12,7 @@ import pandas as pd
 from graylearn.audit.duplicates import Duplicates, find_duplicates
 from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
+from graylearn.data.options import PIXELS_SIZE
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.data.written import check_writable, writing
@@ -19,7 +20,6 @@ from graylearn.errors import SettingsError
 from graylearn.runs.prepare import Prepared, check_ids, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import PIXELS_SIZE
 
 KIND = "table of copies"
 NEAR = {"image": 10_000, "text": 20_000, "table": 20_000, "array": 20_000}

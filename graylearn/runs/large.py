@@ -22,6 +22,7 @@ from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_si
 from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import FORMATS, NAMELESS, Origin
+from graylearn.data.options import EMBED_SIZE, can_embed_images
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
@@ -36,7 +37,6 @@ from graylearn.runs.large_verdicts import Written, gathered, write_verdicts
 from graylearn.runs.outputs import write_log, write_model
 from graylearn.runs.prepare import (
     Prepared,
-    can_embed_images,
     check_kind,
     encoded,
     encoding_of,
@@ -45,7 +45,7 @@ from graylearn.runs.prepare import (
 )
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import EMBED_SIZE, Encoding, write_source
+from graylearn.runs.source import Encoding, write_source
 from graylearn.runs.summary import Outcome, counts_of, summary_of
 from graylearn.training.devices import choose
 

@@ -12,9 +12,9 @@ from graylearn.data.formats import format_of
 from graylearn.data.formats.hugging_face import arrow_files
 from graylearn.data.formats.parquet import parts_of
 from graylearn.data.images.decode import CHANNELS, IMAGE_SUFFIXES
+from graylearn.data.options import EMBED_SIZE
 from graylearn.data.remote import local
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import EMBED_SIZE
 
 TIMES, A_ROW = 5, 3_500
 """Bytes that a run takes at its peak for each byte of its numbers, and for each sample beside them: a fit of

@@ -24,6 +24,7 @@ from graylearn.estimator.saving import write_classifier
 from graylearn.runs.copies import group_column
 from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
+from graylearn.runs.pictures import Checks, column
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.source import write_source
 from graylearn.training.devices import choose
@@ -65,11 +66,16 @@ def write_data(folder: RunFolder, prepared: Prepared) -> None:
     write_source(folder, prepared.origin, prepared.fingerprint, prepared.encoding, everything.classes)
 
 
-def write_verdicts(folder: RunFolder, audit: Audit, copies: Duplicates | None) -> None:
-    """audit.csv and audit.parquet: a row a sample, with its group where copies were looked for."""
+def write_verdicts(
+    folder: RunFolder, audit: Audit, copies: Duplicates | None, pictures: Checks | None = None
+) -> None:
+    """audit.csv and audit.parquet: one row per sample, with its group if copies were looked for, and what is
+    odd about its picture if some are."""
     table = audit.table
     if copies is not None:
         table = table.assign(group=group_column(copies))
+    if pictures:
+        table = table.assign(picture=pd.array(column(pictures, len(table)), dtype="string"))
     write_csv(folder.audit_csv, table)
     kind = audit.ids.dtype.kind
     typed = table.assign(

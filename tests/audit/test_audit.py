@@ -238,5 +238,5 @@ def test_wrong_inputs_say_what_is_wrong():
         audit(x)
     with pytest.raises(DataError, match="not logits"):
         Audit.from_predictions(np.full((10, 2), 3.0), y)
-    with pytest.raises(DataError, match="one id a sample"):
+    with pytest.raises(DataError, match="one id per sample"):
         audit(x, y, ids=[1, 2])

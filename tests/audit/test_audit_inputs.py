@@ -12,8 +12,9 @@ from sklearn.datasets import load_digits
 from graylearn.audit import Audit, audit
 from graylearn.audit.annotators import consensus
 from graylearn.audit.duplicates import find_duplicates
-from graylearn.audit.inputs import as_features, as_labels
+from graylearn.audit.inputs import as_features
 from graylearn.data import Samples, TableEncoder
+from graylearn.data.inputs import as_labels
 from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
 

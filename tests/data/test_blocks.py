@@ -11,9 +11,8 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data import blocks as blocks_module
-from graylearn.data import text_blocks
 from graylearn.data.blocks import count_rows, open_blocks
-from graylearn.data.formats import Change, format_of
+from graylearn.data.formats import Change, _arrow, _base, delimited, format_of, hugging_face, parquet
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.errors import DataError
@@ -22,10 +21,12 @@ from graylearn.errors import DataError
 @pytest.fixture(autouse=True)
 def few_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(blocks_module, "ROWS", 4)
-    monkeypatch.setattr(blocks_module, "IMAGES", 4)
-    monkeypatch.setattr(blocks_module, "BYTES", 1)
-    monkeypatch.setattr(text_blocks, "CHUNK", 64)
+    for module in (blocks_module, hugging_face):
+        monkeypatch.setattr(module, "IMAGES", 4)
+    for module in (parquet, hugging_face, _arrow):
+        monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(parquet, "BYTES", 1)
+    monkeypatch.setattr(_base, "CHUNK", 64)
 
 
 def check(blocks, whole, start=None):
@@ -130,7 +131,7 @@ def test_datasets_and_streams_of_hugging_face(tmp_path):
     images = datasets.Dataset.from_dict({"picture": pictures, "kind": [0, 2] * 5 + [0]}, features=kinds)
     for whole in (plain, coded, images):
         for source in (whole, whole.to_iterable_dataset()):
-            check(open_blocks(source, ReadOptions()), gl.read(whole), 8)
+            check(open_blocks(source, ReadOptions()), gl.read(whole, size=64), 8)
     assert list(open_blocks(coded, ReadOptions()).label_counts()) == ["x", "nobody", "a"]
     both = datasets.DatasetDict(train=coded, test=coded.select(range(3)))
     both.save_to_disk(str(tmp_path / "both"))
@@ -211,23 +212,10 @@ def test_json_lines(tmp_path):
     ],
 )
 def test_what_is_wrong_with_text_is_told(tmp_path, monkeypatch, name, text, what):
-    monkeypatch.setattr(text_blocks, "LONGEST", 100)
+    monkeypatch.setattr(delimited, "LONGEST", 100)
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DataError, match=what):
         open_blocks(tmp_path / name, ReadOptions())
-
-
-def test_the_end_of_the_last_row_is_found_by_looking_at_every_byte_twice_at_most():
-    class Counted(bytes):
-        looked_at = 0
-
-        def count(self, *given):
-            self.looked_at += given[2] - given[1]
-            return super().count(*given)
-
-    text = Counted(b'a,b\n5" pipe,x\n' + b"1,y\n" * 1000)  # a quote that never closes
-    assert text_blocks._last_row_end(text, True) == len(b"a,b\n")
-    assert text.looked_at <= 2 * len(text)
 
 
 def test_a_file_without_rows(tmp_path):

@@ -21,8 +21,7 @@ from PIL import Image
 
 from graylearn import paths
 from graylearn.data.formats import COMPRESSIONS
-from graylearn.data.formats._pages import held_in_pages
-from graylearn.data.formats.parquet import blocks_of, bytes_of
+from graylearn.data.formats.parquet import blocks_of
 from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.data.read import read
 from graylearn.errors import DataError
@@ -168,43 +167,6 @@ def test_lists(tmp_path, monkeypatch, small_limit, write, name, lengths):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
     np.testing.assert_array_equal(read(path).x, vectors)
-
-
-def test_values_in_lists_of_any_writing(tmp_path):
-    rows, path = 50, tmp_path / "a.parquet"
-    table = pa.table(
-        {
-            "alone": np.arange(rows),
-            "list": [[0.0] * row for row in range(rows)],
-            "of lists": [[[1, 2], [3]]] * rows,
-            "record": [{"in it": [1, 2], "text": "x"}] * rows,
-            "map": pa.array([[("key", 1.0)]] * rows, pa.map_(pa.string(), pa.float64())),
-        }
-    )
-    for version in ("1.0", "2.0"):
-        pa.parquet.write_table(table, path, data_page_version=version, row_group_size=20, data_page_size=64)
-        # of an empty list its place is told too, and of a map keys and values
-        expected = sum(range(rows)) + 1 + 3 * rows + 2 * rows + 2 * rows
-        assert held_in_pages(path.read_bytes()).listed == expected
-
-
-LONG = "long " * 400
-WORDS = {
-    "texts": [LONG, "x"] * 500,
-    "lists of texts": [[LONG], ["x"]] * 500,
-    "large": pa.array([LONG, "x"] * 500, pa.large_string()),
-}
-
-
-@pytest.mark.parametrize("kind", WORDS)
-def test_texts_that_many_rows_name_come_a_few_rows_at_a_time(tmp_path, monkeypatch, kind):
-    path = parquet(pa.table({"a": WORDS[kind], "label": ["x", "y"] * 500}), tmp_path / "a.parquet")
-    assert path.stat().st_size < 20_000
-    monkeypatch.setattr(paths, "UNPACKED", 50_000)
-    monkeypatch.setattr(paths, "RATIO", 1)
-    blocks = list(blocks_of([path], size=40_000, whole=True))
-    assert max(map(bytes_of, blocks)) <= 40_000 + 50_000
-    assert pa.concat_tables(blocks)["a"].to_pylist() == pa.table(WORDS)[kind].to_pylist()
 
 
 def test_lists_that_unpack_to_much_are_not_read_in_blocks_either(tmp_path, small_limit):

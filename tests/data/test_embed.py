@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.datasets import load_sample_images
 
-from graylearn.data.embeddings import embed, pace
+from graylearn.data.embeddings import embed
 from graylearn.data.embeddings.efficientnet_lite import (
     PIXEL_MEAN,
     PIXEL_STD,
@@ -59,37 +59,6 @@ def test_folded_norms_give_the_same_features(photos, weights):
             found = fused.features(odd.contiguous(memory_format=torch.channels_last))
         np.testing.assert_allclose(found, expected, atol=1e-4)
     assert not any(isinstance(part, torch.nn.BatchNorm2d) for part in fused.modules())
-
-
-@pytest.mark.parametrize(("busy", "chosen"), [(True, 1), (False, 4)])
-def test_one_thread_is_taken_where_it_is_quicker(monkeypatch, busy, chosen):
-    """A machine whose other cores are taken makes four threads slower than one; then it becomes the other."""
-    clock, threads = [0.0], [4]
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[0])
-    monkeypatch.setattr(torch, "set_num_threads", lambda n: threads.__setitem__(0, n))
-    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
-    slow, used = 4 if busy else 1, []
-    chooser = pace.Pace(torch.device("cpu"))
-    for batch in range(100):
-        with chooser.batch(10):
-            used.append(threads[0])
-            clock[0] += 2.0 if threads[0] == slow else 1.0
-        if batch == 49:
-            slow = 5 - slow
-    assert threads[0] == 4  # as it was
-    assert used[3:32] == [chosen] * 29
-    assert used[-1] == 5 - chosen
-
-
-def test_threads_stay_as_they_are_on_other_devices(monkeypatch):
-    threads = [4]
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[0])
-    monkeypatch.setattr(torch, "set_num_threads", lambda n: threads.__setitem__(0, n))
-    chooser = pace.Pace(torch.device("cuda"))
-    for _ in range(3):
-        with chooser.batch(10):
-            assert threads == [4]
-    assert threads == [4]
 
 
 def test_weights_must_fit_exactly(tmp_path, weights):

@@ -1,20 +1,15 @@
 """Every ending that is promised is read as what it stands for."""
 
-import bz2
-import gzip
-import lzma
 import sqlite3
-import zipfile
 
 import duckdb
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from PIL import Image
 
 import graylearn as gl
-from graylearn.data.formats import COMPRESSIONS, FORMATS
+from graylearn.data.formats import FORMATS
 
 PETS = pd.DataFrame({"weight": [4.1, 9.5, 3.8], "label": ["cat", "dog", "cat"]})
 
@@ -41,12 +36,6 @@ WRITERS = {
     "sqlite": to_sqlite,
     "duckdb": to_duckdb,
 }
-PACKERS = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-    ".zst": lambda content: pa.compress(content, codec="zstd", asbytes=True),
-}
 
 
 def check(samples):
@@ -63,17 +52,6 @@ def test_a_table_is_known_by_any_of_its_endings(name, suffix, tmp_path):
     WRITERS[name](path)
     if not path.exists():  # a writer that insists on an ending of its own
         next(tmp_path.iterdir()).rename(path)
-    check(gl.read(path))
-
-
-@pytest.mark.parametrize("suffix", COMPRESSIONS)
-def test_a_packed_table_is_unpacked(suffix, tmp_path):
-    path, content = tmp_path / f"pets.csv{suffix}", PETS.to_csv(index=False).encode()
-    if suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("pets.csv", content)
-    else:
-        path.write_bytes(PACKERS[suffix](content))
     check(gl.read(path))
 
 

@@ -30,6 +30,9 @@ from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
+read = functools.partial(gl.read, size=64)
+"""Images as a network on pixels reads them."""
+
 
 @pytest.fixture(params=list(FORMATS))
 def example(request, tmp_path):
@@ -54,7 +57,7 @@ def test_library_and_command_line_read_the_same(example, tmp_path):
     form, path = example
     settings = RunSettings(data=str(path), features="pixels" if form.name == "folder" else "auto")
     prepared = prepare(settings, tmp_path, RunProgress(quiet=True))
-    samples = gl.data.read(path)
+    samples = read(path)
     assert len(samples) == 6
     assert samples.classes == ("cat", "dog")
     assert_same(samples, prepared.everything)
@@ -111,7 +114,7 @@ def test_what_is_rewritten_reads_as_decided(example, tmp_path):
         note = form.rewrite(path, out, origin, change)
         assert (note is None) == (out.suffix in ("", *form.suffixes))
         assert contents(path) == before
-        again = gl.data.read(out)
+        again = read(out)
         if form.name == "folder":  # images are read by the names of their folders, so their order changes
             assert sorted(again.y) == [0, 0, 0, 1, 1]
             assert {image.tobytes() for image in again.x} == {
@@ -134,7 +137,7 @@ def contents(path):
 def test_changed_files_have_another_fingerprint(example, tmp_path):
     """Whichever of the files that make a dataset up it is."""
     form, path = example
-    ids = gl.data.read(path).ids
+    ids = read(path).ids
     before = form.fingerprint(path, ids)
     copied = tmp_path / "moved" / path.name
     copied.parent.mkdir()
@@ -194,7 +197,7 @@ def test_what_a_database_has_written_beside_it_is_read_and_copied(tmp_path, name
     assert len(samples) == 7
     change = Change([], [], [False] + [True] * 6, list(range(7)))
     form.rewrite(path, tmp_path / "clean.csv", origin, change)
-    assert gl.data.read(tmp_path / "clean.csv").x["size"].tolist() == [2.5, 3, 4, 5, 6, 7]
+    assert read(tmp_path / "clean.csv").x["size"].tolist() == [2.5, 3, 4, 5, 6, 7]
     assert contents(path) == before
 
 
@@ -205,7 +208,7 @@ def test_a_database_is_read_where_nobody_may_write(tmp_path):
         pass
     tmp_path.chmod(0o500)
     try:
-        assert len(gl.data.read(path)) == 7
+        assert len(read(path)) == 7
     finally:
         tmp_path.chmod(0o700)
 
@@ -241,7 +244,7 @@ def test_compressed_files_read_the_same(example, ending):
         arrow = functools.partial(pa.output_stream, compression="zstd")
         with openers[ending](packed, "wb") if ending in openers else arrow(str(packed)) as stream:
             stream.write(path.read_bytes())
-    assert_same(gl.data.read(path), gl.data.read(packed))
+    assert_same(read(path), read(packed))
 
 
 def test_an_empty_file_is_an_error_of_one_sentence(example):
@@ -250,7 +253,7 @@ def test_an_empty_file_is_an_error_of_one_sentence(example):
         return
     path.write_bytes(b"")
     with pytest.raises(DataError, match=r"is empty|damaged"):
-        gl.data.read(path)
+        read(path)
 
 
 def test_no_ending_belongs_to_two_formats():
@@ -286,10 +289,10 @@ def test_library_and_command_line_agree_on_columns(tmp_path, table):
     if "texts" in table:
         samples, origin = read_file(path, ReadOptions())
         assert (samples.kind, origin.columns.text, origin.columns.label) == ("text", "text", "topic")
-        assert_same(gl.data.read(path), samples)
+        assert_same(read(path), samples)
         return
     prepared = prepare(settings, tmp_path, RunProgress(quiet=True))
-    assert_same(gl.data.read(path), prepared.everything)
+    assert_same(read(path), prepared.everything)
     if table == "a manifest with ids":
         assert prepared.everything.ids.tolist() == [7, 8, 9, 10]
 
@@ -306,7 +309,7 @@ def test_damaged_files_give_samples_or_one_sentence(example):
             damaged[at] ^= 1 << random.integers(0, 8)
         path.write_bytes(bytes(damaged))
         try:
-            gl.data.read(example[1])
+            read(example[1])
         except DataError as error:
             told.append(str(error))
     assert told

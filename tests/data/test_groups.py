@@ -43,7 +43,7 @@ def test_groups_of_any_kind(names):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([1, 2], r"shape \(2,\) for 3 samples: give one name or number a sample"),
+        ([1, 2], r"shape \(2,\) for 3 samples: give one name or number per sample"),
         (np.zeros((3, 2)), r"shape \(3, 2\)"),
         ([[1], [2], [3]], "groups cannot be compared"),
     ],
@@ -73,5 +73,5 @@ def test_one_column_of_a_table_is_groups(names):
 
 @pytest.mark.parametrize("names", [3, pd.DataFrame({"video": list("aba"), "scene": list("aab")})])
 def test_what_is_no_column_is_refused_in_words(names):
-    with pytest.raises(DataError, match="not one name or number a sample: give one column"):
+    with pytest.raises(DataError, match="not one name or number per sample: give one column"):
         group_numbers(names, 3)

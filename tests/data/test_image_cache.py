@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from graylearn.data.images import cache as image_cache
-from graylearn.data.images import workers as image_workers
+from graylearn.data.images import decode
 from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import UnreadableImageError, decode_image
 from graylearn.errors import DataError, SettingsError
@@ -167,7 +167,7 @@ def test_decompression_bomb_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_pixels_in_order(folder, tmp_path, monkeypatch, workers):
-    monkeypatch.setattr(image_workers, "CHUNK", 3)
+    monkeypatch.setattr(decode, "_AT_ONCE", 3)
     cached = cache_images(files_of(folder), size=8, folder=tmp_path / "cache", workers=workers)
     assert cached.images.shape == (10, 8, 8, 3)
     assert cached.images.dtype == np.uint8
@@ -202,9 +202,9 @@ def test_nothing_readable(tmp_path):
 
 
 def forbid_decoding(monkeypatch):
-    def refuse(files, size, out, workers, title):
-        assert out is None, "decoded again"
-        return image_workers.decode_all(files, size, out, workers, title)
+    def refuse(files, size, threads, title):
+        assert size is None, "decoded again"
+        return decode.decode_all(files, size, threads, title)
 
     monkeypatch.setattr(image_cache, "decode_all", refuse)
 
@@ -293,17 +293,6 @@ def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
     files = sorted(images.iterdir(), key=lambda path: int(path.stem))[:3]
     assert cache_images(files, size=8, folder=cache).images.shape == (3, 8, 8, 3)
     assert not list(cache.glob(".partial-*"))
-
-
-def test_a_worker_that_dies_is_told(folder, tmp_path, monkeypatch):
-    fake = tmp_path / "dies.py"
-    fake.write_text("import sys; sys.exit(3)")
-    monkeypatch.setattr(image_workers.decode, "__file__", str(fake))
-    with pytest.raises(DataError, match=r"a decoding process ended with code 3 while it read .*0\.png"):
-        cache_images(files_of(folder), size=8, folder=tmp_path / "cache", workers=1)
-    assert not [
-        path for path in (tmp_path / "cache").iterdir() if path.name.startswith((".partial", "images-"))
-    ]
 
 
 def test_names_that_are_not_plain_text(tmp_path):

@@ -13,10 +13,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import graylearn as gl
-from graylearn.audit.inputs import as_features, as_ids, as_labels
-from graylearn.data.arrays import samples_from_arrays
+from graylearn.audit.inputs import as_features
 from graylearn.data.contaminate import contaminate
-from graylearn.data.inputs import as_dense, as_plain, ids_of
+from graylearn.data.inputs import as_dense, as_ids, as_labels, as_plain, as_samples, ids_of
 from graylearn.data.read import read
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
@@ -91,7 +90,7 @@ def test_bytes_that_stand_reversed_are_turned_round():
         assert (found.y.tolist(), found.classes) == (y.tolist(), (0, 1, 2))
     assert read_labels(y.astype(">i8"), None)[0].tolist() == [0, 1, 2]
     assert as_ids(y.astype(">i8")[:3], None, 3).tolist() == [0, 1, 2]
-    assert samples_from_arrays(numbers[:3], y[:3], ids=y[:3].astype(">i8")).ids.tolist() == [0, 1, 2]
+    assert as_samples(numbers[:3], y[:3], ids=y[:3].astype(">i8")).ids.tolist() == [0, 1, 2]
     mixed = contaminate(numbers.astype(">f8"), y.astype(">i8"), numbers, alpha=0.5)
     np.testing.assert_array_equal(mixed.x[~mixed.is_ood], numbers)
 

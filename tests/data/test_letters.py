@@ -6,7 +6,7 @@ import pytest
 
 import graylearn as gl
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.encoding.letters import OF_SENTENCES, OF_WORDS, tell_more
+from graylearn.data.encoding.words import OF_SENTENCES, OF_WORDS, tell_more
 from graylearn.errors import DataWarning
 
 N = 400

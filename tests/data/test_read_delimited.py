@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from graylearn.data.cells import any_field_size
@@ -226,14 +225,6 @@ def test_text_of_another_encoding_or_separator_is_told_what_to_pass(csv, tmp_pat
 
 def test_a_quoted_header_may_hold_the_separator(csv):
     assert list(read(csv('"a;b;c;d",label\n1,x\n2,y\n')).x.columns) == ["a;b;c;d"]
-
-
-@pytest.mark.parametrize("ending", ["gz", "zst"])
-def test_compressed(csv, tmp_path, ending):
-    path = tmp_path / f"table.csv.{ending}"
-    with pa.output_stream(path, compression={"gz": "gzip", "zst": "zstd"}[ending]) as stream:
-        stream.write(b"a,label\n1,x\n2,y\n")
-    assert read(path).x["a"].tolist() == [1, 2]
 
 
 def test_cut_gzip(csv):

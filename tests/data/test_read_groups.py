@@ -173,10 +173,3 @@ def test_more_data_need_not_have_the_column(tmp_path):
     assert together(read_file(path, again)[0].groups) == SIX
     fewer = write(FRAMES.drop(columns="video"), tmp_path / "fewer.csv")
     assert read_file(fewer, again)[0].groups is None
-
-
-def test_an_origin_that_was_saved_before_there_were_groups(tmp_path):
-    _, origin = read_file(write(FRAMES, tmp_path / "frames.csv"), ReadOptions())
-    saved = origin.to_json()
-    del saved["columns"]["group"]
-    assert Origin.from_json(saved) == origin

@@ -114,29 +114,6 @@ def test_a_column_of_vectors_is_an_array():
         read(pa.table({"vector": [[1.0, 2.0], [3.0]], "label": [0, 1]}))
 
 
-@pytest.mark.parametrize("ending", ["parquet", "feather", "parquet.gz", "feather.zst", "jsonl", "jsonl.gz"])
-def test_files(tmp_path, ending):
-    plain = tmp_path / f"table.{ending.split('.')[0]}"
-    if plain.suffix == ".parquet":
-        pa.parquet.write_table(pa.Table.from_pandas(FRAME), plain)
-    elif plain.suffix == ".feather":
-        pa.feather.write_feather(FRAME, plain)
-    else:
-        FRAME.to_json(plain, orient="records", lines=True)
-    path = plain
-    if "." in ending:
-        path = tmp_path / f"table.{ending}"
-        with pa.output_stream(
-            path, compression={"gz": "gzip", "zst": "zstd"}[ending.split(".")[1]]
-        ) as stream:
-            stream.write(plain.read_bytes())
-    samples = read(path)
-    if "jsonl" in ending:
-        assert samples.ids.tolist() == [1, 2, 3], "line numbers"
-        samples = Samples(samples.x, samples.y, samples.classes, np.arange(3), "table")
-    check_frame(samples)
-
-
 def test_parquet_brings_its_index(tmp_path):
     FRAME.set_index(pd.Index(["u", "v", "w"], name="key")).to_parquet(tmp_path / "t.parquet")
     assert read(tmp_path / "t.parquet").ids.tolist() == ["u", "v", "w"]

@@ -52,7 +52,7 @@ def test_fields_get_their_promised_types():
         ({"y": np.zeros((4, 1), int)}, "shape"),
         ({"ids": np.array(["a", "b", "a", "c"])}, r"id 'a' occurs more than once \(again at row 2\); ids"),
         ({"ids": np.array(["a", "b", "a", "b"])}, r"\(again at row 2\), one of 2 such ids \(a, b\); ids"),
-        ({"ids": np.zeros((4, 2))}, "one value a sample"),
+        ({"ids": np.zeros((4, 2))}, "one value per sample"),
         ({"classes": ("a", "a")}, "class 'a' is listed twice"),
         ({"classes": ()}, "classes is empty"),
         ({"kind": "sound"}, "kind is 'sound'; it must be one of array, table, image, text"),

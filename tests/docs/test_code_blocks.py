@@ -21,7 +21,6 @@ from graylearn.methods import METHODS
 from reproduction.cli.command import app as reproduction
 
 ELSEWHERE = {
-    "docs/how/theory.md": "tests/test_theory.py",
     "docs/reference/methods.md": "tests/methods/test_methods_doc.py",
 }
 """Pages whose Python is run, and compared with what the page says of it, by another test."""

@@ -135,9 +135,6 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     new.write_text("a;label\n0;x\n1;y\n-;x\n2,25;y\n")
     samples, *_ = read_new(new, saved, prepared.encoding, prepared.settings)
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
-    before = {name: value for name, value in prepared.origin.to_json().items() if name != "decimal"}
-    samples, *_ = read_new(new, Origin.from_json(before), prepared.encoding, prepared.settings)
-    assert samples.x["a"].tolist()[::3] == [0.0, 2.25], "a run of 0.1.0"
 
 
 def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path, capsys):

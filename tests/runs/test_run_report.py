@@ -85,7 +85,7 @@ def test_the_next_command_names_what_apply_can_write(tmp_path, data, clean):
 
 
 def test_notes_on_the_data_reach_the_report(made):
-    notes = payload_of(made / "run")["notes"]
+    notes = payload_of(made / "run")["reading"]
     assert any(note.startswith("column 'bought' is text, read as dates") for note in notes), notes
 
 
@@ -127,7 +127,7 @@ def test_a_column_that_tells_the_label_and_labels_that_look_measured_are_told(tm
     ):
         assert f"note: {note}" in terminal
         assert f"note: {note}" in log
-        assert sum(told.startswith(note) for told in payload_of(tmp_path / "run")["notes"]) == 1
+        assert sum(told.startswith(note) for told in payload_of(tmp_path / "run")["reading"]) == 1
         assert sum(told.startswith(note) for told in in_parts.notes) == 1
 
 

@@ -1,6 +1,6 @@
 """Batches from arrays that live on the device: no worker, no copy from the host during an epoch.
 
-Samples are gathered (and images augmented) a window of many batches at a time and then cut up, so that a
+Samples are collected (and images augmented) for a window of many batches and then cut up, so that a
 small batch costs little more than a view. What a source gives for a step of an epoch depends on nothing
 but that step and that epoch, so a resumed run can begin anywhere.
 """
@@ -19,7 +19,7 @@ from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, augment
 from graylearn.errors import DataError
 
 WINDOW_BYTES = 64 << 20
-"""How much of an epoch is gathered at once: enough to hide the cost of launching, small beside any GPU."""
+"""How much of an epoch is collected at once: enough to hide the cost of launching, small beside any GPU."""
 
 Order = Callable[[int], Tensor]
 """The order of the samples in an epoch: epoch -> (num_samples,) permutation on the CPU."""
@@ -206,7 +206,7 @@ class StackBatches:
         if x.ndim not in (2, 3) or (x.ndim == 3 and len(x) != models):
             raise DataError(
                 f"x has shape {tuple(x.shape)}, expected (num_samples, features) for all models"
-                f" or ({models}, num_samples, features), one set a model"
+                f" or ({models}, num_samples, features), one set per model"
             )
         y = y.expand(models, -1) if y.ndim == 1 else y
         if y.ndim != 2 or len(y) != models:
@@ -216,7 +216,7 @@ class StackBatches:
         for labels in y:
             check_lengths(x[0] if x.ndim == 3 else x, labels)
         self.num_samples = y.shape[1]
-        # one row a (model, sample) where sets differ; one row a sample where all models share them
+        # one row per (model, sample) where sets differ; one per sample where all models share them
         self.shared = x.ndim == 2
         self.x = x.to(device=device, dtype=torch.float32).reshape(-1, x.shape[-1])
         self.targets = y.reshape(-1).to(device=device, dtype=torch.int64)

@@ -22,7 +22,6 @@ from torch import Tensor
 
 from graylearn.data.atomic import write_array
 from graylearn.data.embeddings import efficientnet_lite
-from graylearn.data.embeddings.pace import Pace
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
@@ -64,12 +63,10 @@ def embed_images(
         network = _image_network(model, _device(device))
         side = size or _default_size(pixels, network.trained_size)
         parts = []
-        pace = Pace(network.device)
         with progress_bar(f"Embedding images with {model}", len(pixels)) as advance:
             for start in range(0, len(pixels), batch_size):
                 batch = _as_nchw(pixels[start : start + batch_size]).to(network.device)
-                with pace.batch(len(batch)):
-                    parts.append(network(_resized(batch, side)).float().cpu().numpy())
+                parts.append(network(_resized(batch, side)).float().cpu().numpy())
                 if on_batch is not None:
                     on_batch(range(start, start + len(batch)), parts[-1])
                 advance(len(batch))
@@ -101,12 +98,10 @@ def embed_text(
         # Texts of like length share a batch, so that little of it is padding.
         order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
         parts = []
-        pace = Pace(where)
         with progress_bar(f"Embedding texts with {model}", len(lines)) as advance:
             for start in range(0, len(lines), batch_size):
                 indices = order[start : start + batch_size]
-                with pace.batch(len(indices)):
-                    parts.append(encode([lines[index] for index in indices]))
+                parts.append(encode([lines[index] for index in indices]))
                 if on_batch is not None:
                     on_batch(indices, parts[-1])
                 advance(len(indices))

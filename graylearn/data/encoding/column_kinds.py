@@ -44,7 +44,7 @@ _FEW = 30  # different values up to which text that looks like numbers may as we
 _WORDS_FOR_MISSING = 3  # different words that may stand for missing numbers where they are many
 
 _UNREAD = (
-    "{columns} {are} text that looks like numbers or dates, such as {shown}, but it cannot be told how to "
+    "{columns} {are} text that looks like numbers or dates, such as {shown}, but it is unclear how to "
     "read it: only letters are learned. Write 1234.5 or 2024-12-31, or leave out what is neither (on the "
     "command line with --without)"
 )
@@ -72,7 +72,7 @@ def split_kind(kind: ColumnKind) -> tuple[str, str]:
 
 
 def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
-    """What each column holds; how text was read is told, once for all columns that are written alike."""
+    """What each column holds; how text was read is reported, once for all columns that are written alike."""
     readings: list[_Reading] = []
     kinds = {name: kind_of(frame[name], name, readings) for name in frame.columns}
     alike: dict[tuple[str, str], list[_Reading]] = {}
@@ -149,7 +149,7 @@ def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None
 def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
     """float64 with NaN where a value is missing or no number; an error where none is a number.
 
-    Text is read as `writing` says, and what is lost of it is told; without one, as Python writes numbers, or
+    Text is read as `writing` says, with a warning if some are lost; without one, as Python writes numbers, or
     else as the text itself shows: one word among numbers with commas makes text of them all.
     """
     if pd.api.types.is_timedelta64_dtype(values.dtype):
@@ -193,7 +193,7 @@ def as_bools(values: pd.Series, name: str) -> np.ndarray:
 def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
     """(N, 6) float64, one column for each of DATE_PARTS, in UTC where a zone is known.
 
-    Text is ISO or as `writing` says, and then what is lost of it is told.
+    Text is ISO or as `writing` says, then with a warning if values are lost.
     """
     is_text = writing and not pd.api.types.is_datetime64_any_dtype(values.dtype)
     dates = pd.to_datetime(

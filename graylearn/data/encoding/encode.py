@@ -23,7 +23,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from graylearn.data.atomic import checksum
-from graylearn.data.encoding.categories import Plan, feature_names, features_of, plan_of
 from graylearn.data.encoding.column_kinds import (
     DATE_PARTS,
     as_bools,
@@ -36,11 +35,15 @@ from graylearn.data.encoding.column_kinds import (
     note_sentences,
     split_kind,
 )
-from graylearn.data.encoding.letters import (
+from graylearn.data.encoding.words import (
     OF_SENTENCES,
     OF_WORDS,
+    Plan,
     are_sentences,
+    feature_names,
+    features_of,
     letters,
+    plan_of,
     some_rows,
     tell_more,
 )
@@ -48,7 +51,7 @@ from graylearn.data.tables import check_columns, check_unique_names
 from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
-_FORMAT, _VERSION = "graylearn.TableEncoder", 1
+_FORMAT = "graylearn.TableEncoder"
 HUGE = 1e150  # beyond it differences and their products leave float64; infinity is brought here
 _FAR = "taken as far beyond all others; where they stand for missing values, leave these empty (NaN)"
 _BLOCK = 1 << 19  # numbers worked on at once: 4 MB
@@ -63,7 +66,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
       the text looks like is added as hashed letter groups, where that tells more of the labels.
-    - Constant columns, and columns that seem to be ids, are dropped unless asked for; the latter are told.
+    - Constant columns, and columns that seem to be ids, are dropped by default; the latter with a warning.
 
     At predict time columns are found by name; more of them are passed over, and a missing one is an error.
     """
@@ -160,16 +163,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "numbers": {key: values.tolist() for key, values in self.numbers_.items()},
             "categories": self.categories_,
         }
-        return {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "encoder": content}
+        return {"format": _FORMAT, "sha256": checksum(content), "encoder": content}
 
     @classmethod
     def from_json(cls, saved: Any) -> Self:
         """The encoder from what `to_json` gave; CheckpointError where it is not that any more."""
         if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
             raise CheckpointError("this is not a saved TableEncoder")
-        if saved.get("version") != _VERSION:
-            version = saved.get("version")
-            raise CheckpointError(f"the TableEncoder is of version {version}, not {_VERSION}; fit it anew")
         content = saved.get("encoder")
         if not isinstance(content, dict) or saved.get("sha256") != checksum(content):
             raise CheckpointError("the saved TableEncoder is damaged: its checksum does not fit; fit it anew")

@@ -22,11 +22,11 @@ _ROWS_A_VALUE = 5  # with fewer in the mean, a column names rows or groups of th
 _VALUES = 50  # of a number, beyond which it is a measurement
 _GLANCE = 256  # rows that show of most columns that they tell too little
 _AT_A_GLANCE = 0.9  # what a column must tell of those
-_MOST_COLUMNS = 5  # that are told
+_MOST_COLUMNS = 5  # in one warning
 _GROUPS = 30  # values from which on a column may say which rows belong together: fewer groups are not audited
 _CLASSES, _ROWS_A_CLASS = 50, 10  # more numbers than these, with fewer rows each, look measured
 _FRACTIONS = 20  # more than these, where some are no whole numbers, do so on any number of rows
-_MOST_ALIKE = 5  # misspelt labels that are told
+_MOST_ALIKE = 5  # misspelt labels in one warning
 _NO_LABEL = MISSING_WORDS | {"None", "none", "NONE", "Null", "Nan", "NAN", "<NA>"}
 
 

@@ -176,7 +176,7 @@ def as_iso(values: pd.Series, writing: str) -> pd.Series:
 
 
 def looks_measured(values: pd.Series) -> bool:
-    """Whether text seems to be numbers or dates, also where it cannot be told how to read them."""
+    """Whether text seems to be numbers or dates, also if it is unclear how to read them."""
     return _worth_a_look(
         values,
         lambda text: _DATE_LIKE.fullmatch(text) or any(_cell(text, decimal) for decimal in _NUMBER),
@@ -249,7 +249,7 @@ def _decimal(ways: dict[str, list[_Cell | None]], unit: str, are_new: bool) -> s
 
 
 def _is_grouped(cells: list[_Cell]) -> bool:
-    """Whether parted thousands, and not only something like them, show that these are numbers."""
+    """Whether separated thousands, and not only something like them, show that these are numbers."""
     marks = {cell.mark for cell in cells} - {""}
     if any(cell.decimals for cell in cells) or not marks & {".", " "}:
         return bool(marks)

@@ -1,23 +1,84 @@
-"""What Parquet and Feather have in common: a schema that stays, with fewer rows and other labels."""
+"""What formats that hold Arrow tables share: what is read of them, and the same schema with fewer rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 from numpy.typing import NDArray
 
 from graylearn.data.formats._base import Origin, moved_path
+from graylearn.data.tables import bytes_of
+from graylearn.paths import Limit
 
 NOTHING = pa.list_(pa.string())
 """The type of columns that are not read."""
+ROWS, BYTES = 20_000, 16 << 20
+"""Rows and about bytes of one block at most."""
+_FILE, _OLD_FILE = b"ARROW1", b"FEA1"
+"""How files begin, those of today and of the first version; a stream has nothing around its batches."""
+_REPEATS = re.compile("list_view|string_view|binary_view|run_end_encoded")
+"""In the names of types whose values may stand in the file once for many rows."""
 
 
 def nothing(rows: int) -> pa.Array:
     """What stands for a column of which nothing can be learned, and which might fill the memory."""
     return pa.repeat(pa.scalar([""], NOTHING), rows)
+
+
+def slices_of(table: pa.Table, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+    """A table that is held whole, a block at a time."""
+    chosen = table if columns is None else table.select(list(columns))
+    for start in range(0, max(len(table), 1), ROWS):
+        yield chosen.slice(start, ROWS)
+
+
+def is_stream(raw: bytes) -> bool:
+    """Whether these are Arrow's batches alone, without what a file has around them."""
+    return not raw.startswith((_FILE, _OLD_FILE))
+
+
+def read_ipc(raw: bytes, limit: Limit) -> pa.Table:
+    """The table of a file or a stream, where it unpacks to no more than it may."""
+    if raw.startswith(_OLD_FILE):
+        return pa.feather.read_table(pa.BufferReader(raw))  # nothing in it is compressed
+    open_ = pa.ipc.open_stream if is_stream(raw) else pa.ipc.open_file
+    with open_(pa.BufferReader(raw)) as file:
+        each = file if is_stream(raw) else map(file.get_batch, range(file.num_record_batches))
+        batches = [_checked(batch, limit) for batch in each]
+        return pa.Table.from_batches(batches, file.schema)
+
+
+def _checked(batch: pa.RecordBatch, limit: Limit) -> pa.RecordBatch:
+    batch.validate(full=True)  # damaged offsets would be followed out of the file's memory
+    limit.take(bytes_of(batch))
+    return batch
+
+
+def check_repeated(table: pa.Table, limit: Limit) -> pa.Table:
+    """The table, unless columns that name one place in the file again and again take more than they may.
+
+    Views of texts do, and runs of a value. Of lists and records that hold such nothing is learned: they are
+    left as good as empty.
+    """
+    for index, kind in enumerate(table.schema.types):
+        if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+            limit.take(sum(map(_viewed, table.column(index).chunks)))
+        elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
+            limit.take(8 * len(table))
+        elif _REPEATS.search(str(kind)):
+            table = table.set_column(index, table.schema.names[index], nothing(len(table)))
+    return table
+
+
+def _viewed(chunk: pa.Array) -> int:
+    """Bytes of the texts that views show, each of which begins with its length."""
+    views = np.frombuffer(chunk.buffers()[1], np.int32).reshape(-1, 4)[chunk.offset :][: len(chunk), 0]
+    return int(views[chunk.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
 
 
 def changed(
@@ -30,7 +91,9 @@ def changed(
     return only(table.set_column(label, table.schema.field(label), labels), path, out, origin, kept)
 
 
-def only(table: pa.Table, path: Path, out: Path, origin: Origin, kept: Sequence[int]) -> pa.Table:
+def only(
+    table: pa.Table, path: Path, out: Path, origin: Origin, kept: Sequence[int] | NDArray[np.int64]
+) -> pa.Table:
     """The rows that are `kept`, with image paths as `out` has to write them."""
     if origin.columns.path is not None:
         index = table.column_names.index(origin.columns.path)

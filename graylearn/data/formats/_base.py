@@ -14,17 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graylearn.data.atomic import replacing, signature
-from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, packed, unpacked
+from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened, packed, unpacked
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
-from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, GraylearnError, first_line, shortened
+from graylearn.data.tables import RawTable, Table
+from graylearn.errors import DataError, first_line, shortened
 from graylearn.paths import sign_of
 
 NAMELESS = "the dataset"
 """The path of data that were in no file."""
 TABLES = frozenset({".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".jsonl", ".ndjson", ".xlsx"})
 """Endings of files that hold samples themselves, as folders may hold some."""
+CHUNK = 8 << 20
+"""Bytes of text that are read at once where a file is read in blocks."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Origin:
     separator: str | None = None
     """What parts the cells of delimited text."""
     decimal: str | None = None
-    """The decimal mark of delimited text; runs of version 0.1.0 did not keep it."""
+    """The decimal mark of delimited text."""
 
     @property
     def root(self) -> Path:
@@ -151,8 +153,16 @@ class Format(ABC):
     """What follows the name of files in which its program keeps what belongs to it and is not in it yet."""
 
     @abstractmethod
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table | Samples:
+        """The table in it, or samples where the file says itself what they are.
+
+        in_blocks: whether the table will be read block by block, because it may be larger than the memory.
+        """
+
     def read(self, path: Path, options: ReadOptions) -> RawTable | Samples:
-        """The rows of a table, or samples where the file says itself what they are."""
+        """All rows of the table, or the samples."""
+        found = self.open(path, options)
+        return found.whole() if isinstance(found, Table) else found
 
     @abstractmethod
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
@@ -219,6 +229,17 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 
 
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """The content of a file, decompressed where its name says so, CHUNK bytes at a time; b"" at its end."""
+    try:
+        with opened(path) if path.suffix.lower() in COMPRESSIONS else path.open("rb") as stream:
+            while raw := stream.read(CHUNK):
+                yield raw
+            yield b""
+    except ERRORS as error:
+        raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
+
+
 def read_text_bytes(path: Path) -> bytes:
     """`read_bytes` of a file that should be text: what is plainly something else is refused, by its name."""
     raw = read_bytes(path)
@@ -256,14 +277,3 @@ def moved_path(image: Any, path: Path, out: Path) -> Any:
         return Path(os.path.relpath(before / image, after)).as_posix()
     except ValueError:  # on another drive of Windows
         return (before / image).as_posix()
-
-
-@contextmanager
-def told_as(sentence: str) -> Iterator[None]:
-    """Whatever goes wrong inside, as a DataError with this sentence: libraries fail each in their own way."""
-    try:
-        yield
-    except GraylearnError:
-        raise
-    except Exception as error:
-        raise DataError(f"{sentence} ({first_line(error)})") from error

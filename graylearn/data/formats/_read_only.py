@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from graylearn.data.formats._arrow import changed
-from graylearn.data.formats._base import Change, Format, Origin, suffix_of, told_as, write_bytes
+from graylearn.data.formats._arrow import changed, slices_of
+from graylearn.data.formats._base import Change, Format, Origin, suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
-from graylearn.data.samples import Samples
-from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError, Hint, first_few
+from graylearn.data.tables import ArrowTable, Table
+from graylearn.errors import DataError, Hint, first_few, told_as
 
 COPIES = (".csv", ".parquet")
 """How names of copies end."""
@@ -49,13 +48,13 @@ class ReadOnly(Format):
     def rows(self, path: Path, split: str | None) -> Rows:
         """The rows of the table that `split` names, or of the only one."""
 
-    def read(self, path: Path, options: ReadOptions) -> RawTable | Samples:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
         """The same as a table."""
         found = self.rows(path, options.split)
         if not len(found.table):
             raise DataError(f"{found.name} is empty")
-        frame = table_from_arrow(found.table, found.name).frame
-        return RawTable(frame, found.name, np.asarray(found.numbers, dtype=np.int64), "row")
+        blocks, damaged = partial(slices_of, found.table), f"{found.name} cannot be read"
+        return ArrowTable(found.name, options, blocks, damaged, numbers=found.numbers)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str:
         """A copy of the rows that stay."""

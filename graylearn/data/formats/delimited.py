@@ -1,20 +1,23 @@
 """Delimited text, CSV, TSV and their kin, parsed by pyarrow; rewritten, lines stay as they are.
 
 What a file leaves unsaid is found in it: the separator and whether there is a header in the first line, the
-decimal mark in all of it. Where the file is broken, the error names the file, the line as an editor counts
-it, and the column.
+decimal mark, and the types that fit all rows. Where the file is broken, the error names the file, the line as
+an editor counts it, and the column.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -31,10 +34,12 @@ from graylearn.data.cells import (
     separator_line,
     with_cell,
 )
+from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.formats._base import (
     Change,
     Format,
     Origin,
+    chunks_of,
     moved_path,
     read_bytes,
     read_text_bytes,
@@ -42,29 +47,30 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import MISSING_WORDS, RawTable, check_unique_names, table_from_arrow
-from graylearn.errors import DataError, SettingsError, counted
+from graylearn.data.tables import MISSING_WORDS, RawTable, Table, check_unique_names, table_from_arrow
+from graylearn.errors import DataError, Hint, SettingsError, counted, warn
 
 _TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""
+LONGEST = 64 << 20
+"""Bytes without the end of a row, from which on a quote is taken for one that never closes."""
+
+# What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
+# ids what has no exponent and at most 15 digits, as labels also exponents, for 1e0 and 1.0 are one class.
+_WHOLE = r"^\s*[+-]?(0|[1-9][0-9]*)\s*$"
+_ID_FRACTION = r"^\s*[+-]?(0|[1-9][0-9]{0,14})?([.,][0-9]*)?\s*$"
+_LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+)?|[iI]nf.*)\s*$"
 
 
 class Delimited(Format):
-    """One row a line; ids are the lines that rows begin on, from 1."""
+    """One row per line; ids are the lines that rows begin on, from 1."""
 
     name = "delimited"
     suffixes = (".csv", *_TABBED, *_ANY_SEPARATOR)
 
-    def read(self, path: Path, options: ReadOptions) -> RawTable:
-        """The rows; see `ReadOptions` for what may be told: separator, decimal, header, encoding."""
-        return read_delimited(
-            read_text_bytes(path),
-            str(path),
-            separator=promised_separator(path, options),
-            decimal=options.decimal,
-            header=options.header,
-            encoding=options.encoding,
-        )
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+        """The rows; see `ReadOptions` for what can be given: separator, decimal, header, encoding."""
+        return _Text(path, options, in_blocks)
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Separators are written as they were read, and some names promise tabs, or none."""
@@ -109,50 +115,275 @@ class Delimited(Format):
         return f"written in UTF-8, for in {codec} the same text may stand in several ways"
 
 
-def promised_separator(path: Path, options: ReadOptions) -> str | None:
-    """The one that is told, or a tab where the name promises it; None where the first line is to tell."""
-    return "\t" if options.separator is None and suffix_of(path) in _TABBED else options.separator
+class _Part(NamedTuple):
+    """Some rows as text."""
+
+    before: int
+    """Lines before it in the file."""
+    text: bytes
+    """Whole rows in UTF-8."""
+    has_header: bool
 
 
-def read_delimited(
-    raw: bytes,
-    name: str,
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    header: bool | None = None,
-    encoding: str = "utf-8",
-) -> RawTable:
-    """Parse the bytes of a delimited file called `name`.
+class _Text(Table):
+    """The rows of delimited text.
 
-    `separator` None takes the one of , ; tab | that the first line has most of. `decimal` None takes a comma
-    where whole columns are written so. `header` None says the first line is a header unless it holds a
-    decimal number or nothing but numbers; columns without a header are called "0", "1", and so on.
+    A first reading finds what no single block can tell: the columns, and the types that fit all rows. Labels,
+    ids and groups are numbers where that loses nothing of any of them, else text as it was written.
     """
-    whole = as_utf8(raw, name, encoding)
-    raw, separator, names, has_header = head_of(whole, name, separator, header)
-    lines_before = whole[: len(whole) - len(raw)].count(b"\n")
-    _check_quotes_close(raw, separator, name, lines_before)
 
-    def parsed(decimal: str, column: str | None = None) -> pa.Table:
-        alone = () if column is None else ({column: pa.string()}, [column])
-        return parse(raw, separator, decimal, names, has_header, name, lines_before, *alone)
+    def __init__(self, path: Path, options: ReadOptions, in_blocks: bool) -> None:
+        super().__init__(str(path), options)
+        self.path, self.in_blocks = path, in_blocks
+        self.head = Head(b"", "", [], False)
+        self.decimal = options.decimal or "."
+        self.types: dict[str, pa.DataType] = {}
+        self.as_text: list[str] = []
+        """Labels, ids and groups that would lose something as the numbers or dates that they look like."""
+        self.first: RawTable | None = None
+        """The first block as it was read, which is the whole where there are no others."""
+        self._look()
 
-    arrow = parsed(decimal or ".")
-    if decimal is None and writes_decimal_commas(arrow, separator):
-        decimal = ","
-        arrow = parsed(decimal)
-    if not arrow.num_rows:
-        raise DataError(f"{name} has a header ({', '.join(names[:30])}) but no rows")
-    return RawTable(
-        table_from_arrow(arrow, name).frame,
-        name,
-        lines_before + line_numbers(raw, separator, arrow.num_rows, has_header),
-        "line",
-        MISSING_WORDS,
-        lambda column: parsed(".", column)[column],
-        {"separator": separator, "decimal": decimal or ".", "encoding": encoding},
-    )
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
+        """The blocks in order, of some columns or of all."""
+        for part in self._parts():
+            yield self._with_texts(part, self._table(part, self._parsed(part, self.types, columns)))
+
+    def whole(self) -> RawTable:
+        """All rows."""
+        assert self.first is not None
+        return self.first
+
+    def _look(self) -> None:
+        """Find the types of the columns, and whether labels, ids and groups are numbers."""
+        roles: list[_Written] = []
+        for number, part in enumerate(self._parts()):
+            arrow = self._parsed(part)
+            if number == 0:
+                if self.options.decimal is None and writes_decimal_commas(arrow, self.head.separator):
+                    self.decimal = ","
+                    arrow = self._parsed(part)
+                if not arrow.num_rows:
+                    names = ", ".join(self.head.names[:30])
+                    raise DataError(f"{self.name} has a header ({names}) but no rows")
+                self.first = self._table(part, arrow)
+                roles = self._roles(self.first)
+            for field in arrow.schema:
+                self.types[field.name] = _joint(self.types.get(field.name, pa.null()), field.type)
+            for role in roles:
+                if _may_lose(self.types[role.column]):
+                    role.look(self._text_of(part, role.column))
+        for role in roles:
+            if _may_lose(kind := self.types[role.column]) and role.loses(kind):
+                self.as_text.append(role.column)
+        self.types |= dict.fromkeys(self.as_text, pa.string())
+        if not self.in_blocks and self.first is not None:
+            self.first = self._with_texts(part, self.first)
+
+    def _roles(self, table: RawTable) -> list[_Written]:
+        """How the columns of labels, ids and groups are written."""
+        columns = find_columns(without_columns(table, self.options.without), self.options)
+        classes = self.options.classes if self.options.labelled else None
+        found = []
+        if columns.label is not None:
+            found.append(_Written(self.name, str(columns.label), _LABEL_FRACTION, classes))
+        known = [each for each in (columns.id, columns.group) if each is not None]
+        return found + [_Written(self.name, str(each), _ID_FRACTION) for each in known]
+
+    def _parts(self) -> Iterator[_Part]:
+        """The blocks as text; of a file that is read as a whole the one."""
+        for number, (before, text) in enumerate(self._chunks()):
+            if number == 0:
+                separator = "\t" if suffix_of(self.path) in _TABBED else None
+                separator = self.options.separator or separator
+                self.head = head_of(text, self.name, separator, self.options.header)
+                before, text = text[: len(text) - len(self.head.content)].count(b"\n"), self.head.content
+            _check_quotes_close(text, self.head.separator, self.name, before)
+            if text.strip():
+                yield _Part(before, text, number == 0 and self.head.has_header)
+
+    def _chunks(self) -> Iterator[tuple[int, bytes]]:
+        """(lines before it, text in UTF-8) of whole rows: one goes on to the line where its quotes close."""
+        encoding = self.options.encoding
+        if not self.in_blocks:
+            yield 0, as_utf8(read_text_bytes(self.path), self.name, encoding)
+            return
+        codec, rest, before = "", b"", 0
+        try:
+            for raw in chunks_of(self.path):
+                if not codec:
+                    codec, mark = codec_of(raw, encoding)
+                    decoder, raw = codecs.getincrementaldecoder(codec)(), raw.removeprefix(mark)
+                rest += decoder.decode(raw, not raw).encode()
+                end = _last_row_end(rest) if raw else len(rest)
+                if end:
+                    yield before, rest[:end]
+                    before += rest.count(b"\n", 0, end)
+                    rest = rest[end:]
+                elif len(rest) > LONGEST:
+                    raise DataError(
+                        f"{self.name}, line {before + 1}: a quote opens here or soon after and never closes"
+                    )
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{self.name}, after line {before}: byte 0x{error.object[error.start]:02x} is not {codec};",
+                Hint("encoding", "cp1252", "or whichever it was written in"),
+            ) from error
+
+    def _parsed(
+        self,
+        part: _Part,
+        types: Mapping[str, pa.DataType] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """All columns, or some, in the given types or those that their values suggest."""
+        raw, block_size = part.text, 1 << 20
+        separator, names = self.head.separator, self.head.names
+        quoted = b'"' in raw
+        while True:
+            try:
+                return pa.csv.read_csv(
+                    pa.BufferReader(raw),
+                    read_options=pa.csv.ReadOptions(
+                        column_names=names,
+                        skip_rows_after_names=int(part.has_header),
+                        block_size=block_size,
+                    ),
+                    # newlines inside quotes are looked for where there are quotes: it takes time
+                    parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=quoted),
+                    convert_options=pa.csv.ConvertOptions(
+                        null_values=list(self._missing),
+                        decimal_point=self.decimal,
+                        include_columns=None if columns is None else list(columns),
+                        column_types=None if types is None else dict(types),
+                    ),
+                )
+            except pa.ArrowInvalid as error:
+                if "straddling" in str(error) and block_size < len(raw):  # a row longer than a block
+                    block_size = min(8 * block_size, len(raw) + 1)
+                    continue
+                if "straddling" in str(error):
+                    raise DataError(
+                        f"{self.name} has a line that does not end: is the file whole?"
+                    ) from error
+                _explain(raw, separator, names, self.name, part.before)
+                raise DataError(f"{self.name} cannot be read as delimited text: {error}") from error
+
+    @property
+    def _missing(self) -> frozenset[str]:
+        """Words for missing values.
+
+        A lone dash among numbers is read as missing once they are known to be numbers; with points, the
+        encoder finds that out and tells it.
+        """
+        return MISSING_WORDS | {"-"} if self.decimal == "," else MISSING_WORDS
+
+    def _text_of(self, part: _Part, column: str) -> pa.ChunkedArray:
+        """A column as it is written."""
+        return self._parsed(part, {column: pa.string()}, [column])[column]
+
+    def _table(self, part: _Part, arrow: pa.Table) -> RawTable:
+        """A block as a table; its ids are lines of the file."""
+        lines = line_numbers(part.text, self.head.separator, arrow.num_rows, part.has_header)
+        found = {"separator": self.head.separator, "decimal": self.decimal, "encoding": self.options.encoding}
+        return RawTable(
+            table_from_arrow(arrow, self.name).frame,
+            self.name,
+            part.before + lines,
+            "line",
+            MISSING_WORDS,
+            None if self.in_blocks else lambda column: self._text_of(part, column),
+            found,
+        )
+
+    def _with_texts(self, part: _Part, table: RawTable) -> RawTable:
+        """The same with labels, ids and groups as they are written, where they are no numbers."""
+        texts = {}
+        for column in table.frame.columns.intersection(self.as_text):
+            values = table.frame[column]
+            if not pd.api.types.is_string_dtype(values.dtype):
+                values = pd.Series(self._text_of(part, column).to_pylist(), dtype=object)
+            texts[column] = values.mask(values.isin(list(self._missing)), None)
+        return replace(table, frame=table.frame.assign(**texts)) if texts else table
+
+
+class _Written:
+    """How the labels, ids or groups of a column are written, and whether numbers would lose something of it.
+
+    fraction: what may be read as a number that is not whole. classes: known ones; where they are text, so are
+    all labels.
+    """
+
+    def __init__(
+        self, name: str, column: str, fraction: str, classes: Sequence[object] | None = None
+    ) -> None:
+        self.name, self.column, self.fraction, self.classes = name, column, fraction, classes
+        self.are_whole = self.are_fractions = True
+        self.texts: dict[str, None] = {}
+        """Labels that are not whole."""
+
+    def look(self, text: pa.ChunkedArray) -> None:
+        """See some more of the column."""
+        missing = pc.is_in(text, pa.array([*MISSING_WORDS, "-"]))
+        present = pc.filter(text, pc.invert(missing))
+        whole, fraction = (pc.match_substring_regex(present, each) for each in (_WHOLE, self.fraction))
+        self.are_whole &= pc.all(whole).as_py() is not False
+        self.are_fractions &= pc.all(fraction).as_py() is not False
+        if self.fraction == _LABEL_FRACTION and self.classes is None and self.are_fractions:
+            some = pc.utf8_trim(present, characters=" \t+")
+            self.texts |= dict.fromkeys(pc.unique(some).to_pylist())
+
+    def loses(self, kind: pa.DataType) -> bool:
+        """Whether values of this type do not say all that is written."""
+        if self.classes and all(isinstance(label, str) for label in self.classes):
+            return True
+        if not pa.types.is_floating(kind):
+            return not self.are_whole
+        return not self.are_fractions or self._have_two_spellings()
+
+    def _have_two_spellings(self) -> bool:
+        """Whether labels such as 1.1 and 1.10, perhaps versions, are one number; then with a warning.
+
+        1, 1.0 and 1e0 are one class however they are spelled: programs write whole numbers so.
+        """
+        seen: dict[str, str] = {}
+        for label in self.texts:
+            whole, _, rest = label.replace(",", ".").partition(".")
+            if not rest.strip("0") or "e" in rest.lower():
+                continue
+            other = seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)
+            if other != label:
+                warn(
+                    f"{self.name}, column {self.column!r}: labels {other} and {label} are the same number; "
+                    "all labels are kept as text, so that these are two classes"
+                )
+                return True
+        return False
+
+
+def _may_lose(kind: pa.DataType) -> bool:
+    """Whether values of this type may say less than what is written."""
+    return not (pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind))
+
+
+def _joint(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type that fits the values of both."""
+    schemas = [pa.schema([("", one)]), pa.schema([("", other)])]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return pa.string()
+
+
+def _last_row_end(text: bytes) -> int:
+    """Where the last line ends that is the end of a row: as many quotes open before it as close."""
+    end = text.rfind(b"\n") + 1
+    is_open = text.count(b'"', 0, end) % 2 == 1
+    while is_open and end:
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        is_open ^= text.count(b'"', before, end) % 2 == 1  # of this line alone: all before it took minutes
+        end = before
+    return end
 
 
 class Head(NamedTuple):
@@ -212,48 +443,6 @@ def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int
             if "unexpected end of data" in str(error):
                 raise DataError(f"{name}, line {begins}: a quote opens here and never closes") from error
             # Any other error is a stray quote inside a cell, which pyarrow takes as it is.
-
-
-def parse(
-    raw: bytes,
-    separator: str,
-    decimal: str,
-    names: list[str],
-    has_header: bool,
-    name: str,
-    lines_before: int,
-    types: Mapping[str, pa.DataType] | None = None,
-    columns: Sequence[str] | None = None,
-) -> pa.Table:
-    """All columns, or some, in the types that are told or that their values suggest."""
-    block_size = 1 << 20
-    quoted = b'"' in raw
-    while True:
-        try:
-            return pa.csv.read_csv(
-                pa.BufferReader(raw),
-                read_options=pa.csv.ReadOptions(
-                    column_names=names, skip_rows_after_names=int(has_header), block_size=block_size
-                ),
-                # Looking for newlines inside quotes costs time, which a file without quotes need not spend.
-                parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=quoted),
-                convert_options=pa.csv.ConvertOptions(
-                    # a lone dash among numbers is read as missing once they are known to be numbers; with
-                    # points, the encoder finds that out and tells it
-                    null_values=[*MISSING_WORDS, *("-" if decimal == "," else "")],
-                    decimal_point=decimal,
-                    include_columns=None if columns is None else list(columns),
-                    column_types=None if types is None else dict(types),
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "straddling" in str(error) and block_size < len(raw):  # a row longer than a block
-                block_size = min(8 * block_size, len(raw) + 1)
-                continue
-            if "straddling" in str(error):
-                raise DataError(f"{name} has a line that does not end: is the file whole?") from error
-            _explain(raw, separator, names, name, lines_before)
-            raise DataError(f"{name} cannot be read as delimited text: {error}") from error
 
 
 def writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:

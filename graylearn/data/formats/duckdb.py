@@ -9,9 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from graylearn.data.formats._arrow import nothing
-from graylearn.data.formats._base import told_as
 from graylearn.data.formats._read_only import ReadOnly, Rows, check_not_empty, chosen_part, quoted
-from graylearn.errors import DataError
+from graylearn.errors import DataError, told_as
 from graylearn.extras import require
 from graylearn.paths import Limit
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from sys import getsizeof
 from typing import Any
 
-from graylearn.data.formats._base import told_as
 from graylearn.data.formats._read_only import ReadOnly, Rows, chosen_part, of_cells
+from graylearn.errors import told_as
 from graylearn.extras import require
 from graylearn.paths import Limit
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather
 
-from graylearn.data.formats._arrow import changed
-from graylearn.data.formats._base import Change, Format, Origin, read_bytes, told_as, write_bytes
-from graylearn.data.formats._ipc import check_repeated, is_stream, read_ipc
+from graylearn.data.formats._arrow import changed, check_repeated, is_stream, read_ipc, slices_of
+from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError
+from graylearn.data.tables import ArrowTable, Table
+from graylearn.errors import DataError, told_as
+from graylearn.paths import Limit
 
 
 class Feather(Format):
@@ -21,20 +22,19 @@ class Feather(Format):
     name = "feather"
     suffixes = (".feather", ".arrow", ".ipc")
 
-    def read(self, path: Path, options: ReadOptions) -> RawTable:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
         """The rows."""
-        raw = read_bytes(path)
+        raw, limit, damaged = read_bytes(path), Limit(path), f"{path} is damaged or not a Feather file"
         if not raw:
             raise DataError(f"{path} is empty")
-        with told_as(f"{path} is damaged or not a Feather file"):
-            table = read_ipc(raw, path)
-            table.validate(full=True)  # damaged offsets would be followed out of the file's memory
-            return table_from_arrow(check_repeated(table, path), str(path))
+        with told_as(damaged):
+            table = check_repeated(read_ipc(raw, limit), limit)
+        return ArrowTable(str(path), options, partial(slices_of, table), damaged, has_index=True)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""
         raw, written = read_bytes(path), pa.BufferOutputStream()
-        table = read_ipc(raw, path)
+        table = read_ipc(raw, Limit(path))
         change.check_count(path, len(table))
         table = changed(table, path, out, origin, change.label_of, change.kept)
         if is_stream(raw):

@@ -1,8 +1,13 @@
-"""A Hugging Face dataset that `save_to_disk` wrote: a folder of Arrow files and what they mean."""
+"""Hugging Face datasets: in memory, streamed, or as `save_to_disk` wrote them.
+
+The package is the user's own: it is imported where a dataset on disk is opened, and nowhere else.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._base import Change, Format, Origin, moved_path, told_as
-from graylearn.data.formats._ipc import check_repeated, check_unpacked
+from graylearn.data.formats._arrow import ROWS, check_repeated
+from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, moved_path
 from graylearn.data.formats._read_only import chosen_part
-from graylearn.data.hugging_face import read_hugging_face
-from graylearn.data.options import Columns, ReadOptions
-from graylearn.data.samples import Samples
-from graylearn.errors import DataError, MissingExtraError
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import ArrowTable, RawTable, Table, bytes_of
+from graylearn.errors import DataError, Hint, MissingExtraError, told_as
+from graylearn.paths import Limit
+
+IMAGES = 2_000
+"""Of one block at most, which of a table has ROWS."""
 
 
 class HuggingFace(Format):
@@ -35,20 +43,13 @@ class HuggingFace(Format):
         """A folder."""
         return not out.suffix
 
-    def read(self, path: Path, options: ReadOptions) -> Samples:
-        """As `graylearn.read` has datasets."""
-        return self.read_with_rows(path, options)[0]
-
-    def read_with_rows(self, path: Path, options: ReadOptions) -> tuple[Samples, Columns, tuple[int, ...]]:
-        """(samples, what the columns mean, the rows that are none)."""
-        with told_as(f"{path} is damaged or not a dataset"):
-            dataset = loaded(path, options.split)
-            samples, columns, rows = read_hugging_face(dataset, options, path.parent)
-            return samples, columns, tuple(np.setdiff1d(np.arange(dataset.num_rows), rows).tolist())
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+        """The rows."""
+        return DatasetTable(_loaded(path, options.split), options, str(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""
-        dataset = loaded(path, origin.split)
+        dataset = _loaded(path, origin.split)
         change.check_count(path, dataset.num_rows)
         label = origin.columns.label
         if label is None:
@@ -70,6 +71,67 @@ class HuggingFace(Format):
         ]
 
 
+class DatasetTable(ArrowTable):
+    """A dataset, streamed or not: labels of a ClassLabel column go by their names, in its order.
+
+    Images are left as they were stored, undecoded.
+    """
+
+    def __init__(self, dataset: Any, options: ReadOptions, name: str = NAMELESS) -> None:
+        if isinstance(dataset, dict):  # a DatasetDict
+            if options.split not in dataset:
+                raise DataError(
+                    f"the dataset has the splits {', '.join(dataset)};", Hint("split", None, "to choose one")
+                )
+            dataset = dataset[options.split]
+        features = dataset.features or {}  # a stream may not know them
+        images = [column for column, kind in features.items() if type(kind).__name__ == "Image"]
+        for column in images:  # undecoded, an image is a record of its bytes and path
+            dataset = dataset.cast_column(column, type(features[column])(decode=False))
+        self.image = images[0] if len(images) == 1 and images[0] not in options.without else None
+        names = {
+            column: list(kind.names)
+            for column, kind in features.items()
+            if type(kind).__name__ == "ClassLabel" and kind.names
+        }
+        if options.label is None and options.labelled and len(names) == 1:
+            options = replace(options, label=next(iter(names)))  # a ClassLabel column is a label by its type
+        label = options.label
+        self.names: list[str] | None = None
+        """What the codes of the label stand for; None where labels are no codes."""
+        if isinstance(label, Hashable) and label in names and options.labelled:
+            self.names = names[label]
+            options = replace(options, classes=self.names if options.classes is None else options.classes)
+        self.dataset = dataset
+        shown = f"{name} ({dataset.num_rows} rows)" if hasattr(dataset, "num_rows") else name
+        super().__init__(shown, options, self._arrows, f"{name} is damaged or not a dataset")
+
+    def _arrows(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        chosen = self.dataset if columns is None else self.dataset.select_columns(list(columns))
+        yield from chosen.with_format("arrow").iter(batch_size=ROWS if self.image is None else IMAGES)
+
+    def whole(self) -> RawTable:
+        """All blocks as one."""
+        if not hasattr(self.dataset, "num_rows"):
+            raise DataError(
+                f"{type(self.dataset).__name__} streams its rows: load the dataset without streaming=True, "
+                "or audit it in parts with graylearn.runs.run(settings, out, source=dataset)"
+            )
+        return super().whole()
+
+    def rows(self, arrow: pa.Table, start: int) -> RawTable:
+        """A block, which begins at row `start`, with its labels by name."""
+        table = replace(super().rows(arrow, start), images=self.image)
+        label = self.options.label
+        if self.names is None or label not in table.frame.columns:
+            return table
+        codes, names = table.frame[label], self.names
+        spelled = np.array(
+            [None if code != code or code < 0 else names[int(code)] for code in codes], dtype=object
+        )
+        return replace(table, frame=table.frame.assign(**{str(label): spelled}))
+
+
 def _with_column(dataset: Any, name: str, values: list[Any]) -> Any:
     """The dataset with other values in a column, of the same type and where it stood."""
     features = dataset.features
@@ -82,7 +144,7 @@ def arrow_files(path: Path) -> list[Path]:
     return sorted(path.rglob("*.arrow"))
 
 
-def loaded(path: Path, split: str | None) -> Any:
+def _loaded(path: Path, split: str | None) -> Any:
     """The dataset, or the split of several."""
     try:
         import datasets
@@ -103,12 +165,12 @@ def _validate(path: Path) -> None:
 
     Mapped, their offsets would be followed out of memory.
     """
-    with pa.memory_map(str(path)) as file:
-        check_unpacked(file.read_buffer(), path)
+    limit = Limit(path)
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
         for batch in batches:
             batch.validate(full=True)
-            check_repeated(pa.Table.from_batches([batch]), path)
+            limit.take(bytes_of(batch))
+            check_repeated(pa.Table.from_batches([batch]), limit)
 
 
 FORMAT = HuggingFace()

@@ -1,4 +1,4 @@
-"""Images in folders, one folder a class; a single image where no label is asked for."""
+"""Images in folders, one folder per class; a single image where no label is asked for."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
+from graylearn.data.images.cache import decode
 from graylearn.data.images.decode import IMAGE_SUFFIXES
-from graylearn.data.images.files import decode
 from graylearn.data.options import ReadOptions
 from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
@@ -51,8 +51,8 @@ class Images(Format):
         """Whether it is a folder or ends like an image."""
         return path.is_dir() or super().takes(path)
 
-    def read(self, path: Path, options: ReadOptions) -> Samples:
-        """The images of a folder that holds one folder a class.
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
+        """The images of a folder that holds one folder per class.
 
         Images may lie deeper inside a class folder. Files that do not end like images, and images beside the
         class folders, are passed over with a warning; notes, and names that begin with a dot, without one.
@@ -114,7 +114,7 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
     beside, classes = 0, options.classes
     if not path.is_dir():
         if options.labelled:
-            raise DataError(f"{path} is one image; expected a folder that holds one folder a class")
+            raise DataError(f"{path} is one image; expected a folder that holds one folder per class")
         path, names = path.parent, [path.name]
     elif not options.labelled:
         names = _images_below(path, passed)
@@ -166,7 +166,7 @@ def _class_names(folder: Path) -> list[str]:
     )
     if not names:
         raise DataError(
-            f"{folder} holds no folders; expected one folder of images a class, or Parquet files",
+            f"{folder} holds no folders; expected one folder of images per class, or Parquet files",
             Hint("labelled", False, "for images without labels"),
         )
     if set(map(str.lower, names)) <= _SPLIT_NAMES and any(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from graylearn.data.formats._base import (
     Change,
     Format,
     Origin,
+    chunks_of,
     moved_path,
     read_bytes,
     read_text_bytes,
@@ -25,7 +27,7 @@ from graylearn.data.formats._base import (
 )
 from graylearn.data.formats._read_only import COPIES, of_cells, write_copy
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import RawTable, table_from_pandas
+from graylearn.data.tables import RawTable, Table
 from graylearn.errors import DataError, first_line
 from graylearn.paths import Limit
 
@@ -36,27 +38,9 @@ class Json(Format):
     name = "json"
     suffixes = (".jsonl", ".ndjson", ".json")
 
-    def read(self, path: Path, options: ReadOptions) -> RawTable:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
         """The records as rows."""
-        name, body = str(path), _body(path)[1]
-        if is_list(body):
-            records = _records_of(body, name)
-            if not records:
-                raise DataError(f"{name} is empty")
-            return replace(table_from_pandas(frame_of(records, name), name), unit="record")
-        records, lines = records_of_lines(body, name)
-        if not records:
-            raise DataError(f"{name} is empty")
-        if (
-            len(records) == 1
-            and records[0]
-            and all(isinstance(value, dict | list) for value in records[0].values())
-        ):
-            raise DataError(
-                f"{name} holds one object of columns; expected one object a line or a list of objects, as "
-                "pandas writes with to_json(orient='records')"
-            )
-        return RawTable(frame_of(records, name), name, np.array(lines, dtype=np.int64), "line")
+        return _Records(path, options, in_blocks)
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Of a list those of copies."""
@@ -68,8 +52,8 @@ class Json(Format):
         if is_list(body):
             records = _records_of(body, str(path))
             names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
-            rows = ([record.get(name) for name in names] for record in records)
-            return write_copy(of_cells(names, rows), path, out, origin, change)
+            cells = ([record.get(name) for name in names] for record in records)
+            return write_copy(of_cells(names, cells), path, out, origin, change)
         label, images = origin.columns.label, origin.columns.path
         lines = body.decode("utf-8", "surrogatepass").split("\n")
         rows = [number for number, line in enumerate(lines) if line.strip()]
@@ -124,21 +108,86 @@ def _after_blanks(line: str, at: int) -> int:
     return at
 
 
-def records_of_lines(body: bytes, name: str, before: int = 0) -> tuple[list[dict[str, Any]], list[int]]:
-    """(the objects, their lines from 1) of JSON lines, with so many lines `before` them in the file."""
+class _Records(Table):
+    """The rows of JSON lines, or of one list, which is read as a whole; each block has the columns of all."""
+
+    def __init__(self, path: Path, options: ReadOptions, in_blocks: bool) -> None:
+        super().__init__(str(path), options)
+        self.path, self.in_blocks = path, in_blocks
+        self.keys: dict[str, None] = {}
+        if in_blocks:
+            for table in self._blocks():
+                self.keys |= dict.fromkeys(table.frame.columns)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
+        """The blocks in order, of some columns or of all."""
+        wanted = pd.Index(list(self.keys if columns is None else columns), dtype=object)
+        for table in self._blocks():
+            yield replace(table, frame=table.frame.reindex(columns=wanted))
+
+    def whole(self) -> RawTable:
+        """All records."""
+        for table in self._blocks():
+            return table
+        raise DataError(f"{self.name} is empty")
+
+    def _blocks(self) -> Iterator[RawTable]:
+        for before, text in self._texts():
+            listed = before == 0 and is_list(text)
+            if listed and self.in_blocks:
+                raise DataError(
+                    f"{self.name} is one list, which is read as a whole: write one object per line"
+                )
+            if listed:
+                records = _records_of(text, self.name)
+                ids = np.arange(len(records))
+            else:
+                records, lines = _records_of_lines(text, self.name, before)
+                ids = np.array(lines, dtype=np.int64)
+            if records:
+                frame = _frame_of(records, self.name)
+                yield RawTable(frame, self.name, ids, "record" if listed else "line")
+
+    def _texts(self) -> Iterator[tuple[int, bytes]]:
+        """(lines before it, whole lines) of each block."""
+        if not self.in_blocks:
+            yield 0, _body(self.path)[1]
+            return
+        rest, before = b"", 0
+        for number, raw in enumerate(chunks_of(self.path)):
+            rest += raw if number else raw.removeprefix(codec_of(raw, "utf-8")[1])
+            end = rest.rfind(b"\n") + 1 if raw else len(rest)
+            yield before, rest[:end]
+            before += rest.count(b"\n", 0, end)
+            rest = rest[end:]
+
+
+def _records_of_lines(body: bytes, name: str, before: int) -> tuple[list[dict[str, Any]], list[int]]:
+    """(the objects, their lines from 1) of JSON lines, which `before` others precede in the file."""
     records, lines = [], []
-    for number, line in _lines(body):
+    for number, line in enumerate(body.split(b"\n"), before + 1):
+        if not line.strip():
+            continue
         try:
             records.append(json.loads(line, parse_int=_integer))
         except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"{name}, line {before + number}: not a JSON object ({first_line(error)})"
-            ) from error
-        lines.append(before + number)
-    return _checked(records, name, "line", lines), lines
+            raise DataError(f"{name}, line {number}: not a JSON object ({first_line(error)})") from error
+        lines.append(number)
+    _check_objects(records, name, "line", lines)
+    if (
+        len(records) == 1
+        and before == 0
+        and records[0]
+        and all(isinstance(value, dict | list) for value in records[0].values())
+    ):
+        raise DataError(
+            f"{name} holds one object of columns; expected one object per line or a list of objects, as "
+            "pandas writes with to_json(orient='records')"
+        )
+    return records, lines
 
 
-def frame_of(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
+def _frame_of(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
     """A row for each record; half a character, which no file can hold, is a DataError."""
     # each with keys of its own, a few records make a table without end
     Limit(Path(name)).take(8 * len(records) * len(set(itertools.chain.from_iterable(records))))
@@ -161,12 +210,7 @@ def _integer(digits: str) -> int | str:
 
 def is_list(body: bytes) -> bool:
     """Whether it begins like one list of objects."""
-    return body.lstrip().startswith(b"[")
-
-
-def _lines(body: bytes) -> Iterable[tuple[int, bytes]]:
-    """(number from 1, line) of those that are not blank."""
-    return ((number, line) for number, line in enumerate(body.split(b"\n"), start=1) if line.strip())
+    return re.match(rb"\s*\[", body) is not None
 
 
 def _records_of(body: bytes, name: str) -> list[dict[str, Any]]:
@@ -175,18 +219,17 @@ def _records_of(body: bytes, name: str) -> list[dict[str, Any]]:
         found = json.loads(body, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not valid JSON: {first_line(error)}") from error
-    return _checked(found, name, "record", itertools.count())
+    _check_objects(found, name, "record", range(len(found)))
+    return list(found)
 
 
-def _checked(records: list[Any], name: str, unit: str, numbers: Iterable[int]) -> list[dict[str, Any]]:
-    """The records, once each is an object."""
-    for number, record in zip(numbers, records, strict=False):
+def _check_objects(records: list[Any], name: str, unit: str, numbers: Sequence[int]) -> None:
+    for number, record in zip(numbers, records, strict=True):
         if not isinstance(record, dict):
             raise DataError(
                 f'{name}, {unit} {number}: expected an object such as {{"text": ..., "label": ...}}, '
                 f"not {type(record).__name__}"
             )
-    return records
 
 
 FORMAT = Json()

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from graylearn.data.arrays import samples_from_arrays
 from graylearn.data.atomic import replacing
 from graylearn.data.formats._base import Change, Format, Origin
 from graylearn.data.groups import group_numbers
+from graylearn.data.inputs import as_samples
 from graylearn.data.npz import read_arrays
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
@@ -32,7 +32,7 @@ class Npz(Format):
     compressed = False
     has_splits = True
 
-    def read(self, path: Path, options: ReadOptions) -> Samples:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
         """The samples of one split; `label` and `group` may name the arrays of labels and of groups."""
         arrays = _arrays(path)
         samples = _samples(arrays, path, options)
@@ -42,7 +42,7 @@ class Npz(Format):
         return replace(samples, groups=group_numbers(groups, len(samples)))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """Arrays of the same names; those that hold one entry a sample are cut, other splits stay whole."""
+        """Arrays of the same names; those that hold one entry per sample are cut, other splits stay whole."""
         arrays = _arrays(path)
         prefix = _prefix(arrays, origin.split) or ""
         others = _other_splits(arrays, prefix)
@@ -117,11 +117,11 @@ def _samples(arrays: dict[str, np.ndarray], path: Path, options: ReadOptions) ->
     names = _one_of(arrays, _CLASS_NAMES)
     name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
     if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":
-        return samples_from_arrays(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
+        return as_samples(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
     if classes is not None:  # a saved model's order of the same classes
         y = _named(np.asarray(y), names, path)
-        return samples_from_arrays(x, y, name=name, ids=ids, classes=classes)
-    numbered = samples_from_arrays(x, y, name=name, ids=ids, classes=range(len(names)))
+        return as_samples(x, y, name=name, ids=ids, classes=classes)
+    numbered = as_samples(x, y, name=name, ids=ids, classes=range(len(names)))
     return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
 
 
@@ -154,7 +154,7 @@ def _prefix(arrays: Iterable[str], split: str | None) -> str | None:
 
 def _other_splits(arrays: dict[str, np.ndarray], own: str) -> tuple[str, ...]:
     """What names of other splits begin with, where `own` begins them too: they have labels, and samples of
-    the same shape; pos_x and pos_y beside x, a number a sample each, are no split."""
+    the same shape; pos_x and pos_y beside x, a number per sample each, are no split."""
     x = _one_of(arrays, [own + name for name in _X_NAMES])
     found = []
     for ending in _X_NAMES:

@@ -1,10 +1,13 @@
-"""Parquet: a file, or a folder of files that together are one table."""
+"""Parquet: a file, or a folder of files that together are one table.
+
+What is unpacked is counted as it arrives: a row that unpacks to more than the memory is not stopped before.
+"""
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import NOTHING, nothing, only, picked
+from graylearn.data.formats._arrow import BYTES, NOTHING, ROWS, nothing, only, picked
 from graylearn.data.formats._base import (
     TABLES,
     Change,
@@ -22,18 +25,16 @@ from graylearn.data.formats._base import (
     Origin,
     read_bytes,
     suffix_of,
-    told_as,
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
-from graylearn.data.formats._pages import Buffer, held_in_pages
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import RawTable, table_from_arrow
-from graylearn.errors import DataError, first_few, first_line, warn
+from graylearn.data.tables import ArrowTable, Table, bytes_of
+from graylearn.errors import DataError, first_few, first_line, told_as, warn
 from graylearn.paths import Limit, matching
 
-ROWS, BYTES = 20_000, 16 << 20
-"""Rows and about bytes of one block at most."""
+_FEW = 5_000
+"""Rows at most that are unpacked at once before their bytes are counted, where those may differ much."""
 
 
 class Parquet(Format):
@@ -46,12 +47,19 @@ class Parquet(Format):
         """Whether it ends like one, as a glob may, or is a folder that holds some."""
         return bool(parts_of(path)) if path.is_dir() else super().takes(path)
 
-    def read(self, path: Path, options: ReadOptions) -> RawTable:
+    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
         """The rows; those of a folder or a glob in the order of the files' names."""
-        with told_as(f"{path} is damaged or not a Parquet file"):
-            table = table_from_arrow(_read(path), str(path))
-        note_unread(path, table.frame.columns)
-        return table
+        files = parts_of(path)
+        schema = _schema_of(files, path)
+        note_unread(path, schema.names)
+        return ArrowTable(
+            str(path),
+            options,
+            partial(_blocks_of_table, files, schema),
+            f"{path} is damaged or not a Parquet file",
+            has_index=path.is_file() and not in_blocks,
+            limit=Limit(*files),
+        )
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema and compression, with fewer rows and other labels; a folder becomes one file.
@@ -60,7 +68,7 @@ class Parquet(Format):
         """
         files = parts_of(path)
         schema = _schema_of(files, path)
-        with _opened(files[0]) as (first, _):
+        with _opened(files[0]) as first:
             codec = "snappy"
             if first.metadata.num_row_groups and first.metadata.num_columns:
                 codec = first.metadata.row_group(0).column(0).compression.lower()
@@ -119,66 +127,53 @@ def note_unread(path: Path, columns: Iterable[str]) -> None:
 
 
 def blocks_of(
-    files: Sequence[Path],
-    columns: Sequence[str] | None = None,
-    rows: int = ROWS,
-    size: int = BYTES,
-    *,
-    whole: bool = False,
+    files: Sequence[Path], columns: Sequence[str] | None = None, *, whole: bool = False
 ) -> Iterator[pa.Table]:
-    """The rows of the files in order, at most so many, and about so many bytes, at a time.
+    """The rows of the files in order, at most ROWS, and about BYTES, at a time.
 
     Columns of lists of texts and of records, of which nothing is learned, are as good as empty unless
     `whole`. What would unpack to more at once than a file may is refused.
     """
     for path in files:
-        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as (file, raw):
+        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
             metadata, schema = file.metadata, file.schema_arrow
             groups = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
-            most = max(100, min(rows, size // max(1, sum(groups) // max(1, metadata.num_rows))))
+            most = max(100, min(ROWS, BYTES // max(1, sum(groups) // max(1, metadata.num_rows))))
             empty = [] if whole or columns is not None else _unread(schema)
             some = [name for name in schema.names if name not in empty] if empty else columns
+            # rows may all name one long text, or be lists of a value that stands once
+            at_once = most if all(map(pa.types.is_primitive, schema.types)) else min(most, _FEW)
             pending: list[pa.RecordBatch] = []
-            at_once = _rows_at_once(path, schema, raw, most)
+            limit = Limit(path)
             for batch in file.iter_batches(at_once, columns=some, use_threads=False):
                 batch.validate(full=True)
+                limit.take(bytes_of(batch))
                 pending.append(batch)
-                if at_once * (len(pending) + 1) > most or sum(map(bytes_of, pending)) >= size:
+                if at_once * (len(pending) + 1) > most or limit.taken >= BYTES:
                     yield _with_empty(pa.Table.from_batches(pending), schema, empty)
-                    pending = []
+                    pending, limit.taken = [], 0
             if pending:
                 yield _with_empty(pa.Table.from_batches(pending), schema, empty)
 
 
-def _rows_at_once(path: Path, schema: pa.Schema, raw: Buffer, most: int) -> int:
-    """How many rows cannot unpack to more than the file may, where many name one long text."""
-    if all(pa.types.is_primitive(kind) for kind in schema.types):
-        return most
-    held, limit = held_in_pages(raw), Limit(path)
-    limit.take(8 * held.listed)
-    return max(1, min(most, limit.most // max(1, held.dictionary)))
-
-
-def bytes_of(rows: pa.RecordBatch | pa.Table) -> int:
-    """Bytes of the rows, without the values that categories name."""
-    return sum(column.nbytes for column in rows.columns if not pa.types.is_dictionary(column.type))
+def _blocks_of_table(
+    files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | None
+) -> Iterator[pa.Table]:
+    """The same in the types that fit all files."""
+    names = schema.names if columns is None else list(columns)
+    for name in _unread(schema):
+        schema = schema.set(schema.get_field_index(name), pa.field(name, NOTHING))
+    chosen = pa.schema([schema.field(name) for name in names], schema.metadata)
+    for block in blocks_of(files, columns):
+        yield block.select(names).cast(chosen)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[pa.parquet.ParquetFile, Buffer]]:
-    """A file, and its bytes."""
-    with ExitStack() as stack:
-        if path.suffix.lower() in COMPRESSIONS:
-            raw: Buffer = read_bytes(path)
-            given: Any = pa.BufferReader(raw)
-        else:
-            opened = stack.enter_context(path.open("rb"))
-            raw, given = stack.enter_context(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)), path
-        # a buffer of its own for each column: a row group may be larger than the memory
-        yield (
-            stack.enter_context(pa.parquet.ParquetFile(given, buffer_size=1 << 20, pre_buffer=False)),
-            raw,
-        )
+def _opened(path: Path) -> Iterator[pa.parquet.ParquetFile]:
+    given: Any = pa.BufferReader(read_bytes(path)) if path.suffix.lower() in COMPRESSIONS else path
+    # a buffer of its own for each column: a row group may be larger than the memory
+    with pa.parquet.ParquetFile(given, buffer_size=1 << 20, pre_buffer=False) as file:
+        yield file
 
 
 def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.ChunkedArray:
@@ -190,19 +185,6 @@ def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.
         found += block[column.name].cast(column.type).take(pa.array(inside)).chunks
         start += len(block)
     return pa.chunked_array(found, column.type)
-
-
-def _read(path: Path) -> pa.Table:
-    """All rows of a file or a folder, where they unpack to no more than they may."""
-    files = parts_of(path)
-    schema = _schema_of(files, path)
-    for name in _unread(schema):
-        schema = schema.set(schema.get_field_index(name), pa.field(name, NOTHING))
-    blocks, limit = [], Limit(*files)
-    for block in blocks_of(files):
-        limit.take(bytes_of(block))
-        blocks.append(block.select(schema.names).cast(schema))
-    return pa.concat_tables(blocks) if blocks else schema.empty_table()
 
 
 def _unread(schema: pa.Schema) -> list[str]:
@@ -228,7 +210,7 @@ def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:
     """That of a file, or the one that those of a folder have in common."""
     schemas: list[pa.Schema] = []
     for part in files:
-        with told_as(f"{part} is damaged or not a Parquet file"), _opened(part) as (file, _):
+        with told_as(f"{part} is damaged or not a Parquet file"), _opened(part) as file:
             schemas.append(file.schema_arrow)
         if set(schemas[-1].names) != set(schemas[0].names):
             raise DataError(

@@ -10,7 +10,6 @@ from pathlib import Path
 from sys import getsizeof
 from tempfile import TemporaryDirectory
 
-from graylearn.data.formats._base import told_as
 from graylearn.data.formats._read_only import (
     ReadOnly,
     Rows,
@@ -19,6 +18,7 @@ from graylearn.data.formats._read_only import (
     of_cells,
     quoted,
 )
+from graylearn.errors import told_as
 from graylearn.paths import Limit
 
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"

@@ -24,9 +24,9 @@ from typing import Literal
 import numpy as np
 
 from graylearn.data.atomic import flush, write_text
-from graylearn.data.images.decode import CHANNELS, UNREAD
-from graylearn.data.images.workers import CHUNK, decode_all
-from graylearn.errors import DataError, Hint, SettingsError, first_few
+from graylearn.data.images.decode import CHANNELS, UNREAD, decode_all
+from graylearn.data.options import ReadOptions
+from graylearn.errors import DataError, Hint, SettingsError, are, first_few, warn
 from graylearn.paths import default_cache_folder
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels
@@ -60,8 +60,8 @@ def cache_images(
     """Decode image files to `size` pixels a side (see `decode_image`), or find them decoded.
 
     `folder` holds the caches (None: `default_cache_folder()`). `unreadable` "stop" raises a DataError that
-    lists every unreadable file, "skip" leaves them out. `workers` is the number of decoding
-    processes: 0 decodes in this one, None takes one a core.
+    lists every unreadable file, "skip" leaves them out. `workers` is the number of decoding threads: 0
+    decodes in this one, None takes one per core.
     """
     if unreadable not in ("stop", "skip"):
         raise SettingsError(f'unreadable is {unreadable!r}; it must be "stop" or "skip"')
@@ -72,7 +72,7 @@ def cache_images(
     if not len(paths):
         raise DataError("there are no image files to decode")
     files = [Path(path).absolute() for path in paths]
-    workers = _default_workers(len(files)) if workers is None else workers
+    workers = _cores() if workers is None else workers
     home = default_cache_folder() if folder is None else Path(folder)
     home.mkdir(parents=True, exist_ok=True)
 
@@ -82,9 +82,8 @@ def cache_images(
     return _open(entry, files, size, unreadable)
 
 
-def _default_workers(num_files: int) -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, num_files // CHUNK)  # a handful of files is done before a process has started
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _find(home: Path, files: list[Path], size: int, workers: int) -> Path | None:
@@ -97,7 +96,7 @@ def _find(home: Path, files: list[Path], size: int, workers: int) -> Path | None
     # Reading every byte pays only where an entry of as many images could turn out to be the one.
     if not any(home.glob(f"images-{size}-{len(files)}-*")):
         return None
-    digests = [digest for digest, _ in decode_all(files, size, None, workers, "Hashing images")]
+    digests = [found.digest for found in decode_all(files, None, workers, "Hashing images")]
     entry = home / _entry_name(digests, size)
     if not _is_whole(entry, size):
         return None
@@ -111,17 +110,17 @@ def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
     partial = home / f".partial-{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
     partial.mkdir()
     try:
-        pixels = partial / _PIXELS
+        pixels, digests, failed = partial / _PIXELS, [], []
         with pixels.open("wb") as file:
-            file.truncate(len(files) * size * size * CHANNELS)
-        results = decode_all(files, size, pixels, workers, "Decoding images")
-        failed = [(index, reason) for index, (_, reason) in enumerate(results) if reason is not None]
-        _close_gaps(pixels, [index for index, _ in failed], len(files), size)
+            for index, found in enumerate(decode_all(files, size, workers, "Decoding images")):
+                digests.append(found.digest)
+                if found.reason is not None:
+                    failed.append((index, found.reason))
+                file.write(found.pixels)
         meta = {"format": _FORMAT, "size": size, "count": len(files), "failed": failed}
         (partial / _META).write_text(json.dumps(meta))
         for path in (pixels, partial / _META):
             flush(path)
-        digests = [digest for digest, _ in results]
         entry = home / _entry_name(digests, size)
         if entry.exists() and not _is_whole(entry, size):
             shutil.rmtree(entry)
@@ -195,25 +194,6 @@ def _remember(home: Path, files: list[Path], size: int, entry: Path, digests: li
     write_text(home / f"seen-{_look_key(files, size)}.json", json.dumps({"entry": entry.name}))
 
 
-def _close_gaps(pixels: Path, gaps: list[int], count: int, size: int) -> None:
-    """Move images over those that could not be read, and cut the file to what is left."""
-    if not gaps:
-        return
-    nbytes, missing = size * size * CHANNELS, set(gaps)
-    with pixels.open("r+b") as file:
-        target = 0
-        for index in range(count):
-            if index in missing:
-                continue
-            if index != target:
-                file.seek(index * nbytes)
-                image = file.read(nbytes)
-                file.seek(target * nbytes)
-                file.write(image)
-            target += 1
-        file.truncate(target * nbytes)
-
-
 def _clear_abandoned(home: Path) -> None:
     """Remove what runs on this machine left behind when they were killed."""
     prefix = f".partial-{socket.gethostname()}-"
@@ -233,3 +213,17 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
+    """The pixels of image files; a warning lists those that cannot be read and are left out."""
+    cached = cache_images(
+        paths, size=options.size, folder=options.cache, unreadable=options.unreadable, workers=options.workers
+    )
+    if cached.failed:
+        shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")
+        warn(
+            f"{len(cached.failed)} of {len(paths)} images cannot be read and {are(len(cached.failed))} "
+            f"left out: {shown}"
+        )
+    return cached

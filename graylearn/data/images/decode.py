@@ -1,51 +1,32 @@
-"""One image file into size x size RGB bytes; run as a script, a worker that does so for many.
-
-This file imports nothing of graylearn, so that a worker process starts in a tenth of a second instead of
-waiting for torch. It is started as a program of its own rather than with `multiprocessing`: that way it works
-the same under fork and spawn, needs no `if __name__ == "__main__"` in the user's script, and a process full
-of threads is never forked.
-"""
+"""One image file into size x size RGB bytes, and many of them by several threads: Pillow decodes without the
+lock that Python holds."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import io
-import json
 import os
 import stat
-import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+from graylearn.data.progress import progress_bar
+
 CHANNELS = 3
 """Every cached image is RGB."""
-IMAGE_SUFFIXES = frozenset(
-    f".{ending}"
-    for ending in (
-        "jpg",
-        "jpeg",
-        "jfif",
-        "png",
-        "bmp",
-        "gif",
-        "webp",
-        "avif",
-        "tif",
-        "tiff",
-        "ppm",
-        "pgm",
-        "pbm",
-        "tga",
-    )
-)
+_ENDINGS = "jpg jpeg jfif png bmp gif webp avif tif tiff ppm pgm pbm tga"
+IMAGE_SUFFIXES = frozenset(f".{ending}" for ending in _ENDINGS.split())
 """Endings, in lower case, of the files taken for images."""
 UNREAD = "unread: "
 """How the digest of a file begins that could not be opened or read; why follows."""
+_AT_ONCE = 4096  # files handed to the threads
 
 
 class UnreadableImageError(ValueError):
@@ -98,7 +79,7 @@ def _decode(data: bytes, size: int) -> bytes:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """As it was seen, where the camera told how it was held."""
+    """As it was seen, if the camera recorded how it was held."""
     image.load()  # some formats tell the orientation behind the pixels
     try:
         if image.getexif().get(ExifTags.Base.Orientation, 1) == 1:
@@ -145,33 +126,46 @@ def _square(image: Image.Image, size: int) -> Image.Image:
     return image.resize((size, size), Image.Resampling.BICUBIC, box=(left, top, left + side, top + side))
 
 
-def decode_files(paths: list[str], size: int, out: io.BufferedIOBase | None) -> list[tuple[str, str | None]]:
-    """(digest of the bytes, why it cannot be read or None) of each file; pixels go to `out` in turn.
+class Decoded(NamedTuple):
+    """A file that was read."""
 
-    Without `out` the files are only hashed. An unreadable file leaves a black image behind.
-    """
-    with _pillow_warnings():  # once for all of them: it takes longer than opening a file
-        return [_decode_file(path, size, out) for path in paths]
+    digest: str
+    """Of its bytes."""
+    reason: str | None
+    """Why it cannot be read; None where it can."""
+    pixels: bytes
+    """(size, size, 3), or none."""
 
 
-def _decode_file(path: str, size: int, out: io.BufferedIOBase | None) -> tuple[str, str | None]:
-    pixels, reason = b"", None
+def decode_all(files: Sequence[Path], size: int | None, threads: int, title: str) -> Iterator[Decoded]:
+    """Every file in order; without a size they are only hashed. threads: 0 decodes in this one."""
+    names = [os.fspath(path) for path in files]
+    # the warnings are set once for all of them: it takes longer than opening a file
+    with _pillow_warnings(), progress_bar(title, len(names)) as advance:
+        pool = ThreadPoolExecutor(max(threads, 1))
+        try:
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                for found in (pool.map if threads else map)(lambda name: _decode_file(name, size), some):
+                    yield found
+                    advance(1)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _decode_file(path: str, size: int | None) -> Decoded:
     try:
         # a pipe has nobody at its other end; pathlib costs as much as reading a small file
         with open(path, "rb", opener=_at_once) as file:
             data = file.read()
-        digest = hashlib.blake2b(data, digest_size=20).hexdigest()
     except OSError as error:
         reason = error.strerror or str(error)
-        digest = UNREAD + reason
-    if out is not None:
-        if reason is None:
-            try:
-                pixels = _decode(data, size)
-            except UnreadableImageError as error:
-                reason = str(error)
-        out.write(pixels or bytes(size * size * CHANNELS))
-    return digest, reason
+        return Decoded(UNREAD + reason, reason, b"")
+    digest = hashlib.blake2b(data, digest_size=20).hexdigest()
+    try:
+        return Decoded(digest, None, b"" if size is None else _decode(data, size))
+    except UnreadableImageError as error:
+        return Decoded(digest, str(error), b"")
 
 
 def _at_once(path: str, flags: int) -> int:
@@ -181,25 +175,3 @@ def _at_once(path: str, flags: int) -> int:
         os.close(handle)
         raise OSError(errno.EINVAL, "it is no file")
     return handle
-
-
-def _serve(size: int, out_path: str) -> None:
-    """Answer each line {"start", "paths"} on stdin with a line of results on stdout, until stdin closes."""
-    out: Any = open(out_path, "r+b") if out_path else None  # noqa: PTH123, SIM115 - held until the process ends
-    for line in sys.stdin:
-        task = json.loads(line)
-        if out is not None:
-            out.seek(task["start"] * size * size * CHANNELS)
-        results = decode_files(task["paths"], size, out)
-        if out is not None:
-            out.flush()
-        sys.stdout.write(json.dumps(results) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    try:
-        _serve(int(sys.argv[1]), sys.argv[2])
-    except BrokenPipeError:
-        # whoever asked is gone: nobody reads a traceback, and nothing is left to flush at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

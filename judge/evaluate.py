@@ -15,17 +15,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from judge.asked import Found, judged
 from judge.cases import Arrays
 
-Found = dict[str, Any]
-"""posterior, score, suspected, kind (0 belongs, 1 mislabelled, 2 of no class), suggested and sure, (N,) each;
-shares: by kind the estimate and its range; seconds of the processor. What is not said is left out."""
 LEFT_OUT = {"signal": "sensor", "speech": "audio"}
 """What a family is called among those that judges are trained without."""
 STABLE = ("stars-clean-0", "stars-planted-0", "beans-next10-0", "tickets-both-0", "pendigits-specific20-0")
@@ -53,17 +50,6 @@ def product(case: Arrays, overlap: str) -> Found:
         "suggested": found.suggested, "sure": found.level == 2, "confidence": found.confidence,
         "shares": {kind: (share[kind], found.ranges.get(kind)) for kind in share},
     }  # fmt: skip
-
-
-def judged(case: Arrays, weights: Path, overlap: str) -> Found:
-    """The same, by a judge with these weights in place of the one that comes with the library."""
-    judge = import_module("graylearn.audit.judge")
-    theirs, read = judge.shipped, judge.read_judge(weights)
-    judge.shipped = lambda: read
-    try:
-        return product(case, overlap)
-    finally:
-        judge.shipped = theirs
 
 
 def weights_for(family: str, weights: Path) -> Path:

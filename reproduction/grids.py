@@ -130,8 +130,6 @@ class Experiment:
     """What the command line calls it."""
     title: str
     """What stands above the table, stand-ins for data that is not at hand included."""
-    claim: str
-    """What the paper says, in one sentence."""
     grids: tuple[Grid, ...]
     """The whole of it."""
     quick: tuple[Grid, ...]

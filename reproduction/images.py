@@ -4,7 +4,7 @@ Every cell is trained as its preset says (`paper`: SGD .1, x0.1 at half and at t
 random crops and flips), on CUDA in bfloat16. gl+refine goes the way of GrayClassifier: the gl fit, the audit
 of the training set from the confidences of that very fit, and a fresh network trained on what the audit
 believes; where that does not pay the first fit stays. A unit of work that has both cells trains the gl
-network once, and one whose history was kept is not trained again.
+network once.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def run_images(
         if len(refining) == len(cells):
             first = cell.but(method="gl")
             pipeline = pipeline_of(first, train_set, test, device)
-            history, measured = _first_fit(pipeline, first, train_set, test, traces)
+            result, measured = _measured(pipeline, pipeline.first_fit(), first, train_set, test, traces)
+            history = result.history
         yield cell, _refined(pipeline, history, measured, cell, train_set, test, traces)
 
 
@@ -139,7 +140,6 @@ def _measured(
         traces.clear(cell)
         result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
     seconds = time.perf_counter() - began + _before(result, progress)
-    traces.keep(cell, result, train_set)
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
     measured |= trained(train_set, result.history, clean=cell.method == "oracle")
     measured["train_accuracy"] = result.log[-1]["accuracy"]
@@ -149,17 +149,6 @@ def _measured(
     measured["seconds"] = seconds
     measured["images_per_second"] = float(np.median([row["samples_per_second"] for row in result.log]))
     return result, measured
-
-
-def _first_fit(
-    pipeline: Pipeline, cell: Cell, train_set: Contaminated, test: Samples, traces: Traces
-) -> tuple[History, dict[str, Any]]:
-    """The history of the fit of a gl cell and what was measured; of a kept one, nothing of its network."""
-    if (kept := traces.kept(cell)) is not None:
-        history, seconds = kept
-        return history, trained(train_set, history, clean=False) | {"seconds": seconds}
-    result, measured = _measured(pipeline, pipeline.first_fit(), cell, train_set, test, traces)
-    return result.history, measured
 
 
 def _before(result: Result, progress: Progress) -> float:
@@ -184,8 +173,6 @@ def _refined(
     seconds = first_measured["seconds"] + time.perf_counter() - began
     measured = dict(first_measured)
     if second is None:
-        if "accuracy" not in measured:  # the first fit answers, and its network was not kept
-            _, measured = _measured(pipeline, pipeline.first_fit(), cell, train_set, test, traces)
         measured["seconds"] = seconds
     else:
         _, measured = _measured(pipeline, second, cell, train_set, test, traces)

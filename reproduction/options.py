@@ -11,7 +11,7 @@ from typing import Literal
 
 from graylearn.errors import SettingsError
 
-Backend = Literal["processes", "dask", "ray"]
+Backend = Literal["processes", "dask"]
 PROTOCOLS = ("paper", "tuned")
 """Of tables, in the order in which they are listed."""
 IMAGE_PRESETS = ("paper", "paper-warm", "fast")
@@ -66,9 +66,9 @@ class How:
     workers: int = 1
     """Units of work at once."""
     backend: Backend = "processes"
-    """Where they run: processes of this machine, or a cluster of dask or ray."""
+    """Where they run: processes of this machine, or a Dask cluster."""
     address: str | None = None
-    """Of the Dask scheduler or the Ray cluster. None: one is started here."""
+    """Of the Dask scheduler. None: one is started here."""
     time_limit: float | None = None
     """Seconds after which no cell is started."""
     refresh: bool = False
@@ -81,8 +81,6 @@ class Kept:
 
     store: Path | None = None
     """The results store. None: results/NAME.jsonl."""
-    keep: Path | None = None
-    """A folder for the history of every image cell and what it says in the mean, which docs takes in."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,8 @@ class Options(Kept, How, What):
                 raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")
         if self.preset is not None and self.preset not in IMAGE_PRESETS:
             raise SettingsError(f"preset is {self.preset!r}; choose from {', '.join(IMAGE_PRESETS)}")
-        if self.backend not in ("processes", "dask", "ray"):
-            raise SettingsError(f"backend is {self.backend!r}; choose 'processes', 'dask' or 'ray'")
+        if self.backend not in ("processes", "dask"):
+            raise SettingsError(f"backend is {self.backend!r}; choose 'processes' or 'dask'")
         if self.only and not self.methods:
             raise SettingsError("only needs methods: name those to run")
         if self.epochs is not None and self.epochs_scale != 1.0:

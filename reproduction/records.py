@@ -1,4 +1,4 @@
-"""Rows of the results store as the tables, figures and the page of the reproduction read them.
+"""Rows of the results store as the tables and pages of the reproduction read them.
 
 A row is one trained network: {"experiment", "cell": {settings}, "measured": {numbers}, ...}. Here alone the
 names of its fields are known; accuracies and calibration errors become percent.
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graylearn.methods import METHODS
 from reproduction.cells import CLEAN, with_options
+from reproduction.names import METHOD_TITLES
 
 Row = Mapping[str, Any]
 
-METHOD_ORDER: tuple[str, ...] = ("oracle", "majority", *METHODS, "gl+refine")
-"""The order of methods in every table and figure; others follow by name."""
+METHOD_ORDER: tuple[str, ...] = tuple(METHOD_TITLES)
+"""The order of methods in every table; others follow by name."""
 
 NOT_SETTINGS = frozenset({"method", "options", "seed", "revision"})
 """Fields of a cell that do not tell one row of a table from another."""

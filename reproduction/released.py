@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,13 @@ from graylearn.data import Samples
 from graylearn.data.splits import hold_out_classes, hold_out_smallest
 from reproduction.catalog.tables import RELEASED
 from reproduction.catalog.tasks import feature_sum_labels
-from reproduction.cells import Cell
+from reproduction.cells import CLEAN, Cell
 from reproduction.measure import majority, tested
 
 EPS = 1e-5
 """Inside their logarithms of 1 - Q."""
 WEIGHT = 0.5
-"""Their w: half of the loss for either part."""
+"""Their w (`--alpha`): (1 - w) C L_G + w (1 - C) L_C. Their logs name it, so others were run too."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(scores (N, K), which are probabilities already, labels (N,)) -> the loss of a batch."""
@@ -49,7 +50,7 @@ def train_released(cell: Cell, samples: Samples) -> dict[str, Any]:
                 for each in (x, test_x, ood_x)
             )
     measured: dict[str, Any] = {"samples": len(x) + len(ood_x), "ood_samples": len(ood_x)}
-    if cell.method == "oracle":
+    if cell.method in CLEAN:
         measured |= {"samples": len(x), "ood_samples": 0}
     measured["alpha"] = measured["ood_samples"] / measured["samples"]
     if cell.method == "majority":
@@ -64,13 +65,15 @@ def train_released(cell: Cell, samples: Samples) -> dict[str, Any]:
         outside = (outside[0][:0], outside[1][:0])
     optimizer = torch.optim.Adam(network.parameters())
     loss_of = LOSSES["standard" if cell.method == "oracle" else cell.method]
+    if cell.options:
+        loss_of = partial(_gray, **dict(cell.options))
     steps = 0
     for _ in range(cell.epochs):
         for batch, labels in _batches(inside, outside, cell.batch_size):
             loss = loss_of(network(batch), labels)
             if loss.requires_grad:  # self-paced learning may select nothing
                 optimizer.zero_grad()
-                loss.backward()
+                loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
             steps += 1
     with torch.no_grad():
@@ -96,11 +99,11 @@ def _batches(
     parts = len(inside[0]) // size + 1
     each, each_ood = len(inside[0]) // parts, max(1, len(outside[0]) // parts)
     order = torch.randperm(len(inside[0]))
-    rows = order.split(each)
+    rows = order.split(each)  # type: ignore[no-untyped-call]
     if len(outside[0]) == 0:
         yield from ((inside[0][row], inside[1][row]) for row in rows)
         return
-    ood_rows = torch.arange(len(outside[0])).split(each_ood)
+    ood_rows = torch.arange(len(outside[0])).split(each_ood)  # type: ignore[no-untyped-call]
     for row, ood_row in zip(rows, ood_rows, strict=False):
         yield (
             torch.cat([inside[0][row], outside[0][ood_row]]),
@@ -117,10 +120,10 @@ def _excluded(scores: Tensor, target: Tensor) -> Tensor:
     return each.sum(1) - _label(each, target)
 
 
-def _gray(scores: Tensor, target: Tensor) -> Tensor:
+def _gray(scores: Tensor, target: Tensor, w: float = WEIGHT) -> Tensor:
     trust = scores.softmax(1).amax(1).detach()
     claimed = F.cross_entropy(scores, target, reduction="none")
-    return ((1 - WEIGHT) * trust * claimed + WEIGHT * (1 - trust) * _excluded(scores, target)).mean()
+    return ((1 - w) * trust * claimed + w * (1 - trust) * _excluded(scores, target)).mean()
 
 
 def _bootstrap(scores: Tensor, target: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ work.
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 import warnings
@@ -124,11 +123,10 @@ def sweep(
 
 def _traces(store: Store, options: Options) -> Traces:
     """Beside the store, where all workers see one disk; those of a cluster at an address may not."""
-    kept = None if options.keep is None else options.keep.expanduser().resolve()
     if options.address is not None:
-        return Traces(histories=kept)
+        return Traces()
     path = store.path.resolve()
-    return Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"), kept)
+    return Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"))
 
 
 def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:
@@ -204,24 +202,14 @@ def _run(
         # joblib takes the data that a worker keeps for a leak, and starts another: nothing is lost by that
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
-        calls: Iterable[Iterable[Unit]] = [units]
-        how = "generator_unordered"
-        if options.backend == "ray":  # its backend hands nothing out before all is done
-            calls, how = _in_turns(units, options.workers), "list"
-        for some in calls:
-            parallel = joblib.Parallel(
-                n_jobs=options.workers, return_as=how, pre_dispatch="n_jobs", batch_size=1
-            )
-            work = joblib.delayed(_all_rows)
-            fixed = (experiment, folder, options.device, deadline, traces)
-            for rows in parallel(work(unit, *fixed) for unit in some):
-                yield from rows
-
-
-def _in_turns(units: Iterable[Unit], size: int) -> Iterator[list[Unit]]:
-    source = iter(units)
-    while some := list(itertools.islice(source, size)):
-        yield some
+        parallel = joblib.Parallel(
+            n_jobs=options.workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
+        )
+        work = joblib.delayed(_all_rows)
+        for rows in parallel(
+            work(unit, experiment, folder, options.device, deadline, traces) for unit in units
+        ):
+            yield from rows
 
 
 def _all_rows(*arguments: Any) -> list[Row | Failure]:
@@ -273,7 +261,7 @@ def _backend(options: Options) -> Iterator[None]:
             settings |= {"backend": "loky", "inner_max_num_threads": 1}
             if torch.cuda.is_available() and torch.device(options.device or "cuda").type == "cuda":
                 stack.enter_context(_on_one_gpu(options.workers))
-        elif options.backend == "dask":
+        else:
             distributed = require("distributed", "dask")
             if options.address is None:
                 cluster = stack.enter_context(
@@ -287,12 +275,6 @@ def _backend(options: Options) -> Iterator[None]:
             else:
                 stack.enter_context(_connected(distributed, options.address))
             settings["backend"] = "dask"
-        else:
-            ray = require("ray", "ray")
-            require("ray.util.joblib", "ray").register_ray()
-            ray.init(address=options.address, num_cpus=None if options.address else options.workers)
-            stack.callback(ray.shutdown)
-            settings["backend"] = "ray"
         stack.enter_context(joblib.parallel_config(**settings))
         yield
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import torch
 
 from graylearn.data.contaminate import Contaminated, contaminate
-from graylearn.data.samples import Label, Samples
-from graylearn.data.splits import hold_out_classes, hold_out_smallest, train_test_split
+from graylearn.data.samples import Samples
+from graylearn.data.splits import hold_out_smallest, train_test_split
 from graylearn.errors import DataError
 from reproduction.catalog.entries import CATALOG, find_entry
 from reproduction.catalog.loading import load
-from reproduction.catalog.tables import RELEASED, Protocol
 
 TABLES: tuple[str, ...] = tuple(entry.name for entry in CATALOG.values() if entry.kind == "table")
 """The names of the paper's eight tables."""
@@ -24,31 +22,24 @@ TABLES: tuple[str, ...] = tuple(entry.name for entry in CATALOG.values() if entr
 def table_task(
     name: str,
     folder: str | os.PathLike[str] | None = None,
-    protocol: Protocol = "paper",
     seed: int = 0,
     *,
     alpha: float = 0.1,
     labels: Literal["random", "specific"] = "random",
     on_shortage: Literal["raise", "lower", "subsample"] = "lower",
 ) -> tuple[Contaminated, Samples]:
-    """(train, test) of one of the paper's tables; features are as published, not scaled.
+    """(train, test) of one of the paper's tables as its text says; features are as published, not scaled.
 
-    Protocol "paper": the smallest class is OOD (of equally small ones the first), a stratified fifth of the
-    others is test, and OOD samples with random or specific labels make up `alpha` of train. Where the
-    smallest class is too small for that (Arrhythmia, WineQT) all of it is taken and `train.alpha` is lower,
-    unless `on_shortage` says otherwise; see `contaminate`.
-
-    Protocol "released": the OOD class is the one the authors' code names, all its samples are in train, and
-    an OOD sample's label is int(|sum of its features|) mod K; a plain random fifth is test. `alpha`,
-    `labels` and `on_shortage` have no say there.
+    The smallest class is OOD (of equally small ones the first), a stratified fifth of the others is test, and
+    OOD samples with random or specific labels make up `alpha` of train. Where the smallest class is too small
+    for that (Arrhythmia, WineQT) all of it is taken and `train.alpha` is lower, unless `on_shortage` says
+    otherwise; see `contaminate`.
     """
     entry = find_entry(name)
     if entry.kind != "table":
         raise DataError(f"{entry.title} is not a table; choose from {', '.join(TABLES)}")
-    samples = load(entry.name, folder, split="all", protocol=protocol)
-    if protocol == "paper":
-        return paper_task(samples, seed, alpha=alpha, labels=labels, on_shortage=on_shortage)
-    return released_task(samples, RELEASED[entry.name].ood, seed)
+    samples = load(entry.name, folder, split="all")
+    return paper_task(samples, seed, alpha=alpha, labels=labels, on_shortage=on_shortage)
 
 
 def paper_task(
@@ -59,23 +50,11 @@ def paper_task(
     labels: Literal["random", "specific"] = "random",
     on_shortage: Literal["raise", "lower", "subsample"] = "lower",
 ) -> tuple[Contaminated, Samples]:
-    """What `table_task` makes of any samples under protocol "paper"."""
+    """What `table_task` makes of any samples."""
     inside, ood = hold_out_smallest(samples)
     train, test = train_test_split(inside, seed=seed)
     mixed = contaminate(train, ood_x=ood, alpha=alpha, labels=labels, on_shortage=on_shortage, seed=seed)
     return mixed, test
-
-
-def released_task(samples: Samples, ood_class: Label, seed: int = 0) -> tuple[Contaminated, Samples]:
-    """What `table_task` makes of any samples under protocol "released", with this class as OOD."""
-    inside, ood = hold_out_classes(samples, [ood_class])
-    shuffled = np.random.default_rng(seed).permutation(len(inside))
-    num_test = -(-len(inside) // 5)  # a fifth, rounded up
-    train, test = inside.take(np.sort(shuffled[num_test:])), inside.take(np.sort(shuffled[:num_test]))
-    mixed = contaminate(train, ood_x=ood, alpha=len(ood) / (len(train) + len(ood)), seed=seed)
-    y = mixed.y.copy()
-    y[mixed.is_ood] = feature_sum_labels(mixed.x[mixed.is_ood].to_numpy(), mixed.num_classes)
-    return replace(mixed, y=y), test
 
 
 def feature_sum_labels(x: np.ndarray, num_classes: int) -> np.ndarray:

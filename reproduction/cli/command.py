@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -24,8 +23,6 @@ NAMES = (
     "alpha",
     "sources",
     "architectures",
-    "calibration",
-    "ablation",
     "readings",
     "released",
     "regimes",
@@ -113,16 +110,6 @@ def reproduce(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            rich_help_panel=PANELS[Kept],
-            help="A folder for the tables (.md .csv .tex) and figures (.png .svg).",
-            show_default=False,
-        ),
-    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", rich_help_panel=PANELS[Kept], help="The results as JSON lines on stdout."),
@@ -147,16 +134,16 @@ def reproduce(
 
       python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,tuned
 
-      python -m reproduction table1 --data ~/data --device cuda --epochs-scale 0.3 --time-limit 3000 --out out
+      python -m reproduction table1 --data ~/data --device cuda --epochs-scale 0.3 --time-limit 3000
 
       python -m reproduction alpha --data ~/data --backend dask --address tcp://10.0.0.1:8786 --workers 8
 
-      python -m reproduction all --data ~/data --device cuda --out paper
+      python -m reproduction all --data ~/data --device cuda
 
       python -m reproduction docs --check
     """  # fmt: skip
     if name == "docs":
-        _docs(check, given["keep"])
+        _docs(check)
         return
     if check:
         raise SettingsError("--check is for `python -m reproduction docs`")
@@ -167,7 +154,7 @@ def reproduce(
     options = Options(**(told | lists))
     names = NAMES if name == "all" else _parts(name) or (name,)
     asked = sweeping.applicable([sweeping.experiment(each) for each in names], options)
-    sweeping.check_places(asked, options, out)
+    sweeping.check_places(asked, options)
     outcomes = []
     for experiment, outcome in sweeping.run_all(asked, options):
         rows = outcome.rows()
@@ -176,8 +163,6 @@ def reproduce(
                 typer.echo(json.dumps(row))
         else:
             sweeping.show(experiment.name, rows)
-        if out is not None and (rows or len(asked) == 1):
-            sweeping.write(experiment.name, rows, out)
         outcomes.append(outcome)
     sweeping.close(outcomes)
 
@@ -187,11 +172,9 @@ def main() -> None:
     start(app, "python -m reproduction")
 
 
-def _docs(check: bool, kept: Path | None) -> None:
-    """Make docs/lab/reproduction.md and its figures from results/; histories that were kept come first."""
-    from reproduction.page import memory
-    from reproduction.page import write as page
-    from reproduction.page.generate import RESULTS
+def _docs(check: bool) -> None:
+    """Make the pages of the reproduction and their figure from results/."""
+    from reproduction import page
 
     if check:
         if different := page.check():
@@ -200,7 +183,5 @@ def _docs(check: bool, kept: Path | None) -> None:
                 "run `python -m reproduction docs` and commit what it writes"
             )
         return
-    for key in memory.take_in(kept, RESULTS) if kept is not None else ():
-        typer.echo(f"{key} taken into {memory.FILE}")
     for path in page.update():
         typer.echo(str(path))

@@ -6,16 +6,13 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graylearn.errors import DataError, DivergedError, SettingsError, counted
-from graylearn.extras import require
+from graylearn.errors import DivergedError, SettingsError, counted
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment
@@ -45,19 +42,10 @@ def applicable(experiments: Sequence[Experiment], options: Options) -> list[Expe
     return left
 
 
-def check_places(experiments: Sequence[Experiment], options: Options, out: Path | None) -> None:
-    """Raise now if results, tables or figures could not be written once they are made."""
+def check_places(experiments: Sequence[Experiment], options: Options) -> None:
+    """Raise now if results could not be written once they are there."""
     for each in experiments:
         check_store(each, options)
-    if out is None:
-        return
-    require("matplotlib", "plots")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise DataError(f"cannot write to --out {out}: {error.strerror or error}") from error
 
 
 def run_all(experiments: Sequence[Experiment], options: Options) -> Iterator[tuple[Experiment, Outcome]]:
@@ -120,20 +108,9 @@ def _line(row: dict[str, Any] | Failure) -> str:
 def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
     """The table on standard output."""
     if rows:
-        from reproduction import render
-        from reproduction.summary import tables
+        from reproduction.show import show as print_table
 
-        render.show(tables(name, rows))
-
-
-def write(name: str, rows: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Tables and figures into a folder."""
-    if not rows:
-        raise DataError(f"{name} has no results yet, so there is nothing to write to {folder}")
-    from reproduction import output
-
-    for path in output.write(name, rows, folder):
-        typer.echo(str(path), err=True)
+        print_table(name, rows)
 
 
 def close(outcomes: Sequence[Outcome]) -> None:

@@ -1,6 +1,5 @@
-"""docs/lab/reproduction.md: every claim of the paper, judged from the results."""
+"""docs/lab/reproduction.md and its page of details, made of the stores in results/ alone."""
 
-from reproduction.page.generate import generate
 from reproduction.page.write import check, update
 
-__all__ = ["check", "generate", "update"]
+__all__ = ["check", "update"]

@@ -1,108 +1,90 @@
-"""All that was measured, as the rules and the prose of the page read it."""
+"""All that was measured, as the claims and sections of the page ask for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
+from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
-from reproduction.grids import PAPER_IMAGES
-from reproduction.records import Group, Record, every_record, groups, records
-from reproduction.schedules import distance
+from reproduction.records import Group, Record, groups, records
+from reproduction.statistics import Interval, gain
 from reproduction.store import Store
-from reproduction.summary import in_order
 
-ORDER = ("kind", "dataset", "ood", "alpha", "labels")
-"""How groups are listed."""
-SETTING = ("kind", "protocol", "dataset", "ood", "alpha", "labels", "net")
-"""What tells settings apart that a claim speaks of; schedules and parts of a training set do not."""
+OWN_TABLES = ("abalone", "gene", "iris", "speech", "wineqt")
+"""Tables whose files are the published ones, whole."""
 
 
-LEAST = 0.5
-"""Of the epochs of the longest runs that a claim has: what was trained for fewer stands beside them."""
+def grid(top: Sequence[str], body: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:
+    """A Markdown table: the columns of `words` to the left, numbers to the right."""
+    rule = ["---" if place in words else "---:" for place in range(len(top))]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [top, rule, *body])
 
 
-def by_schedule(found: Iterable[Group], has: Callable[[Group], object]) -> tuple[list[Group], list[Group]]:
-    """(judging, others) of the groups that have what a claim is judged by.
-
-    Of each setting the group whose schedule is nearest to the paper's judges, unless another setting was
-    trained more than twice as long; the others stand beside.
-    """
-    able = [group for group in found if has(group)]
-    nearest: dict[tuple[str, ...], Group] = {}
-    for group in able:
-        setting = tuple(str(group.get(name)) for name in SETTING)
-        if setting not in nearest or distance(group) < distance(nearest[setting]):
-            nearest[setting] = group
-    least = LEAST * max(map(_length, nearest.values()), default=0)
-    chosen = {
-        id(group) for group in nearest.values() if group.get("kind") != "image" or _length(group) >= least
-    }
-    return [g for g in able if id(g) in chosen], [g for g in able if id(g) not in chosen]
+def where(found: Iterable[Group], **settings: object) -> list[Group]:
+    """Groups with these settings; None is one that is not set."""
+    return [g for g in found if all(g.get(name) == value for name, value in settings.items())]
 
 
-def _length(group: Group) -> int:
-    """Epochs of an image group, as far as the paper's go."""
-    return min(int(group.get("epochs")), PAPER_IMAGES.epochs) if group.get("kind") == "image" else 0
+@dataclass(frozen=True)
+class Setting:
+    """One column of the paper's first table, and what was measured of it."""
 
-
-def with_all(*methods: str) -> Callable[[Group], bool]:
-    """Whether a group has results of all these methods."""
-    return lambda group: all(group.values(method) for method in methods)
+    dataset: str
+    """The in-distribution set."""
+    labels: str
+    """Of the OOD samples."""
+    group: Group | None
+    """Our runs of 200 epochs, with the paper's source of OOD samples if there are any."""
+    own: bool
+    """Whether source and sets are the paper's."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The records of every store in a results folder that a claim can be judged by."""
+    """The records of every store in a results folder."""
 
     by_experiment: dict[str, list[Record]]
     """Experiment -> its records; an experiment that was not run has none."""
 
-    replaced: tuple[tuple[Record, Record], ...] = ()
-    """(earlier, latest) of each cell that was run again."""
-
     @classmethod
     def read(cls, folder: str | Path) -> Evidence:
         """Everything in a results folder; what is not there is empty."""
-        folder = Path(folder)
-        stores = {name: Store(folder / f"{name}.jsonl") for name in EXPERIMENTS}
-        again = [records(pair) for name, store in stores.items() for pair in store.replaced(name)]
-        return cls(
-            {name: records(store.rows(name)) for name, store in stores.items()},
-            tuple((pair[0], pair[1]) for pair in again if len(pair) == 2),
-        )
-
-    def records(self, *experiments: str) -> list[Record]:
-        """The records of some experiments."""
-        return [record for name in experiments for record in self.by_experiment.get(name, [])]
+        stores = {name: Store(Path(folder) / f"{name}.jsonl") for name in EXPERIMENTS}
+        return cls({name: records(store.rows(name)) for name, store in stores.items()})
 
     def groups(self, *experiments: str) -> list[Group]:
-        """Their groups; a cell that several experiments share is in one group once."""
-        return in_order(groups(self.records(*experiments)), ORDER)
+        """The groups of some experiments; a cell that several share is in one group once."""
+        return groups([record for name in experiments for record in self.by_experiment.get(name, [])])
 
-    def drawn(self, experiment: str) -> list[Record]:
-        """The records of its groups, which figures show."""
-        return every_record(self.groups(experiment))
+    def images(self, **settings: object) -> list[Group]:
+        """Image groups of the paper's 200 epochs, whole training set, as the paper trains ResNet18."""
+        whole = {"preset": "paper", "epochs": 200, "batch_size": 128, "train_size": None, "net": "resnet18"}
+        return where(self.groups("table1", "readings"), **{"recipe": None, **whole, **settings})
 
-    @cached_property
-    def every_group(self) -> list[Group]:
-        """All groups of all experiments with OOD samples."""
-        return self.groups(*(name for name in EXPERIMENTS if name != "human"))
+    def settings(self) -> list[Setting]:
+        """The six columns of Table 1."""
+        made = []
+        for dataset, labels in paper.TABLE1:
+            found = self.images(dataset=dataset, labels=labels)
+            own = [g for g in found if str(g.get("ood")).startswith("mini-imagenet") and g.get("alpha") < 0.2]
+            # SVHN is cropped anew from JPEG, so it is not the paper's whatever its source
+            chosen = next(iter([g for g in own if g.values("gl")] or where(found, ood="tiny-imagenet")), None)
+            made.append(Setting(dataset, labels, chosen, chosen in own and dataset != "svhn"))
+        return made
+
+    def table(self, dataset: str, protocol: str = "paper", **settings: object) -> Group | None:
+        """The runs of one table: by the text ("paper"), the released loop ("released") or "tuned"."""
+        wanted: dict[str, object] = {"dataset": dataset, "protocol": protocol, "recipe": None}
+        if protocol == "released":
+            wanted["epochs"] = 10
+        found = where(self.groups("released" if protocol == "released" else "table2"), **(wanted | settings))
+        return found[0] if found else None
 
 
-def where(found: Iterable[Group], **settings: object) -> list[Group]:
-    """Groups with these settings; a tuple of values means any of them."""
-
-    def fits(group: Group, name: str, wanted: object) -> bool:
-        value = group.get(name)
-        return value in wanted if isinstance(wanted, tuple) else value == wanted
-
-    return [group for group in found if all(fits(group, name, value) for name, value in settings.items())]
-
-
-def labelled(found: Sequence[Group]) -> list[tuple[str, list[Group]]]:
-    """(labels, groups) with specific and with random labels, where there are any."""
-    pairs = [(labels, where(found, labels=labels)) for labels in ("specific", "random")]
-    return [(labels, members) for labels, members in pairs if members]
+def gain_of(
+    group: Group | None, first: str = "gl", second: str = "standard", measure: str = "accuracy"
+) -> Interval | None:
+    """One method's measure minus another's; None where they share no seed."""
+    return None if group is None else gain(group.values(first, measure), group.values(second, measure))

@@ -1,63 +1,43 @@
-"""Write the page and its figures, or only say whether they are as the results make them."""
+"""Write the two pages and their figure, or only say whether they are as the results make them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from reproduction.figures import draw, fingerprint, recorded_fingerprint
-from reproduction.figures.draw import DRAWERS
+from reproduction.page import details, figure, sections
 from reproduction.page.evidence import Evidence
-from reproduction.page.generate import FIGURES, PAGE, RESULTS, generate
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results"
+DOCS = ROOT / "docs"
 
 
-def stale_figures(results: Path, figures: Path) -> list[str]:
-    """Committed figures that no longer show the results, and experiments that lack theirs."""
+def made(results: Path, docs: Path) -> dict[Path, str]:
+    """What each file should hold."""
     evidence = Evidence.read(results)
-    stale = []
-    for name in DRAWERS:
-        found = evidence.drawn(name)
-        committed = [path for path in figures.glob("*.svg") if path.stem.split("-")[0] == name]
-        wanted = fingerprint(name, found) if found else None
-        stale += [path.name for path in committed if recorded_fingerprint(path) != wanted]
-        if found and not committed and _can_draw(name, evidence):
-            stale.append(f"{name}.svg")
-    return stale
+    texts = {
+        docs / "lab" / "reproduction.md": sections.page(evidence),
+        docs / "lab" / "reproduction-details.md": details.page(evidence),
+        docs / "figures" / figure.NAME: figure.draw(evidence),
+    }
+    return {path: text for path, text in texts.items() if text}
 
 
-def _can_draw(name: str, evidence: Evidence) -> bool:
-    with TemporaryDirectory() as folder:
-        return bool(draw(name, evidence.drawn(name), folder))
+def different(results: Path, docs: Path) -> dict[Path, str]:
+    """The files that would change, with what they would hold."""
+    texts = made(results, docs)
+    return {p: t for p, t in texts.items() if not p.exists() or p.read_text(encoding="utf-8") != t}
 
 
-def update(results: Path = RESULTS, page: Path = PAGE, figures: Path = FIGURES) -> list[Path]:
-    """Draw the figures that changed (SVG) and write the page; returns what was written."""
-    evidence = Evidence.read(results)
-    written = []
-    for name in DRAWERS:
-        found = evidence.drawn(name)
-        old = [path for path in figures.glob("*.svg") if path.stem.split("-")[0] == name]
-        if found and old and all(recorded_fingerprint(path) == fingerprint(name, found) for path in old):
-            continue
-        for path in old:
-            path.unlink()
-        with TemporaryDirectory() as folder:
-            for path in draw(name, found, folder):
-                if path.suffix == ".svg":
-                    figures.mkdir(parents=True, exist_ok=True)
-                    (figures / path.name).write_bytes(path.read_bytes())
-                    written.append(figures / path.name)
-    text = generate(results, figures)
-    if not page.exists() or page.read_text(encoding="utf-8") != text:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, encoding="utf-8")
-        written.append(page)
-    return written
+def update(results: Path = RESULTS, docs: Path = DOCS) -> list[Path]:
+    """Write what changes; returns it."""
+    changed = different(results, docs)
+    for path, text in changed.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(changed)
 
 
-def check(results: Path = RESULTS, page: Path = PAGE, figures: Path = FIGURES) -> list[str]:
-    """What differs from the results: nothing, if all is well."""
-    different = stale_figures(results, figures)
-    if not page.exists() or page.read_text(encoding="utf-8") != generate(results, figures):
-        different.append(page.name)
-    return different
+def check(results: Path = RESULTS, docs: Path = DOCS) -> list[str]:
+    """The files that would change: none, if all is well."""
+    return [path.name for path in different(results, docs)]

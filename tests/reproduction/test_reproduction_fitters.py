@@ -17,7 +17,8 @@ from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
 from reproduction.measure import rounded
 from reproduction.options import Options
-from reproduction.released import SoftmaxFirst, released_method
+from reproduction.readings import SoftmaxFirst
+from reproduction.released import LOSSES
 from reproduction.tables import run_tables
 
 WINE = Cell("table", "wine", "gl", 0, epochs=2)
@@ -109,7 +110,7 @@ def test_gl_and_its_refined_cell_share_one_training(monkeypatch):
 
 
 def test_an_image_cell_measures_calibration_in_twenty_bins():
-    cell = next(c for c in EXPERIMENTS["calibration"].cells(Options(quick=True, epochs=1)))
+    cell = next(c for c in EXPERIMENTS["sources"].cells(Options(quick=True, epochs=1)))
     ((_, measured),) = run_images([cell], None, "cpu")
     bins = rounded(measured)["reliability"]
     assert [len(bins[name]) for name in ("edges", "confidence", "accuracy", "count")] == [21, 20, 20, 20]
@@ -134,25 +135,53 @@ def step(logits, target, forward=None):
     )
 
 
-def test_the_released_network_takes_a_softmax_before_the_loss_does():
+def test_a_softmax_first_is_a_softmax_before_the_loss_takes_its_own():
     logits, target = torch.randn(6, 4, dtype=torch.float64).float() * 5, torch.tensor([0, 1, 2, 3, 0, 1])
-    twice = released_method("standard").loss(step(logits, target))
+    twice = SoftmaxFirst(make_method("standard")).loss(step(logits, target))
     torch.testing.assert_close(twice, F.cross_entropy(logits.softmax(1), target, reduction="none"))
-    # softmax(z) lies in [0, 1], so whatever the logits, no loss is below log(e + K - 1) - 1
-    sure = released_method("standard").loss(step(100 * F.one_hot(target, 4).float(), target))
-    assert float(sure.min()) == pytest.approx(float(np.log(np.e + 3) - 1), rel=1e-5)
-
-
-def test_released_methods_are_the_lighter_ones_of_that_code():
-    kinds = {name: repr(released_method(name).inner) for name in ("mae", "bt", "spl", "il", "lcvd", "gl")}
-    assert all("released=True" in kinds[name] for name in ("mae", "bt", "spl"))
-    assert kinds["il"] == repr(make_method("il-lite"))
-    assert "finetune=True" in kinds["lcvd"]
-    assert kinds["gl"] == repr(make_method("gl"))
     for name in METHODS:
         wrapped = SoftmaxFirst(make_method(name))
         assert wrapped.needs_features == wrapped.inner.needs_features
         assert wrapped.networks == wrapped.inner.networks
+
+
+def test_the_losses_of_the_released_loop_by_hand():
+    """Written out in float64; `scores` are probabilities already, as its network gives them."""
+    generator = np.random.default_rng(0)
+    scores = generator.dirichlet([1, 1, 1], size=4)
+    labels = np.array([0, 2, 1, 0])
+    Q = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    q, top = Q[np.arange(4), labels], Q.max(1)
+    hot = np.eye(3)[labels]
+    soft = np.exp(hot) / np.exp(hot).sum(1, keepdims=True)
+    excluded = -(np.log(1 - Q + 1e-5) * (1 - hot)).sum(1)
+    easy = -np.log(q) <= -np.log(q).mean() - 0.01
+    expected = {
+        "standard": -np.log(q).mean(),
+        "mae": ((1 - q) ** 2 / 2).mean(),
+        "bt": -((hot + Q) / 2 * np.log(Q)).sum(1).mean(),
+        "spl": -np.log(q)[easy].mean(),
+        "il": -(top * np.log(q)).mean(),
+        "sl": -(soft * np.log(Q)).sum(1).mean() - (Q * np.log(soft)).sum(1).mean(),
+        "nl": excluded.mean(),
+        "gl": (0.5 * top * -np.log(q) + 0.5 * (1 - top) * excluded).mean(),
+    }
+    assert LOSSES.keys() == expected.keys()
+    for name, loss in LOSSES.items():
+        found = loss(torch.tensor(scores), torch.tensor(labels))
+        assert float(found) == pytest.approx(expected[name], rel=1e-9), name
+
+
+def test_the_weight_of_the_released_loop_moves_its_parts():
+    cell = Cell(
+        "table", "wine", "gl", 0, protocol="released", net="mlp-128", preset="released", batch_size=128
+    )
+    equal, shifted = (
+        run_tables([cell.but(**o)], None)[0] for o in ({"options": {"w": 0.5}}, {"options": {"w": 0.9}})
+    )
+    assert equal["ece"] == run_tables([cell], None)[0]["ece"]
+    assert equal["steps"] == 10  # one batch of wine's 104 rows in each epoch
+    assert shifted["samples"] == equal["samples"]
 
 
 def test_a_net_of_a_table_names_its_widths():

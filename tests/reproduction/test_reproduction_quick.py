@@ -1,10 +1,11 @@
-"""Every experiment from the command line to its tables and figures, on the data that scikit-learn carries."""
+"""Every experiment from the command line to its table, on the data that scikit-learn carries."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
+from reproduction.cells import CLEAN
 from reproduction.cli.command import app
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import Options
@@ -20,8 +21,8 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_quick(name, folder, monkeypatch):
     monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
-    store, out = folder / f"{name}.jsonl", folder / name
-    words = [name, "--quick", "--store", str(store), "--out", str(out)]
+    store = folder / f"{name}.jsonl"
+    words = [name, "--quick", "--store", str(store)]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     cells = EXPERIMENTS[name].cells(Options(quick=True))
@@ -32,17 +33,18 @@ def test_quick(name, folder, monkeypatch):
         assert 0 <= measured["accuracy"] <= 1
         assert 0 <= measured["ece"] <= 1
         assert measured["samples"] > 0
-        clean = row["cell"]["method"] == "oracle"
+        clean = row["cell"]["method"] in CLEAN
         assert (measured["ood_samples"] == 0) == (clean or name == "human")
         assert ("flipped_samples" in measured) == (not clean and name == "human")
         assert ("reliability" in measured) == (row["cell"]["kind"] == "image")
-    wine = [row["measured"]["accuracy"] for row in rows.values() if row["cell"]["dataset"] == "wine"]
+    wine = [
+        row["measured"]["accuracy"]
+        for row in rows.values()
+        if row["cell"]["dataset"] == "wine" and row["cell"]["method"] != "majority"
+    ]
     if name == "table2":  # quick is no mock: with networks this small, chance is still left far behind
         assert sum(wine) / len(wine) > 0.75
-    assert {path.suffix for path in out.iterdir()} >= {".md", ".csv", ".tex"}
-    figures = {path.suffix for path in out.iterdir()} & {".png", ".svg"}
-    assert figures in (set(), {".png", ".svg"})
     before = store.read_bytes()
-    again = CliRunner().invoke(app, [*words[:-2], "--json"], catch_exceptions=False)
+    again = CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False)
     assert store.read_bytes() == before
     assert [json.loads(line)["key"] for line in again.stdout.splitlines()] == [cell.key for cell in cells]

@@ -25,7 +25,6 @@ from reproduction.units import Failure
 SMALL = Experiment(
     name="small",
     title="small",
-    claim="none",
     grids=(
         Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 1, 5)),
         Grid(
@@ -46,8 +45,14 @@ def report(row, number, total):
     if number == 4:
         os.kill(os.getpid(), signal.SIGKILL)
 
-options = Options(quick=True, datasets=("iris", "wine"), store=Path(sys.argv[1]))
-sweep.sweep(EXPERIMENTS["ablation"], options, report)
+options = Options(
+    quick=True,
+    datasets=("iris", "wine"),
+    methods=("standard", "nl", "gl"),
+    only=True,
+    store=Path(sys.argv[1]),
+)
+sweep.sweep(EXPERIMENTS["table2"], options, report)
 """
 
 
@@ -123,19 +128,20 @@ def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(tmp_path, monk
 
 
 def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
-    path = tmp_path / "ablation.jsonl"
+    path = tmp_path / "table2.jsonl"
     assert Process(KILLED, path).communicate()[2] == -signal.SIGKILL
     whole = path.read_bytes()
     assert whole.count(b"\n") == 4
-    path.write_bytes(whole + b'{"experiment": "ablation", "key": "4f')  # killed in the middle of a line
-    outcome = run(EXPERIMENTS["ablation"], path, quick=True, datasets=("iris", "wine"))
+    path.write_bytes(whole + b'{"experiment": "table2", "key": "4f')  # killed in the middle of a line
+    asked = {"datasets": ("iris", "wine"), "methods": ("standard", "nl", "gl"), "only": True}
+    outcome = run(EXPERIMENTS["table2"], path, quick=True, **asked)
     assert outcome.ran == len(outcome.cells) - 4 > 0
     assert path.read_bytes().startswith(whole)
     assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
 
 
 def test_cells_of_another_experiment_are_taken_over(alone, tmp_path):
-    other = Experiment("other", "other", "none", SMALL.grids[:1], ())
+    other = Experiment("other", "other", SMALL.grids[:1], ())
     path = tmp_path / "small.jsonl"
     path.write_bytes(alone.store.path.read_bytes())
     outcome = run(other, path)
@@ -150,7 +156,7 @@ def test_cells_of_another_experiment_are_taken_over(alone, tmp_path):
 
 
 def test_a_refreshed_sweep_runs_again_and_the_new_result_counts(alone, tmp_path):
-    only = Experiment("small", "small", "none", (Grid("table", (Source("iris"),), ("standard",)),), ())
+    only = Experiment("small", "small", (Grid("table", (Source("iris"),), ("standard",)),), ())
     path = tmp_path / "small.jsonl"
     run(only, path)
     assert run(only, path, refresh=True).ran == 1
@@ -236,16 +242,16 @@ def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_pat
 
 def test_two_sweeps_that_begin_together_share_the_work(tmp_path):
     """In step all the way, each unit as long as any other: the worst that can be."""
-    store = Store(tmp_path / "ablation.jsonl")
-    cells = EXPERIMENTS["ablation"].cells(Options(quick=True, datasets=("iris", "wine")))
-    queues = [Queue(store, "ablation", cells, 0) for _ in range(2)]
+    store = Store(tmp_path / "table2.jsonl")
+    cells = EXPERIMENTS["table2"].cells(Options(quick=True, datasets=("iris", "wine")))
+    queues = [Queue(store, "table2", cells, 0) for _ in range(2)]
     for seed, queue in enumerate(queues):
         queue._draw.seed(seed)
     for drawn in itertools.zip_longest(*queues, fillvalue=()):
         for queue, unit in zip(queues, drawn, strict=True):
             for cell in unit:
                 queue.append(
-                    {"experiment": "ablation", "key": cell.key, "cell": cell.to_dict(), "measured": {}}
+                    {"experiment": "table2", "key": cell.key, "cell": cell.to_dict(), "measured": {}}
                 )
     assert {row["key"] for row in store.rows()} == {cell.key for cell in cells}
     assert len(cells) == 28

@@ -1,15 +1,12 @@
 """What a cell leaves on the disk: a killed one resumes, one at work tells how far it is."""
 
-import json
 import os
 import re
 import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from filelock import FileLock
@@ -17,12 +14,8 @@ from warm import Process
 
 from graylearn.errors import FolderTakenError
 from graylearn.estimator import pipeline
-from graylearn.losses.reference import gray_gradient
-from graylearn.methods import Task, make_method
-from graylearn.training import History
 from reproduction import progress, sweep
 from reproduction.cells import Cell
-from reproduction.diagnostics import gradients, trust
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
 from reproduction.measure import rounded
@@ -150,71 +143,3 @@ def test_progress_is_told_while_a_cell_trains(tmp_path, monkeypatch, one_thread)
         r"\d+ s left",
         told[1],
     )
-
-
-def test_a_kept_history_tells_the_samples_and_their_truth(tmp_path, one_thread):
-    traces = Traces(histories=tmp_path / "kept")
-    list(run_images([FEW], None, "cpu", traces))
-    history = History.load(tmp_path / "kept" / f"{FEW.key}.npz")
-    assert history.label_confidence.shape == (6, 133)
-    with np.load(tmp_path / "kept" / f"{FEW.key}.npz") as arrays:
-        is_ood = arrays["is_ood"]
-    assert is_ood.sum() == 13
-    told = json.loads((tmp_path / "kept" / f"{FEW.key}.json").read_text())
-    assert told["cell"] == FEW.to_dict()
-    assert len(told["log"]) == 6
-    groups = told["groups"]
-    assert groups["epochs"] == [1, 2, 3, 4, 5, 6]
-    assert "flipped" not in groups
-    assert groups["ood"]["samples"] == 13
-    np.testing.assert_allclose(groups["ood"]["label"], history.label_confidence[:, is_ood].mean(1), atol=1e-3)
-    np.testing.assert_allclose(groups["clean"]["confidence"], groups["clean"]["max"])
-    shares = [groups[name][part] for name in ("clean", "ood") for part in ("given", "rejected")]
-    np.testing.assert_allclose(np.sum(shares, axis=0), 1, atol=1e-5)
-
-
-def test_a_second_fit_begins_from_the_history_that_was_kept(tmp_path, monkeypatch, one_thread):
-    traces = Traces(histories=tmp_path / "kept")
-    refined = FEW.but(method="gl+refine")
-    together = measured_of([FEW, refined], traces)
-    stages = []
-    train = pipeline.Pipeline.train
-    monkeypatch.setattr(
-        pipeline.Pipeline, "train", lambda self, fit: stages.append(fit.stage) or train(self, fit)
-    )
-    alone = measured_of([refined], traces)
-    assert alone[refined.key] == together[refined.key]
-    # where the audit finds nothing to believe, the first fit answers and must be trained
-    assert stages == (["refined"] if together[refined.key]["refined"] else ["first"])
-
-
-@pytest.mark.parametrize("classes", [2, 3, 10, 100])
-@pytest.mark.parametrize("is_top", [True, False])
-def test_gradients_are_those_of_the_loss(classes, is_top):
-    q = 0.6 if is_top else 0.2
-    m = q if is_top else 0.8 if classes == 2 else 0.5
-    probability = np.empty(classes)
-    probability[0] = q
-    if is_top:
-        probability[1:] = (1 - q) / (classes - 1)
-    else:
-        probability[1] = m
-        probability[2:] = (1 - q - m) / max(classes - 2, 1)
-    logits, label = torch.log(torch.tensor(probability))[None], torch.tensor([0])
-    expected = [
-        gray_gradient(logits, label, torch.tensor([c], dtype=torch.float64)).abs().sum().item()
-        for c in (1.0, 0.0)
-    ]
-    found = gradients(np.array([q]), np.array([m]), np.array([is_top]), classes)
-    np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-9)
-
-
-def test_trust_is_that_of_the_method():
-    random = np.random.default_rng(0)
-    past, targets = random.random((3, 15)), np.repeat([0, 1, 3], 5)  # odd groups: one median, not two
-    history = SimpleNamespace(recent_label_confidence=lambda _: torch.as_tensor(past[epoch]))
-    method = make_method("gl-history")
-    method.start(Task(torch.as_tensor(targets), 4, 3, torch.device("cpu"), history, torch.Generator()))
-    for epoch in range(3):
-        np.testing.assert_allclose(trust(past[:epoch], targets), method.trust, rtol=1e-5)
-        method.end_epoch(epoch)

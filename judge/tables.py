@@ -69,7 +69,7 @@ def in_worst(rows: Rows, drawn: bool) -> float:
 
 def families(rows: Rows) -> list[str]:
     """The families that the rows are of."""
-    return sorted({row["family"] for row in rows})
+    return sorted({row["family"] for row in rows if "family" in row})
 
 
 def gain(rows: Rows, **wanted: Any) -> float:

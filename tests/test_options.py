@@ -70,7 +70,7 @@ def test_reading_has_the_same_options_in_python_and_in_runs():
 
 @cache
 def help_of(word):
-    return CliRunner().invoke(app, [word, "--help"], env={"COLUMNS": "300"}).output
+    return CliRunner().invoke(app, [word, "--help-all"], env={"COLUMNS": "300"}).output
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if name != "command"])

@@ -91,7 +91,7 @@ def test_errors_usage_and_help(folder):
         (["fit", "data.csv", "--test-split", "test", *out], 1, "data.csv is one set, without a split 'test'"),
         (["audit", "none.csv", "--label", "b", "--without", "a, b", *out], 1, "no column 'b' to take"),
         (["audit", "none.csv", "--label", "b", "--without", "a,c", *out], 1, "no column 'a,c' to leave out"),
-        (["duplicates", "data.csv", "--out", ".", "-q"], 1, ".: Is a directory"),
+        (["duplicates", "data.csv", "--out", ".", "-q"], 2, "holds the data, data.csv"),
         (["fit", "~/absent.csv", *out], 1, str(Path.home() / "absent.csv")),
         (["fit", "--settings", "blank.toml", *out], 1, "the name is empty: give a file or a folder"),
         (["fit", "data.csv", "--out", "mine", "-q"], 3, "thesis.tex"),

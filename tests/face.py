@@ -89,7 +89,7 @@ def items() -> dict[str, tuple[str, list[str]]]:
         found[flag] = (" ".join(commands), [rf"{flag}(?![\w-])", rf"\b{plain}=", rf"[\"']{plain}[\"']"])
     for name, method in METHODS.items():
         found[f"method {name}"] = (signature(method), [rf"[\"']{re.escape(name)}[\"']"])
-    for name in NETS:
+    for name in (name for name, net in NETS.items() if net.__module__.startswith("graylearn.")):
         found[f"net {name}"] = ("", [rf"[\"']{name}[\"']"])
     for name, each in FORMATS.items():
         for suffix in each.suffixes or [""]:

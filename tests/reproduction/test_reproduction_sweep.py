@@ -203,7 +203,7 @@ def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):
 def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
     path = tmp_path / "s.jsonl"
     grid = Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 5))
-    both = Experiment("small", "s", "n", (grid,), ())
+    both = Experiment("small", "s", (grid,), ())
     if refresh:
         run(both, path)
     others, heard = [], []
@@ -223,7 +223,7 @@ def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
 @pytest.mark.parametrize("backend", ["processes", "dask"])
 def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_path, monkeypatch, backend):
     seeds = tuple(range(0, 150, 5))  # each a unit of its own
-    many = Experiment("small", "s", "n", (Grid("table", (Source("iris"),), ("standard",), seeds=seeds),), ())
+    many = Experiment("small", "s", (Grid("table", (Source("iris"),), ("standard",), seeds=seeds),), ())
     store, looks, look = Store(tmp_path / "s.jsonl"), [], Queue._look
 
     def others_first(queue):
@@ -243,7 +243,10 @@ def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_pat
 def test_two_sweeps_that_begin_together_share_the_work(tmp_path):
     """In step all the way, each unit as long as any other: the worst that can be."""
     store = Store(tmp_path / "table2.jsonl")
-    cells = EXPERIMENTS["table2"].cells(Options(quick=True, datasets=("iris", "wine")))
+    methods = ("standard", "nl", "standard+nl", "gl", "oracle", "gl-label", "gl+refine")
+    cells = EXPERIMENTS["table2"].cells(
+        Options(quick=True, datasets=("iris", "wine"), methods=methods, only=True)
+    )
     queues = [Queue(store, "table2", cells, 0) for _ in range(2)]
     for seed, queue in enumerate(queues):
         queue._draw.seed(seed)
@@ -270,7 +273,7 @@ def test_what_was_trained_when_the_time_was_up_is_stored(tmp_path, monkeypatch):
     monkeypatch.setattr(units, "run_tables", slow)
     monkeypatch.setattr(sweep.time, "time", lambda: now() + clock[-1])
     grid = Grid("table", (Source("iris"),), ("standard", "gl"), seeds=(0, 1, 2, 3, 4))
-    outcome = run(Experiment("small", "s", "n", (grid,), ()), tmp_path / "s.jsonl", time_limit=600.0)
+    outcome = run(Experiment("small", "s", (grid,), ()), tmp_path / "s.jsonl", time_limit=600.0)
     assert (outcome.ran, outcome.left, len(outcome.rows())) == (5, 5, 5)
 
 
@@ -283,9 +286,7 @@ def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):
         return dataclasses.replace(made, x=x)
 
     monkeypatch.setattr(tables, "_rows", huge)
-    only = Experiment(
-        "small", "s", "n", (Grid("table", (Source("iris"),), ("standard",), seeds=(0, 1, 2)),), ()
-    )
+    only = Experiment("small", "s", (Grid("table", (Source("iris"),), ("standard",), seeds=(0, 1, 2)),), ())
     heard = []
     outcome = sweep.sweep(only, Options(store=tmp_path / "s.jsonl"), lambda *news: heard.append(news))
     assert [row["cell"]["seed"] for row in outcome.rows()] == [0, 2]

@@ -21,19 +21,15 @@ from graylearn.errors import CheckpointError, DataError, SettingsError
 Arrays = dict[str, NDArray[Any]]
 
 _FORMAT = "graylearn-audit"
-_VERSION = 2
-_FIRST_NAMES = {"pi": "prior", "o": "ood_prior", "P": "probabilities"}
-"""What arrays were called in version 1 of the format."""
+
 _MADE: dict[str, Callable[[Any], Any]] = {
     "ids": lambda saved: saved if saved.dtype.kind in "iu" else saved.astype(object),
     "classes": classes_from_json,
-    "temperature": float,
-    "form": str,
+    "because": lambda saved: saved.astype(object),
     "overlap": str,
+    "judge": str,
     "ranges": lambda saved: {name: (float(low), float(high)) for name, (low, high) in saved.items()},
-    "found_by": tuple,
     "notes": tuple,
-    "details": dict,
 }
 """What makes a field of what was saved; the others are as they were saved."""
 
@@ -58,7 +54,6 @@ def write_audit(
     if format == "csv":
         write_csv(folder / "table.csv", table)
     else:
-        table = table.assign(detector=table["detector"].astype("string"))  # text, if all are missing too
         if any(isinstance(label, bool | int | float) for label in classes):
             # Arrow wants one type a column: None beside numbers needs a type that can be missing.
             table = table.assign(suggested=pd.array(table["suggested"].tolist()))
@@ -66,11 +61,11 @@ def write_audit(
             table.to_parquet(partial, index=False)
     arrays: dict[str, Any] = {name: each for name, each in fields.items() if isinstance(each, np.ndarray)}
     arrays["ids"] = ids if ids.dtype.kind in "iu" else ids.astype(str)
+    arrays["because"] = arrays["because"].astype(str)
     with replacing(folder / "arrays.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
     meta = {
         "format": _FORMAT,
-        "version": _VERSION,
         **{name: value for name, value in fields.items() if name not in arrays and value is not None},
         "classes": classes_to_json(classes),
         "contamination": contamination,
@@ -99,51 +94,20 @@ def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
         raise CheckpointError(f"{folder} does not hold a saved audit ({error}): save it again") from error
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise CheckpointError(f"{folder / 'audit.json'} is not of a saved audit: expected format {_FORMAT!r}")
-    if meta.get("version") not in range(1, _VERSION + 1):
-        raise CheckpointError(
-            f"{folder} was saved in version {meta.get('version')!r} of the format, this reads 1 to {_VERSION}"
-            ": load it with the graylearn that saved it, or audit anew"
-        )
-    if meta["version"] == 1:
-        arrays = _second_arrays({_FIRST_NAMES.get(name, name): value for name, value in arrays.items()})
     try:
-        if meta["version"] == 1:
-            meta = _second_version(meta, arrays)
         saved = {**meta, **arrays}
         if missing := [name for name in needed if needed[name] and name not in saved]:
             raise DataError(f"it lacks {', '.join(sorted(missing))}")
         fields = {name: _MADE.get(name, lambda each: each)(saved[name]) for name in needed if name in saved}
-        _check_shapes(arrays, int(meta["num_samples"]), len(fields["classes"]), len(fields["found_by"]))
+        _check_shapes(arrays, int(meta["num_samples"]), len(fields["classes"]))
         return fields
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
 
 
-def _second_version(meta: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
-    """What audit.json of version 1 says, in the words of version 2."""
-    form, *apart = str(meta["form"]).split("+")
-    found_by = [] if form == "none" else ["random_labels"]
-    if apart:
-        found_by.append("foreign_clusters" if arrays["ood_prior"].any() else "class_confusion")
-    return {**meta, "form": form, "found_by": found_by, "overlap": "possible", "ranges": {}}
-
-
-def _second_arrays(arrays: Arrays) -> Arrays:
-    """What version 1 did not keep: who is sure, which nobody was, and the chance of another class."""
-    try:
-        rows = np.arange(len(arrays["label"]))
-        ood = np.divide(
-            arrays["ood_prior"], arrays["prior"], out=np.zeros(len(rows)), where=arrays["prior"] > 0
-        )
-        wrong = arrays["posterior"] * (1.0 - ood) * (1.0 - arrays["probabilities"][rows, arrays["label"]])
-        return {**arrays, "level": arrays["suspected"].astype(np.int64), "wrong": wrong}
-    except (KeyError, IndexError, ValueError):
-        return arrays  # what lacks or does not fit is told by the checks that follow
-
-
-def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) -> None:
+def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
     for name, value in arrays.items():
-        expected = (n, num_classes) if name == "probabilities" else (n,)
+        expected = (n, num_classes) if name in ("probabilities", "beliefs") else (n,)
         if value.shape != expected:
             raise DataError(f"{name} has shape {value.shape}, expected {expected}")
     for name, low, high in (
@@ -151,7 +115,6 @@ def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) 
         ("kind", 0, len(KINDS)),
         ("level", 0, len(LEVELS)),
         ("suggested", -1, num_classes),
-        ("detector", -1, num_detectors),
     ):
         if n and name in arrays and (arrays[name].min() < low or arrays[name].max() >= high):
             raise DataError(f"{name} reaches outside {low}..{high - 1}")

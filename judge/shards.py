@@ -125,7 +125,7 @@ _SOURCES: Mapping[str, Any] = {}
 
 
 def _start(folder: str | None) -> None:
-    global _SOURCES  # noqa: PLW0603 - each process reads the sources once
+    global _SOURCES
     _SOURCES = load(folder)
 
 
@@ -139,7 +139,10 @@ def shard(number: int, out: Path) -> tuple[int, int, float]:
         except Exception:  # a set that cannot be drawn or read is told of
             print(f"seed {seed}\n{traceback.format_exc()}", flush=True)
     sizes = [len(each["truth"]) for each in kept]
-    arrays = {name: np.concatenate([each[name] for each in kept]) for name in ("matrix", "truth", "weight", "suggested")}
+    arrays = {
+        name: np.concatenate([each[name] for each in kept])
+        for name in ("matrix", "truth", "weight", "suggested")
+    }
     partial_file = path.with_suffix(".partial.npz")
     np.savez(partial_file, piece=np.repeat(np.arange(len(kept)), sizes).astype(np.int32),
              info=json.dumps([each["info"] for each in kept]), **arrays)  # fmt: skip

@@ -84,7 +84,9 @@ def read_pieces(folder: Path) -> Pieces:
     step = 500_000
     for at in range(0, len(every), step):
         part = slice(at, at + step)
-        z = np.clip(np.nan_to_num((every[part].astype(np.float32) - mean) / scale, posinf=FAR, neginf=-FAR), -FAR, FAR)
+        z = np.clip(
+            np.nan_to_num((every[part].astype(np.float32) - mean) / scale, posinf=FAR, neginf=-FAR), -FAR, FAR
+        )
         both = np.concatenate([z, known[part]], axis=1).astype(np.float16)
         x[piece[part], place[part]] = torch.from_numpy(both)
     truth, weight = torch.zeros(len(size), ROWS, dtype=torch.long), torch.zeros(len(size), ROWS)
@@ -211,7 +213,9 @@ def report(p: Tensor, pieces: Pieces, index: Tensor, thresholds: tuple[float, ..
     lines = []
     for threshold in thresholds:
         found = measured(p, pieces, index, threshold)
-        for name in ("all", *sorted(set(of)), *sorted(set(family))) if threshold == thresholds[0] else ("all",):
+        for name in (
+            ("all", *sorted(set(of)), *sorted(set(family))) if threshold == thresholds[0] else ("all",)
+        ):
             own = (family == name) | (of == name) | (name == "all")
             clean = own & (plans == "clean")
             line = f"> {threshold:.2f} {name:10s} " + "  ".join(
@@ -219,7 +223,9 @@ def report(p: Tensor, pieces: Pieces, index: Tensor, thresholds: tuple[float, ..
                 for plan in PLANS
             )
             flagged = found.flagged[clean]
-            lines.append(f"{line}  clean {100 * flagged.mean():.2f} % ({100 * (flagged > 0.02).mean():.1f} % over 2 %)")
+            lines.append(
+                f"{line}  clean {100 * flagged.mean():.2f} % ({100 * (flagged > 0.02).mean():.1f} % over 2 %)"
+            )
     return "\n".join(lines)
 
 
@@ -252,14 +258,18 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
 
 def main(argv: list[str] | None = None) -> None:
     """Draw, train, choose, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sources", help="folder of judge.prepare; scikit-learn's sets alone without it")
     parser.add_argument("--work", type=Path, required=True, help="gets shards, judges and the card")
     parser.add_argument("--sets", type=int, default=20_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop drawing after so long")
     parser.add_argument("--epochs", type=int, default=24)
-    parser.add_argument("--clean", type=float, default=0.003, help="share flagged on clean sets that is allowed")
+    parser.add_argument(
+        "--clean", type=float, default=0.003, help="share flagged on clean sets that is allowed"
+    )
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args(argv)
     shards = args.work / "shards"

@@ -132,7 +132,9 @@ def audit(
                 from graylearn.audit.history import short_run
 
                 assert features is not None
-                given = short_run(features, content, label, len(names), epochs=epochs, seed=seed, device=device)
+                given = short_run(
+                    features, content, label, len(names), epochs=epochs, seed=seed, device=device
+                )
         known = Known(label, names, mode, content, features, given, group, one_class(overlap))
         found = Audit(**verdict(known, row_ids))
         return as_written(replace(found, ids=row_ids), *written, meant)
@@ -143,6 +145,8 @@ def _check(model: Any, mode: str) -> None:
     if mode not in ("held-out", "history"):
         raise SettingsError(f"mode is {mode!r}: use 'held-out' or 'history'")
     if model is not None:
+        from graylearn.audit.models import check_model
+
         check_model(model)
         if mode != "held-out":
             raise SettingsError("a model of yours has no history: leave mode out", Hint("mode", "held-out"))

@@ -43,7 +43,11 @@ def different(
     place[by_content] = np.arange(len(by_content))
     chosen, answers = chosen[by_content], place[answers]
     count = np.bincount(answers, minlength=len(chosen)).astype(np.float64)
-    weight = 1.0 + (count - 1.0) * by_chance(x[chosen], rounded[chosen]) if (count > 1).any() else np.ones(len(chosen))
+    weight = (
+        1.0 + (count - 1.0) * by_chance(x[chosen], rounded[chosen])
+        if (count > 1).any()
+        else np.ones(len(chosen))
+    )
     rows = Rows(
         x[chosen], y[chosen], num_classes, uniform(hashed(content[chosen])), weight,
         None if group is None else group[chosen],

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Bools, Floats, Ints
-from graylearn.audit.near import Near
 from graylearn.audit.transitions import Transitions, believed
 from graylearn.audit.views import Rows, Views, look, unit_rows
 
@@ -74,7 +73,9 @@ def gather(
         views = None
     if given is not None:
         opinions["given"] = given
-    pooled = sum(opinions.values()) / len(opinions) if opinions else np.full((n, num_classes), 1 / num_classes)
+    pooled = (
+        sum(opinions.values()) / len(opinions) if opinions else np.full((n, num_classes), 1 / num_classes)
+    )
     every = np.arange(n)
     y = rows.y
     others = pooled.copy()
@@ -179,7 +180,9 @@ def _pairs(found: dict[str, Floats | float], pooled: Floats, y: Ints, b: Ints, n
     share = share[share > 0]
     spread = -(share * np.log(share)).sum() / np.log(max(num_classes * (num_classes - 1), 2))
     found["set: contradicted"] = float(against.mean())
-    found["set: contradicted beyond expected"] = float((total - (expected.sum() - np.trace(expected))) / len(y))
+    found["set: contradicted beyond expected"] = float(
+        (total - (expected.sum() - np.trace(expected))) / len(y)
+    )
     found["set: evenness of confusions"] = float(spread)
     found["set: log contradicted"] = float(np.log(total + 1.0))
 
@@ -206,7 +209,9 @@ def _confused(found: dict[str, Floats | float], pooled: Floats, y: Ints, b: Ints
     total = beliefs.sum(axis=1, keepdims=True)
     rest = pooled.copy()
     rest[every, y] = 0.0
-    return np.asarray((beliefs + 1e-6 * rest) / np.maximum(total + 1e-6 * rest.sum(axis=1, keepdims=True), 1e-30))
+    return np.asarray(
+        (beliefs + 1e-6 * rest) / np.maximum(total + 1e-6 * rest.sum(axis=1, keepdims=True), 1e-30)
+    )
 
 
 def _places(
@@ -231,7 +236,9 @@ def _places(
         found["near: share of label"] = (theirs == y[:, None]).mean(axis=1)
         found["near: share of other"] = (theirs == b[:, None]).mean(axis=1)
         found["near: closest of label"] = (theirs[:, :5] == y[:, None]).mean(axis=1)
-        found["near: share that look like other"] = (np.where(own >= other, y, b)[index] == b[:, None]).mean(axis=1)
+        found["near: share that look like other"] = (np.where(own >= other, y, b)[index] == b[:, None]).mean(
+            axis=1
+        )
         ordered = np.sort(theirs, axis=1)
         found["near: kinds of labels"] = 1.0 / index.shape[1] + (np.diff(ordered, axis=1) > 0).mean(axis=1)
         found["near: away"] = np.asarray(found["away by angle"])[index].mean(axis=1)
@@ -380,8 +387,8 @@ COLUMNS: Mapping[str, str] = {
                            ("other", "log chance that the true class is b"),
                            ("rate", "log share of class b that is labelled y"))},
     **{name: f"{name}: of the views, in quartile ranges from the median" for name in AWAY},
-    **{f"{name}, rank in label": f"its rank among members of y" for name in RANKED},
-    **{f"{name}, rank in other": f"its rank among members of b" for name in RANKED[:2]},
+    **{f"{name}, rank in label": "its rank among members of y" for name in RANKED},
+    **{f"{name}, rank in other": "its rank among members of b" for name in RANKED[:2]},
     "near: share contradicted": "share of the neighbours by angle that look like another class",
     "near: probability of their labels": "mean log probability of the neighbours' own labels",
     "near: share of label": "share of the neighbours that are labelled y",

@@ -88,7 +88,9 @@ def _grow(
     saw = seen.ravel()
     colours = np.arange(num_classes)[None].repeat(len(trees), 0)
     if num_classes > COLOURS:
-        colours = (hashed(trees[:, None], np.arange(num_classes)[None], 7) % np.uint64(COLOURS)).astype(np.int64)
+        colours = (hashed(trees[:, None], np.arange(num_classes)[None], 7) % np.uint64(COLOURS)).astype(
+            np.int64
+        )
     tree = np.repeat(np.arange(len(trees)), n)
     colour = colours[tree, y[sample]]
     width = min(num_classes, COLOURS)
@@ -122,7 +124,9 @@ def _grow(
                 level = x[sample[pick], column]
                 value = x[rows, column[of]]
                 goes = value > level[of]
-                part = np.bincount(of * width + paint, weights * goes, minlength=n_open * width).reshape(-1, width)
+                part = np.bincount(of * width + paint, weights * goes, minlength=n_open * width).reshape(
+                    -1, width
+                )
                 r = part.sum(axis=1)
                 rest = held - part
                 left = all_ - r
@@ -136,7 +140,16 @@ def _grow(
             best[open_] = gain
         done |= ~np.isfinite(best)
         ended = done[node]
-        _vote(sample[ended], y, num_classes, np.where(saw, weight[sample], 0.0)[ended], saw[ended], node[ended], total, asked)
+        _vote(
+            sample[ended],
+            y,
+            num_classes,
+            np.where(saw, weight[sample], 0.0)[ended],
+            saw[ended],
+            node[ended],
+            total,
+            asked,
+        )
         kept = ~ended
         sample, saw, colour, count, node, right = (a[kept] for a in (sample, saw, colour, count, node, right))
         key = 2 * node + right

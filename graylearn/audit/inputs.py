@@ -15,8 +15,8 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_telling_columns
-from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.groups import group_numbers
+from graylearn.data.inputs import as_dense, as_plain, ids_of, is_sparse
 from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label, Samples, check_unique_ids, encode_labels
 from graylearn.errors import DataError
@@ -41,7 +41,9 @@ def described(
         return row_numbers(given), None
     numbers = as_numbers(x, len(label), id_like, label)
     content = row_numbers(numbers)
-    order = np.lexsort([label, content])  # sums over samples depend on their order, the user's must not matter
+    order = np.lexsort(
+        [label, content]
+    )  # sums over samples depend on their order, the user's must not matter
     features = np.empty((len(label), 0), np.float32)
     if len(label):
         ordered = reduced(scaled(numbers, order))

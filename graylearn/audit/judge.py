@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.array_types import Bools, Floats
+from graylearn.array_types import Floats
 from graylearn.audit.evidence import COLUMNS, VIEWS, Evidence
 
 SHIPPED = Path(__file__).with_name("judge.npz")
@@ -73,7 +73,9 @@ class Judge:
         for member in range(members):
             w = {name: value[member] for name, value in self.weights.items() if name not in ("mean", "scale")}
             context = _context(x if len(x) <= CONTEXT else x[:: -(-len(x) // CONTEXT)], w)
-            said = np.concatenate([_say(x[at : at + _BLOCK], context, w) for at in range(0, max(len(x), 1), _BLOCK)])
+            said = np.concatenate(
+                [_say(x[at : at + _BLOCK], context, w) for at in range(0, max(len(x), 1), _BLOCK)]
+            )
             chances += said
             shares.append(1.0 - said[:, 0].mean() if len(said) else 0.0)
         return Posterior(chances / members, float(np.std(shares)))
@@ -118,7 +120,9 @@ def _context(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]) -> ND
     return _gelu(_linear(_norm(both, w, "all.norm"), w, "all"))
 
 
-def _say(x: NDArray[np.float32], context: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]) -> Floats:
+def _say(
+    x: NDArray[np.float32], context: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]
+) -> Floats:
     """(n, 3) probabilities."""
     e = _rows(x, w)
     e = np.concatenate([e, np.broadcast_to(context, (len(e), len(context)))], axis=1)
@@ -140,7 +144,8 @@ def read_judge(path: Path) -> Judge:
 def write_judge(judge: Judge, path: Path) -> None:
     """Write the weights in half precision."""
     arrays: dict[str, Any] = {
-        name: value if name in ("mean", "scale") else value.astype(np.float16) for name, value in judge.weights.items()
+        name: value if name in ("mean", "scale") else value.astype(np.float16)
+        for name, value in judge.weights.items()
     }
     np.savez_compressed(path, settings=np.array(json.dumps(judge.settings)), **arrays)
 

@@ -107,12 +107,18 @@ def _compare(
     cosine[out], square[out] = -2.0, np.inf
     k = min(k, len(asked))
     for values, (index, away), turn in ((-cosine, angle, 1.0), (square, distance, 0.0)):
-        found = np.argpartition(values, k - 1, axis=1)[:, :k] if k < len(asked) else np.tile(np.arange(k), (len(rows), 1))
+        found = (
+            np.argpartition(values, k - 1, axis=1)[:, :k]
+            if k < len(asked)
+            else np.tile(np.arange(k), (len(rows), 1))
+        )
         near = np.take_along_axis(values, found, axis=1)
         place = np.argsort(near, axis=1, kind="stable")
         index[rows[:, None], np.arange(k)] = asked[np.take_along_axis(found, place, axis=1)]
         near = np.take_along_axis(near, place, axis=1)
-        away[rows[:, None], np.arange(k)] = np.clip(near + turn, 0.0, 3.0) if turn else np.sqrt(np.minimum(near, 1e12))
+        away[rows[:, None], np.arange(k)] = (
+            np.clip(near + turn, 0.0, 3.0) if turn else np.sqrt(np.minimum(near, 1e12))
+        )
 
 
 def _lists(unit: NDArray[np.float32], known: Ints) -> tuple[NDArray[np.float32], Ints]:

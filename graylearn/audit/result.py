@@ -237,7 +237,9 @@ class Audit:
             }[str(row.kind)]
             label = shortened(row.label)
             because = f": {row.because}" if row.because else ""
-            lines.append(f"  {as_unicode(row.id)}: labelled {label!r}, {verdict} (score {row.score:.2f}){because}")
+            lines.append(
+                f"  {as_unicode(row.id)}: labelled {label!r}, {verdict} (score {row.score:.2f}){because}"
+            )
         return "\n".join(lines)
 
     def _told_confusions(self) -> list[str]:

@@ -28,7 +28,9 @@ def shares_of(chances: Mapping[str, Floats]) -> dict[str, float]:
     return {**shares, "total": sum(shares.values())}
 
 
-def ranges_of(shares: Mapping[str, float], learned: Sequence[Sequence[float]]) -> dict[str, tuple[float, float]]:
+def ranges_of(
+    shares: Mapping[str, float], learned: Sequence[Sequence[float]]
+) -> dict[str, tuple[float, float]]:
     """The 90 % range of each share, from how far estimates of such a size were off on families left out.
 
     learned: rows of (estimate, how far below it and how far above it the true share lay).

@@ -58,4 +58,6 @@ def believed(probabilities: Floats, y: Ints, power: float) -> Transitions:
     plain = (ordered * even.T[label]).sum(axis=1)
     beliefs = np.empty_like(own)
     beliefs[order] = own
-    return Transitions(beliefs, rates, float(np.log(likelihood + 1e-300).sum() - np.log(plain + 1e-300).sum()))
+    return Transitions(
+        beliefs, rates, float(np.log(likelihood + 1e-300).sum() - np.log(plain + 1e-300).sum())
+    )

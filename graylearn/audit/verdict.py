@@ -18,6 +18,7 @@ from graylearn.audit.evidence import Evidence, gather
 from graylearn.audit.judge import Judge, shipped
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.shares import chances_by_kind, ranges_of, shares_of
+from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
 from graylearn.errors import first_few, shortened
 
@@ -104,6 +105,12 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     }
 
 
+def views_say(features: NDArray[np.float32], numbers: NDArray[Any], label: Ints, num_classes: int) -> Floats:
+    """(N, K) class probabilities of the views, which leave each sample out; numbers: before any scaling."""
+    rows, _, answers = different(features, row_numbers(numbers), label, num_classes)
+    return gather(rows).probabilities[answers]
+
+
 def _unjudged(label: Ints) -> str:
     """Why the set cannot be judged; nothing where it can."""
     if len(label) < MIN_SAMPLES:
@@ -169,7 +176,9 @@ def _because(
         parts = []
         if np.isfinite(near_label[row]):
             if near_other[row] > near_label[row]:
-                parts.append(f"{near_other[row]:.0%} of its neighbours are {other}, {near_label[row]:.0%} {own}")
+                parts.append(
+                    f"{near_other[row]:.0%} of its neighbours are {other}, {near_label[row]:.0%} {own}"
+                )
             elif near_label[row] < 0.5:
                 parts.append(f"{near_label[row]:.0%} of its neighbours are {own}")
             if away[row] > 0.98:

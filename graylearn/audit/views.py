@@ -359,5 +359,3 @@ def class_distances(rows: Rows) -> tuple[Floats, Floats]:
         square[own_row] *= np.where(among[part] > 0, left, 1.0)
         away[part], mine[part] = square.min(axis=1), square[own_row]
     return np.log(away / d + 1e-6), np.log(mine / d + 1e-6)
-
-

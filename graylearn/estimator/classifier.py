@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.audit.groups import SAW_ALL, groups_of
-from graylearn.audit.overlap import overlap_of
+from graylearn.audit.audit import SAW_ALL
+from graylearn.audit.inputs import groups_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError, Hint, SettingsError
@@ -273,8 +273,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             self.method_,
             self._settings(len(samples.y), seed),
             audit=audit,
-            # what a network gathers on images it has seen says too little to hold labels against them unasked
-            overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,
+            overlap=self.overlap,
             keep_labels=bool(self.keep_labels),
             refine=bool(self.refine),
             members=int(self.members),

@@ -223,11 +223,7 @@ class Pipeline:
         samples, seed = self.samples, self.settings.seed
         believed = audit if pays(audit) else None
         if believed is not None and self._is_stack and samples.features is not None:
-            again = self._asked_again()
-            # Labels that are confused are learnt, the more so the larger the network: that networks of the
-            # own kind cannot tell them is no reason to doubt what the audit saw.
-            if again is not None or "class_confusion" not in audit.found_by:
-                believed = again
+            believed = self._asked_again()
         if believed is not None:
             targets, trust = soft_targets(believed)
             method: str | Method = self.teach(torch.from_numpy(targets[samples.rows]))
@@ -318,10 +314,10 @@ class Pipeline:
             overlap=self.overlap,
             groups=samples.groups,
         )
-        worth = bool(found.posterior.any()) and know_more(
+        worth = bool(found.suspected.any()) and know_more(
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
-        return found.take(np.argsort(order)) if worth or found.lies_apart else None
+        return found.take(np.argsort(order)) if worth else None
 
 
 def _without(weight: Floats, rows: Ints) -> Floats:

@@ -79,8 +79,6 @@ class ReportData:
     """(N, K) class probabilities, at best held out: the likely classes of a sample, as bars."""
     judge: str = "the model"
     """Whose probabilities they are, as a sentence would say it: "networks that had not seen it"."""
-    found_by: Sequence[str] = ()
-    """Names of the detectors that found something, as `Audit.found_by` has them."""
     confusions: pd.DataFrame | None = None
     """How often which label is mistaken for which, as `Audit.confusions` has it."""
     features: NDArray[Any] | None = None

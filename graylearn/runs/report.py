@@ -74,7 +74,6 @@ def make_report(
         previews=looks(prepared),
         probabilities=audit.probabilities,
         judge=JUDGES[audit.mode],
-        found_by=audit.found_by,
         confusions=audit.confusions,
         features=likeness(prepared, fitted.classifier),
         rows=table_rows(prepared, fitted.classifier),

@@ -11,6 +11,7 @@ import ast
 import functools
 import inspect
 import math
+import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,13 @@ IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
 Log = Literal["auto", "bar", "lines", "none"]
 """How a person is told how far something is: "auto" is a bar on a terminal and lines elsewhere."""
+
+def settled(log: Log) -> Log:
+    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
+    if log != "auto":
+        return log
+    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
+
 
 LEAST = {
     "epochs": 1,

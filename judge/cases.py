@@ -534,7 +534,7 @@ def make_features(folders: Folders) -> None:
             (folders.features / f"{name}.npz").symlink_to((folders.fetched / f"{name}.npz").resolve())
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Build every case that is missing."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -544,7 +544,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help="gets the cases")
     parser.add_argument("--sources", type=Path, help="folder of judge.prepare: draws of its sources too")
     parser.add_argument("--draws", type=int, default=600)
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     folders = Folders(args.data, args.fetched, args.cache)
     make_features(folders)
     for case in [*cases(), *(_drawn(args.sources, args.draws) if args.sources else ())]:

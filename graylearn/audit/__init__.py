@@ -1,7 +1,17 @@
 """From what samples look like to suspects: views, evidence, a learned judge, verdicts."""
 
-from graylearn.audit.audit import audit, audit_history, audit_predictions
-from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.audit.result import Audit
+from typing import TYPE_CHECKING
 
-__all__ = ["KINDS", "LEVELS", "Audit", "audit", "audit_history", "audit_predictions"]
+from graylearn.lazy import getter, keep_functions
+
+if TYPE_CHECKING:
+    from graylearn.audit.audit import audit
+    from graylearn.audit.kinds import KINDS, LEVELS
+    from graylearn.audit.result import Audit
+
+__all__ = ["KINDS", "LEVELS", "Audit", "audit"]
+
+if not TYPE_CHECKING:
+    __getattr__ = getter(__name__, {"audit": ("audit",), "kinds": ("KINDS", "LEVELS"), "result": ("Audit",)})
+
+keep_functions(__name__, "audit")

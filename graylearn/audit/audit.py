@@ -1,27 +1,23 @@
-"""From a training set to an `Audit`: `audit` asks what it needs, the others take what you have."""
+"""From a training set to an `Audit`.
+
+What reads and judges is imported at the call: `import graylearn` need not wait for it.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from graylearn.array_types import Floats, Ints
-from graylearn.audit.inputs import as_ids, as_labels, described, groups_of, one_class
-from graylearn.audit.progress import shown
-from graylearn.audit.result import Audit
-from graylearn.audit.spelling import as_written
-from graylearn.audit.verdict import Known, verdict
-from graylearn.data.encoding.label_notes import note_labels, note_order
-from graylearn.data.misspelt import meant_by, merged
-from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import IdLike, Log, OverlapSetting, check
 
-audit_predictions = Audit.from_predictions
-audit_history = Audit.from_history
+if TYPE_CHECKING:
+    from graylearn.array_types import Ints
+    from graylearn.audit.result import Audit
+    from graylearn.data.samples import Label
 
 SAW_ALL = "the network of a history saw the whole group of each sample: groups are audited held out;"
 """What is said of an audit that cannot heed groups."""
@@ -92,10 +88,19 @@ def audit(
     found.table[found.suspected]                            # which, how sure, and what they look like
     ```
     """
+    from graylearn.audit.inputs import as_ids, described, groups_of, one_class
+    from graylearn.audit.progress import shown
+    from graylearn.audit.result import Audit
+    from graylearn.audit.spelling import as_written
+    from graylearn.audit.verdict import Known, verdict
+    from graylearn.data.encoding.label_notes import note_labels, note_order
+    from graylearn.data.misspelt import meant_by, merged
+    from graylearn.data.samples import Samples
+
     if hasattr(X, "finished_epochs"):  # a History, whose module brings torch
         if groups is not None:
             raise SettingsError(SAW_ALL)
-        return audit_history(X, y, ids=ids, classes=classes, overlap=overlap)
+        return Audit.from_history(X, y, ids=ids, classes=classes, overlap=overlap)
     _check(model, mode)
     check({"folds": folds, "repeats": repeats, "epochs": epochs, "seed": seed, "log": log})
     label, names = _given_labels(X, y, classes)
@@ -117,7 +122,7 @@ def audit(
         note_labels(names, counts, meant, kept=keep_labels)
         meant = np.arange(len(names)) if keep_labels else meant
         label, names = merged(label, names, meant)
-        given: Floats | None = None
+        given = None
         if len(np.unique(label)) >= 2 and len(label) >= 2 * (folds or MODEL_FOLDS):
             if model is not None:
                 from graylearn.audit.models import model_probabilities
@@ -154,6 +159,9 @@ def _check(model: Any, mode: str) -> None:
 
 def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]]:
     """(y, or where it is left out the labels of Samples, as index in the classes; the classes)."""
+    from graylearn.audit.inputs import as_labels
+    from graylearn.data.samples import Samples
+
     if isinstance(X, str | os.PathLike):
         raise DataError(f"X is the path {str(X)!r}: read the file first, audit(read(X, label=...))")
     if isinstance(y, str):

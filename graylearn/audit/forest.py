@@ -1,6 +1,6 @@
 """Random trees, asked about the samples that each of them did not see.
 
-Each tree sees about half of the samples. A node is cut at a random value of a random column, the best of a
+Each tree sees half of the samples, or about `SEEN`. A node is cut at a random value of a random column, the best of a
 few such cuts by how pure it leaves the labels; a sample is voted on by the leaves it falls into of trees that
 did not see it. Everything is drawn by hashes of the tree, of the node's place and of the samples' content.
 """
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.progress import tell
@@ -23,8 +23,10 @@ DEPTH = 24
 COLOURS = 16
 """Classes that a tree tells apart: with more, some share a colour, in each tree others."""
 MOST_CUTS = 12
+SEEN = 2500
+"""Samples that a tree sees at most, beside half of them."""
 _AT_ONCE = 1 << 21
-"""Rows of all trees worked on at once."""
+"""Pairs of a tree and a sample worked on at once."""
 
 
 def hashed(*keys: NDArray[np.int64] | NDArray[np.uint64] | int) -> NDArray[np.uint64]:
@@ -54,126 +56,136 @@ def forest_votes(
     n = len(x)
     content = (draw * float(1 << 53)).astype(np.uint64)
     unit = content if group is None else np.asarray(group).astype(np.uint64)
-    may = np.zeros(n, dtype=bool)
-    may[fitted] = True
-    total = np.zeros((n, num_classes))
-    asked = np.zeros(n)
+    share = min(0.5, SEEN / max(len(fitted), 1))
+    total, asked = np.zeros((n, num_classes)), np.zeros(n)
     together = max(1, min(TREES, _AT_ONCE // max(n, 1)))
     for first in range(0, TREES, together):
         trees = np.arange(first, min(first + together, TREES))
-        seen = uniform(hashed(trees[:, None], unit[None])) < 0.5
-        seen &= may
-        _grow(x, y, num_classes, trees, seen, weight, content, total, asked)
+        seen = np.zeros((len(trees), n), dtype=bool)
+        seen[:, fitted] = uniform(hashed(trees[:, None], unit[None, fitted])) < share
+        forest = _Forest(x, y, num_classes, trees, seen, weight)
+        forest.vote(x, seen, total, asked)
         tell("trees", first, TREES)
     prior = np.bincount(y, weight, minlength=num_classes) + 0.5
     prior /= prior.sum()
-    own = weight - 1.0  # equal rows of the same label that are no copies: beside a leaf of about LEAF
     votes = total / np.maximum(asked, 1)[:, None] * LEAF
-    votes[np.arange(n), y] += own
+    votes[np.arange(n), y] += weight - 1.0  # equal rows of the same label that are no copies
     votes += 0.5 * prior
     return np.asarray(votes / votes.sum(axis=1, keepdims=True))
 
 
-def _grow(
-    x: NDArray[np.float32], y: Ints, num_classes: int, trees: Ints, seen: NDArray[np.bool_], weight: Floats,
-    content: NDArray[np.uint64], total: Floats, asked: Floats,
-) -> None:  # fmt: skip
-    """Grow trees level by level, all at once, and add what their leaves say of samples that they did not see.
+class _Forest:
+    """Some trees, grown level by level, all at once, on the pairs of a tree and a sample that it sees.
 
-    A pair is a tree and a sample; pairs lie in the order of their nodes.
+    Pairs lie in the order of their nodes.
     """
-    n, d = x.shape
-    cuts = max(2, min(MOST_CUTS, math.ceil(math.sqrt(d)), d))
-    sample = np.tile(np.arange(n), len(trees))
-    saw = seen.ravel()
-    colours = np.arange(num_classes)[None].repeat(len(trees), 0)
-    if num_classes > COLOURS:
-        colours = (hashed(trees[:, None], np.arange(num_classes)[None], 7) % np.uint64(COLOURS)).astype(
-            np.int64
-        )
-    tree = np.repeat(np.arange(len(trees)), n)
-    colour = colours[tree, y[sample]]
-    width = min(num_classes, COLOURS)
-    count = np.where(saw, weight[sample], 0.0)
-    begin = np.arange(len(trees)) * n  # of each open node, in the pairs
-    size = np.full(len(trees), n)
-    name = hashed(trees, 1)
-    for depth in range(DEPTH + 1):
-        if not len(begin):
-            break
-        node = np.repeat(np.arange(len(begin)), size)
-        # what each node holds of what its tree saw
-        holds = np.bincount(node * width + colour, count, minlength=len(begin) * width).reshape(-1, width)
-        sees = np.bincount(node[saw], minlength=len(begin))
-        done = (sees <= LEAF) | ((holds > 0).sum(axis=1) <= 1) & (num_classes <= COLOURS) | (depth == DEPTH)
-        best = np.full(len(begin), -np.inf)
-        right = np.zeros(len(sample), dtype=bool)
-        open_ = np.flatnonzero(~done)
-        if len(open_):
-            pair_open = ~done[node]
-            rows, of = sample[pair_open], (np.cumsum(~done) - 1)[node[pair_open]]
-            n_open = len(open_)
-            weights, paint = count[pair_open], colour[pair_open]
+
+    def __init__(
+        self, x: NDArray[np.float32], y: Ints, num_classes: int, trees: Ints, seen: NDArray[np.bool_],
+        weight: Floats,
+    ) -> None:  # fmt: skip
+        self.levels: list[tuple[Ints, NDArray[np.float32], Ints]] = []
+        """Of each level: the column and value that a node is cut at, and the node of the next level that its
+        lower part is; -1 - leaf where the node is a leaf."""
+        self.leaves: list[csr_matrix] = []
+        """Shares of the labels in the leaves, (leaves, K), level by level."""
+        self.num_leaves = 0
+        d = x.shape[1]
+        cuts = max(2, min(MOST_CUTS, math.ceil(math.sqrt(d)), d))
+        tree, sample = np.nonzero(seen)
+        colours = np.arange(num_classes)[None].repeat(len(trees), 0)
+        if num_classes > COLOURS:
+            colours = hashed(trees[:, None], np.arange(num_classes)[None], 7) % np.uint64(COLOURS)
+            colours = colours.astype(np.int64)
+        colour, width = colours[tree, y[sample]], min(num_classes, COLOURS)
+        size = np.bincount(tree, minlength=len(trees))
+        name = hashed(trees, 1)
+        for depth in range(DEPTH + 1):
+            if not len(size):
+                break
+            begin = np.cumsum(size) - size
+            node = np.repeat(np.arange(len(size)), size)
+            count = weight[sample]
+            holds = np.bincount(node * width + colour, count, minlength=len(size) * width).reshape(-1, width)
+            done = (size <= LEAF) | (depth == DEPTH)
+            done |= ((holds > 0).sum(axis=1) <= 1) & (num_classes <= COLOURS)
+            column, level, upper, done = self._cut(
+                x, sample, colour, count, node, begin, size, name, holds, done, cuts
+            )
+            ended = done[node]
+            self._leaf(y, num_classes, sample[ended], count[ended], np.cumsum(done) - 1, node[ended], done)
+            kept = ~ended
+            sample, colour, key = sample[kept], colour[kept], (2 * node + upper)[kept]
+            order = np.argsort(key, kind="stable")
+            sample, colour = sample[order], colour[order]
+            size = np.bincount(key, minlength=2 * len(size)).reshape(-1, 2)[~done].ravel()
+            below = np.where(done, -self.num_leaves + done.sum() - np.cumsum(done), 2 * (np.cumsum(~done) - 1))
+            self.levels.append((column, level, below))
+            parent = np.repeat(name[~done], 2)
+            name = hashed(parent, np.tile([0, 1], len(parent) // 2), 5)
+
+    @staticmethod
+    def _cut(
+        x: NDArray[np.float32], sample: Ints, colour: Ints, count: Floats, node: Ints, begin: Ints, size: Ints,
+        name: NDArray[np.uint64], holds: Floats, done: NDArray[np.bool_], cuts: int,
+    ) -> tuple[Ints, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:  # fmt: skip
+        """Column and value of the best cut of each node, which pairs lie above it, and which nodes have none."""
+        nodes, width = len(size), holds.shape[1]
+        best = np.full(nodes, -np.inf)
+        column, level = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.float32)
+        upper = np.zeros(len(sample), dtype=bool)
+        if not done.all():
+            open_, pair = np.flatnonzero(~done), ~done[node]
+            rows, of = sample[pair], (np.cumsum(~done) - 1)[node[pair]]
+            code, weights = of * width + colour[pair], count[pair]
             held = holds[open_]
-            all_ = held.sum(axis=1)
-            side = np.zeros(len(rows), dtype=bool)
-            gain = np.full(n_open, -np.inf)
+            all_, side, gain = held.sum(axis=1), np.zeros(len(rows), dtype=bool), np.full(len(open_), -np.inf)
             for cut in range(cuts):
-                column = (hashed(name[open_], cut, 2) % np.uint64(d)).astype(np.int64)
+                at = (hashed(name[open_], cut, 2) % np.uint64(x.shape[1])).astype(np.int64)
                 pick = begin[open_] + (uniform(hashed(name[open_], cut, 3)) * size[open_]).astype(np.int64)
-                level = x[sample[pick], column]
-                value = x[rows, column[of]]
-                goes = value > level[of]
-                part = np.bincount(of * width + paint, weights * goes, minlength=n_open * width).reshape(
-                    -1, width
-                )
-                r = part.sum(axis=1)
-                rest = held - part
-                left = all_ - r
+                value = x[sample[pick], at]
+                goes = x[rows, at[of]] > value[of]
+                part = np.bincount(code, weights * goes, minlength=len(open_) * width).reshape(-1, width)
+                right = part.sum(axis=1)
+                rest, left = held - part, all_ - right
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    score = (part**2).sum(axis=1) / r + (rest**2).sum(axis=1) / left
-                score[(r <= 0) | (left <= 0)] = -np.inf
+                    score = (part**2).sum(axis=1) / right + (rest**2).sum(axis=1) / left
+                score[(right <= 0) | (left <= 1e-9)] = -np.inf
                 better = score > gain
                 gain = np.where(better, score, gain)
                 side = np.where(better[of], goes, side)
-            right[pair_open] = side
+                column[open_] = np.where(better, at, column[open_])
+                level[open_] = np.where(better, value, level[open_])
+            upper[pair] = side
             best[open_] = gain
-        done |= ~np.isfinite(best)
-        ended = done[node]
-        _vote(
-            sample[ended],
-            y,
-            num_classes,
-            np.where(saw, weight[sample], 0.0)[ended],
-            saw[ended],
-            node[ended],
-            total,
-            asked,
-        )
-        kept = ~ended
-        sample, saw, colour, count, node, right = (a[kept] for a in (sample, saw, colour, count, node, right))
-        key = 2 * node + right
-        order = np.argsort(key, kind="stable")
-        sample, saw, colour, count, key = (a[order] for a in (sample, saw, colour, count, key))
-        there, begin, size = np.unique(key, return_index=True, return_counts=True)
-        name = hashed(name[there // 2], there % 2, 5)
+        return column, level, upper, done | ~np.isfinite(best)
 
+    def _leaf(
+        self, y: Ints, num_classes: int, sample: Ints, count: Floats, number: Ints, node: Ints,
+        done: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Keep the shares of labels in the nodes that are leaves."""
+        leaves, leaf = int(done.sum()), number[node]
+        seen = np.bincount(leaf, count, minlength=leaves)
+        share = count / np.maximum(seen[leaf], 1e-12)
+        self.leaves.append(csr_matrix((share, (leaf, y[sample])), shape=(leaves, num_classes)))
+        self.num_leaves += leaves
 
-def _vote(
-    sample: Ints, y: Ints, num_classes: int, count: Floats, saw: NDArray[np.bool_], node: Ints, total: Floats,
-    asked: Floats,
-) -> None:  # fmt: skip
-    """Add the shares of labels of what a tree saw in each leaf to the samples there that it did not see."""
-    if not len(sample):
-        return
-    leaves = int(node.max()) + 1
-    seen = np.bincount(node, count, minlength=leaves)
-    told = ~saw & (seen[node] > 0)
-    if not told.any():
-        return
-    labels = csr_matrix(
-        (count[saw] / seen[node[saw]], (node[saw], y[sample[saw]])), shape=(leaves, num_classes)
-    )
-    asks = csr_matrix((np.ones(told.sum()), (sample[told], node[told])), shape=(len(total), leaves))
-    total += (asks @ labels).toarray() if num_classes * len(total) < 50_000_000 else (asks @ labels)
-    asked += np.bincount(sample[told], minlength=len(total))
+    def vote(
+        self, x: NDArray[np.float32], seen: NDArray[np.bool_], total: Floats, asked: Floats
+    ) -> None:
+        """Add what the leaves say of the samples that their trees did not see."""
+        node, sample = np.nonzero(~seen)
+        leaf = np.full(len(sample), -1)
+        walking = np.arange(len(sample))
+        for column, level, below in self.levels:
+            goes = x[sample[walking], column[node]] > level[node]
+            next_ = below[node]
+            ended = next_ < 0
+            leaf[walking[ended]] = -1 - next_[ended]
+            node = (next_ + goes)[~ended]
+            walking = walking[~ended]
+        shares = vstack(self.leaves).tocsr()
+        asks = csr_matrix((np.ones(len(sample)), (sample, leaf)), shape=(len(total), shares.shape[0]))
+        total += (asks @ shares).toarray()
+        asked += np.bincount(sample, minlength=len(total))

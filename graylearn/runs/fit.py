@@ -38,8 +38,7 @@ from graylearn.runs.settings import CALLED, RunSettings
 from graylearn.training import Result, Settings
 
 LONG = 120.0
-"""Seconds from which on an audit says before it begins how long it will take, and the share of them below
-which it names the mode that takes less."""
+"""Seconds from which on an audit says before it begins how long it will take."""
 OF_A_FIT = (
     "method", "network", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average",
 )  # fmt: skip

@@ -15,7 +15,6 @@ from pages import PAGES, ROOT, SOURCES, blocks, docstrings, name_of
 from typer.testing import CliRunner
 
 import graylearn as gl
-from graylearn.audit.detectors import DETECTORS
 from graylearn.cli.main import app
 from graylearn.methods import METHODS
 from reproduction.cli.command import app as reproduction
@@ -60,10 +59,9 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
         assert page.name in (ROOT / ELSEWHERE[name]).read_text(encoding="utf-8")
         return
     monkeypatch.chdir(tmp_path)
-    for registry in (METHODS, DETECTORS):
-        for key in registry.copy():
-            monkeypatch.setitem(registry, key, registry[key])
-    known, names = (set(METHODS), set(DETECTORS)), {"__name__": "shown"}
+    for key in METHODS.copy():
+        monkeypatch.setitem(METHODS, key, METHODS[key])
+    known, names = set(METHODS), {"__name__": "shown"}
     try:
         for block in blocks(page.read_text(encoding="utf-8")):
             if not block.runs:
@@ -75,9 +73,8 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
                     done = CliRunner().invoke(app, words[1:])
                     assert done.exit_code == 0, f"{shlex.join(words)}: {done.output}"
     finally:
-        for registry, keys in zip((METHODS, DETECTORS), known, strict=True):
-            for key in set(registry) - keys:
-                del registry[key]
+        for key in set(METHODS) - known:
+            del METHODS[key]
 
 
 def commands(code: str) -> list[list[str]]:

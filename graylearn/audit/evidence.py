@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Bools, Floats, Ints
+from graylearn.audit.blocks import row_blocks
 from graylearn.audit.transitions import Transitions, believed
 from graylearn.audit.views import Rows, Views, look, unit_rows
 
@@ -275,9 +276,11 @@ def _mean_where(values: Floats, where: Bools) -> Floats:
 def _mutual(index: Ints) -> Floats:
     """(N,) share of a sample's neighbours that it is a neighbour of."""
     n, k = index.shape
-    pair = np.repeat(np.arange(n), k) * n + index.ravel()
-    back = index.ravel() * n + np.repeat(np.arange(n), k)
-    return np.asarray(np.isin(back, pair).reshape(n, k).mean(axis=1))
+    found = np.empty(n)
+    for part in row_blocks(n, k * k):
+        own = np.arange(part.start, part.stop)[:, None, None]
+        found[part] = (index[index[part]] == own).any(axis=2).mean(axis=1)
+    return found
 
 
 def _split(found: dict[str, Floats | float], rows: Rows, y: Ints) -> None:
@@ -368,7 +371,7 @@ COLUMNS: Mapping[str, str] = {
     "views differ on other": "the same of b",
     "views for label": "share of the views that find y likelier than b",
     "pool: label, rank in label": "rank of y's probability among samples labelled y",
-    "pool: other, rank in other": "rank of b's probability among members of b: samples labelled so that look so",
+    "pool: other, rank in other": "rank of b's probability among members of b, labelled so and looking so",
     "pool: label, rank in members": "rank of y's probability among members of y",
     "pair: of label": "log share of the samples labelled y that look like b",
     "pair: of other": "log share of the samples that look like b that are labelled y",

@@ -119,7 +119,9 @@ class _Forest:
             order = np.argsort(key, kind="stable")
             sample, colour = sample[order], colour[order]
             size = np.bincount(key, minlength=2 * len(size)).reshape(-1, 2)[~done].ravel()
-            below = np.where(done, -self.num_leaves + done.sum() - np.cumsum(done), 2 * (np.cumsum(~done) - 1))
+            below = np.where(
+                done, -self.num_leaves + done.sum() - np.cumsum(done), 2 * (np.cumsum(~done) - 1)
+            )
             self.levels.append((column, level, below))
             parent = np.repeat(name[~done], 2)
             name = hashed(parent, np.tile([0, 1], len(parent) // 2), 5)
@@ -171,9 +173,7 @@ class _Forest:
         self.leaves.append(csr_matrix((share, (leaf, y[sample])), shape=(leaves, num_classes)))
         self.num_leaves += leaves
 
-    def vote(
-        self, x: NDArray[np.float32], seen: NDArray[np.bool_], total: Floats, asked: Floats
-    ) -> None:
+    def vote(self, x: NDArray[np.float32], seen: NDArray[np.bool_], total: Floats, asked: Floats) -> None:
         """Add what the leaves say of the samples that their trees did not see."""
         node, sample = np.nonzero(~seen)
         leaf = np.full(len(sample), -1)

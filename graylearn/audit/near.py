@@ -115,7 +115,7 @@ def _compare(
         index[rows[:, None], np.arange(k)] = asked[np.take_along_axis(found, place, axis=1)]
         near = np.take_along_axis(near, place, axis=1)
         near = near + 1.0 if by_angle else np.sqrt(np.maximum(2.0 * near + a**2, 0.0))
-        away[rows[:, None], np.arange(k)] = np.minimum(near, 3.0 if by_angle else 1e6)
+        away[rows[:, None], np.arange(k)] = np.clip(near, 0.0, 3.0 if by_angle else 1e6)
 
 
 def _smallest(values: NDArray[np.float32], k: int) -> Ints:

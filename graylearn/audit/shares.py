@@ -1,4 +1,4 @@
-"""How many samples are wrong or belong to no class: the one estimate that is told everywhere, and its range."""
+"""How many samples are wrong or belong to no class: the one estimate, and its range."""
 
 from __future__ import annotations
 

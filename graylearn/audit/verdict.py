@@ -1,7 +1,7 @@
 """From samples and labels to verdicts: the one way that every audit goes.
 
-Copies are set aside, the views are asked, evidence is gathered, the judge reads it; what follows is arithmetic
-on its posterior. Nothing else decides.
+Copies are set aside, the views are asked, evidence is gathered, the judge reads it; what follows is
+arithmetic on its posterior. Nothing else decides.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from graylearn.data.samples import Label
 from graylearn.errors import first_few, shortened
 
 Mode = Literal["held-out", "history", "predictions"]
-"""Who says what a sample looks like: views, or a model, that did not see it; the epochs of a training run that
-did; probabilities from elsewhere."""
+"""Who says what a sample looks like: views, or a model, that did not see it; the epochs of a training run
+that did; probabilities from elsewhere."""
 
 MIN_SAMPLES = 30
 """Below this many samples nothing is judged."""
@@ -121,7 +121,7 @@ def _unjudged(label: Ints) -> str:
 
 
 def worth_a_look(posterior: Floats) -> int:
-    """How many of the first by score to look at where none is flagged: as many as may be wrong, at most 50."""
+    """How many of the first by score to look at if none is flagged: as many as may be wrong, at most 50."""
     return int(min(np.ceil(posterior.sum()), SITTING, len(posterior)))
 
 

@@ -196,7 +196,7 @@ def _of(group: Ints | None, rows: Ints) -> Ints | None:
 
 
 class _Ridge:
-    """Ridge regressions of columns (n, M) on labels, which share their sums, each row asked without itself."""
+    """Ridge regressions of columns (n, M) on labels, which share their sums; each row is left out."""
 
     def __init__(
         self, columns: NDArray[np.float32], y: Ints, num_classes: int, weight: Floats, group: Ints | None

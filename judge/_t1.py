@@ -1,0 +1,323 @@
+"""Trains the judge on shards of evidence: judges with some families left out, then the one that ships.
+
+    python -m judge train --sources FOLDER --work FOLDER [--sets 20000] [--epochs 24]
+
+Draws what is missing of the shards (resumable), trains a judge for each fold of families left out, chooses
+what is decided by a posterior on what those say of the families that they never saw, and trains the networks
+of the judge that ships on all. Writes WORK/judge.npz, WORK/without-FAMILY.npz and WORK/card.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from graylearn.audit.judge import _PLACES, FAR, Judge, write_judge
+from judge.shards import LIKELY, OTHER, SHARD, make
+
+ROWS = LIKELY + OTHER
+WINDOW = 96
+"""Rows of a piece that a step learns from, at random."""
+HIDDEN, CONTEXT = 64, 32
+MEMBERS = 1
+BATCH, RATE = 64, 4e-3
+FOLDS = (
+    ("scan", "photo", "mixtures"), ("text", "audio", "waves", "manifolds"),
+    ("table", "rules", "ordinal", "trees"), ("sensor", "causal", "simplex"),
+)  # fmt: skip
+"""Families that are left out together: none of a fold is known to the judge that is measured on it."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """P pieces of evidence, each of ROWS rows at most."""
+
+    x: Tensor
+    """(P, ROWS, F) float16 columns on one scale."""
+    truth: Tensor
+    """(P, ROWS) 0, 1, 2."""
+    weight: Tensor
+    """(P, ROWS) adding up to one; 0 where there is no row."""
+    suggested: Tensor
+    """(P, ROWS) whether the belief is right, where a sample is mislabelled."""
+    info: list[dict[str, Any]]
+    mean: np.ndarray
+    scale: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.info)
+
+    def of(self, test: Callable[[dict[str, Any]], bool]) -> Tensor:
+        """Index of the pieces that pass a test."""
+        return torch.tensor([place for place, each in enumerate(self.info) if test(each)], dtype=torch.long)
+
+
+def read_pieces(folder: Path) -> Pieces:
+    """All shards of a folder."""
+    matrices, truths, weights, right, infos, starts = [], [], [], [], [], []
+    for path in sorted(folder.glob("[0-9]*.npz")):
+        if path.name.endswith(".partial.npz"):
+            continue
+        with np.load(path) as file:
+            piece = file["piece"]
+            starts.append(np.bincount(piece))
+            matrices.append(file["matrix"])
+            truths.append(file["truth"])
+            weights.append(file["weight"])
+            right.append(file["suggested"])
+            infos += json.loads(str(file["info"]))
+    every = np.concatenate(matrices)
+    some = every[:: max(1, len(every) // 300_000)].astype(np.float64)
+    some[~np.isfinite(some)] = np.nan
+    mean, scale = np.nanmean(some, axis=0), np.nanstd(some, axis=0) + 1e-3
+    known = np.isfinite(every[:, _PLACES])
+    size = np.concatenate(starts)
+    piece = np.repeat(np.arange(len(size)), size)
+    place = np.arange(len(piece)) - np.repeat(np.cumsum(size) - size, size)
+    x = torch.zeros(len(size), ROWS, every.shape[1] + known.shape[1], dtype=torch.float16)
+    step = 500_000
+    for at in range(0, len(every), step):
+        part = slice(at, at + step)
+        z = np.clip(
+            np.nan_to_num((every[part].astype(np.float32) - mean) / scale, posinf=FAR, neginf=-FAR), -FAR, FAR
+        )
+        both = np.concatenate([z, known[part]], axis=1).astype(np.float16)
+        x[piece[part], place[part]] = torch.from_numpy(both)
+    truth, weight = torch.zeros(len(size), ROWS, dtype=torch.long), torch.zeros(len(size), ROWS)
+    suggested = torch.zeros(len(size), ROWS, dtype=torch.bool)
+    truth[piece, place] = torch.from_numpy(np.concatenate(truths).astype(np.int64))
+    weight[piece, place] = torch.from_numpy(np.concatenate(weights))
+    suggested[piece, place] = torch.from_numpy(np.concatenate(right))
+    return Pieces(x, truth, weight, suggested, infos, mean.astype(np.float32), scale.astype(np.float32))
+
+
+class Network(nn.Module):
+    """One of the judge's networks; its forward pass is that of graylearn/audit/judge.py."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        h, u = HIDDEN, CONTEXT
+        self.layers = nn.ModuleDict({
+            "in": nn.Linear(columns, h), "in_norm": nn.LayerNorm(h), "row": nn.Linear(h, h),
+            "all_norm": nn.LayerNorm(2 * h), "all": nn.Linear(2 * h, u),
+            "both": nn.Linear(h + u, h), "both_norm": nn.LayerNorm(h), "head": nn.Linear(h, h), "out": nn.Linear(h, 3),
+        })  # fmt: skip
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        """(P, R, 3) logits of rows (P, R, F) with weights (P, R)."""
+        layer = self.layers
+        act = nn.functional.gelu
+        e = act(layer["row"](layer["in_norm"](act(layer["in"](x), approximate="tanh"))), approximate="tanh")
+        mean = (weight[..., None] * e).sum(1)
+        spread = ((weight[..., None] * e * e).sum(1) - mean**2).clamp_min(0.0).add(1e-6).sqrt()
+        context = act(layer["all"](layer["all_norm"](torch.cat([mean, spread], 1))), approximate="tanh")
+        context = self.drop(context)[:, None].expand(-1, x.shape[1], -1)
+        e = act(layer["both"](torch.cat([e, context], -1)), approximate="tanh")
+        e = act(layer["head"](self.drop(layer["both_norm"](e))), approximate="tanh")
+        out: Tensor = layer["out"](e)
+        return out
+
+
+def window(pieces: Pieces, some: Tensor, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """x, truth and weight of WINDOW rows in a row of each piece, from a random one on."""
+    size = (pieces.weight[some] > 0).sum(1)
+    start = (torch.rand(len(some)) * size).long()
+    at = (start[:, None] + torch.arange(WINDOW)) % size[:, None].clamp_min(1)
+    weight = pieces.weight[some].gather(1, at) * (torch.arange(WINDOW) < size[:, None])
+    weight = weight / weight.sum(1, keepdim=True)
+    x = pieces.x[some[:, None], at].to(device).float()
+    return x, pieces.truth[some].gather(1, at).to(device), weight.to(device)
+
+
+def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = "cpu") -> Network:
+    """A network trained on some of the pieces, each set counting alike, by the log score."""
+    torch.manual_seed(seed)
+    where = torch.device(device)
+    net = Network(pieces.x.shape[2]).to(where)
+    optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=1e-2)
+    steps = epochs * (len(index) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=max(steps, 1))
+    net.train()
+    for _ in range(epochs):
+        order = index[torch.randperm(len(index))]
+        for at in range(0, len(order) - BATCH + 1, BATCH):
+            x, truth, weight = window(pieces, order[at : at + BATCH], where)
+            loss = nn.functional.cross_entropy(net(x, weight).transpose(1, 2), truth, reduction="none")
+            loss = (loss * weight).sum() / BATCH
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+    return net.eval().cpu()
+
+
+def said(nets: list[Network], pieces: Pieces, index: Tensor) -> Tensor:
+    """(P, R, 3) mean of what the networks say of some pieces."""
+    out = torch.zeros(len(index), ROWS, 3)
+    with torch.no_grad():
+        for at in range(0, len(index), 256):
+            some = index[at : at + 256]
+            for net in nets:
+                out[at : at + 256] += net(pieces.x[some].float(), pieces.weight[some]).softmax(-1) / len(nets)
+    return out
+
+
+def as_judge(nets: list[Network], pieces: Pieces, settings: dict[str, Any]) -> Judge:
+    """The networks as the library asks them."""
+    weights: dict[str, np.ndarray] = {"mean": pieces.mean, "scale": pieces.scale}
+    for name, layer in nets[0].layers.items():
+        short, norm = name.replace("_", "."), isinstance(layer, nn.LayerNorm)
+        layers = [net.layers[name] for net in nets]
+        kernels = [each.weight.detach().numpy() for each in layers]
+        weights[f"{short}.{'g' if norm else 'w'}"] = np.stack(kernels if norm else [k.T for k in kernels])
+        weights[f"{short}.b"] = np.stack([each.bias.detach().numpy() for each in layers])
+    return Judge(weights, settings)
+
+
+# What is decided by a posterior.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measures of pieces at a threshold, by sampled rows."""
+
+    f1: np.ndarray
+    flagged: np.ndarray
+
+
+def measured(p: Tensor, pieces: Pieces, index: Tensor, threshold: float) -> Measured:
+    """F1 of what is suspected and its share, piece by piece."""
+    weight, bad = pieces.weight[index], pieces.truth[index] > 0
+    suspected = p[..., 0] < 1.0 - threshold
+    hit = (weight * (suspected & bad)).sum(1)
+    both = (weight * suspected).sum(1) + (weight * bad).sum(1)
+    return Measured((2 * hit / both.clamp_min(1e-9)).numpy(), (weight * suspected).sum(1).numpy())
+
+
+def plan_of(info: dict[str, Any]) -> str:
+    """What is wrong with a set, in the words of the goals."""
+    if info["bad"] == 0:
+        return "clean"
+    if info["plan"] == "foreign":
+        return "foreign random" if info["scheme"] in ("random", "as frequent") else "foreign specific"
+    return str(info["plan"]) if info["plan"] in ("labels", "both") else "other"
+
+
+PLANS = ("labels", "foreign random", "foreign specific", "both")
+
+
+def report(p: Tensor, pieces: Pieces, index: Tensor, thresholds: tuple[float, ...]) -> str:
+    """Lines: F1 by what is wrong, and what is flagged on clean sets, over all and by family."""
+    infos = [pieces.info[i] for i in index.tolist()]
+    plans = np.array([plan_of(info) for info in infos])
+    family = np.array([info["family"] for info in infos])
+    of = np.array([info["of"] for info in infos])
+    lines = []
+    for threshold in thresholds:
+        found = measured(p, pieces, index, threshold)
+        for name in (
+            ("all", *sorted(set(of)), *sorted(set(family))) if threshold == thresholds[0] else ("all",)
+        ):
+            own = (family == name) | (of == name) | (name == "all")
+            clean = own & (plans == "clean")
+            line = f"> {threshold:.2f} {name:10s} " + "  ".join(
+                f"{plan} {found.f1[own & (plans == plan)].mean() if (own & (plans == plan)).any() else np.nan:.3f}"
+                for plan in PLANS
+            )
+            flagged = found.flagged[clean]
+            lines.append(
+                f"{line}  clean {100 * flagged.mean():.2f} % ({100 * (flagged > 0.02).mean():.1f} % over 2 %)"
+            )
+    return "\n".join(lines)
+
+
+def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> dict[str, Any]:
+    """Threshold, `sure` and ranges, from what judges said of families that they never saw."""
+    plans = np.array([plan_of(pieces.info[i]) for i in index.tolist()])
+    weight, bad = pieces.weight[index], (pieces.truth[index] > 0)
+    posterior = 1.0 - p[..., 0]
+    clean = plans == "clean"
+    threshold = next(t for t in np.arange(0.4, 0.99, 0.01)
+                     if measured(p, pieces, index, float(t)).flagged[clean].mean() <= of_clean)  # fmt: skip
+    sure = 0.99
+    for t in np.arange(float(threshold), 0.995, 0.005):
+        over = posterior > t
+        total = (weight * over).sum(1)
+        right = ((weight * (over & bad)).sum(1) / total.clamp_min(1e-12))[total > 0]
+        if len(right) and float((right >= 0.95).float().mean()) >= 0.975:
+            sure = float(t)
+            break
+    estimate, true = (weight * posterior).sum(1).numpy(), (weight * bad).sum(1).numpy()
+    order = np.argsort(estimate)
+    bins = np.array_split(order, 12)
+    ranges = [
+        [float(estimate[own].mean()), float(np.quantile(true[own] - estimate[own], 0.045)),
+         float(np.quantile(true[own] - estimate[own], 0.955))]
+        for own in bins
+    ]  # fmt: skip
+    return {"threshold": round(float(threshold), 3), "sure": round(sure, 3), "ranges": ranges}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Draw, train, choose, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sources", help="folder of judge.prepare; scikit-learn's sets alone without it")
+    parser.add_argument("--work", type=Path, required=True, help="gets shards, judges and the card")
+    parser.add_argument("--sets", type=int, default=20_000)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop drawing after so long")
+    parser.add_argument("--epochs", type=int, default=24)
+    parser.add_argument(
+        "--clean", type=float, default=0.003, help="share flagged on clean sets that is allowed"
+    )
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(argv)
+    shards = args.work / "shards"
+    if args.sets:
+        make(shards, args.sources, 0, -(-args.sets // SHARD), args.processes, args.seconds)
+    torch.set_num_threads(args.threads)
+    pieces = read_pieces(shards)
+    print(len(pieces), "pieces of evidence", flush=True)
+    p = torch.zeros(len(pieces), ROWS, 3)
+    known = {info["family"] for info in pieces.info}
+    left_out = []
+    for families in FOLDS:
+        began = time.monotonic()
+        rest = pieces.of(lambda info, out=families: info["family"] not in out)  # type: ignore[misc]
+        own = pieces.of(lambda info, out=families: info["family"] in out)  # type: ignore[misc]
+        if not len(own):
+            continue
+        net = fitted(pieces, rest, args.epochs, 0, args.device)
+        p[own] = said([net], pieces, own)
+        left_out.append((families, net))
+        print(families, len(own), f"{time.monotonic() - began:.0f} s", flush=True)
+    every = torch.arange(len(pieces))
+    print(report(p, pieces, every, (0.5, 0.6, 0.7, 0.8, 0.9)), flush=True)
+    settings = settings_from(p, pieces, every, args.clean)
+    print(settings, flush=True)
+    np.savez(args.work / "left_out.npz", p=p.numpy().astype(np.float16))
+    for families, net in left_out:
+        for family in families:
+            write_judge(as_judge([net], pieces, settings), args.work / f"without-{family}.npz")
+    nets = [fitted(pieces, every, args.epochs, seed, args.device) for seed in range(MEMBERS)]
+    write_judge(as_judge(nets, pieces, settings), args.work / "judge.npz")
+    card = {"pieces": len(pieces), "families": sorted(known), "settings": settings, "epochs": args.epochs,
+            "members": MEMBERS}  # fmt: skip
+    (args.work / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

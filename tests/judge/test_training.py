@@ -1,0 +1,230 @@
+"""Shards of evidence, and what is trained on them: tiny ones, in seconds."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from graylearn import audit
+from graylearn.audit import verdict
+from graylearn.audit.evidence import COLUMNS, Evidence, gather
+from graylearn.audit.judge import read_judge
+from judge import evaluate, shards, train
+from judge.draw import draw
+from judge.generators import GENERATORS
+from judge.sources import SOURCES, load
+
+ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def sources():
+    return load()
+
+
+def made_up(pieces=36, seed=0):
+    """A shard as `shards.shard` writes it: a sample is wrong where the first column is large.
+
+    A third of the pieces are clean, and of every family of FOLDS there are some.
+    """
+    random = np.random.default_rng(seed)
+    families = [family for fold in train.FOLDS for family in fold]
+    matrix = random.normal(size=(pieces, ROWS, len(COLUMNS))).astype(np.float16)
+    truth = (matrix[:, :, 0] > 1.3).astype(np.int8)
+    truth[::3], matrix[::3, :, 0] = 0, np.minimum(matrix[::3, :, 0], 1.0)
+    matrix[:, :, 5] = np.nan
+    info = [
+        {"family": families[number % len(families)], "of": "features", "plan": "labels", "scheme": "uniform",
+         "bad": float((each > 0).mean()), "foreign": 0.0}
+        for number, each in enumerate(truth)
+    ]  # fmt: skip
+    return {
+        "matrix": matrix.reshape(-1, len(COLUMNS)), "truth": truth.ravel(),
+        "weight": np.full(pieces * ROWS, 1 / ROWS, np.float32), "suggested": truth.ravel() > 0,
+        "piece": np.repeat(np.arange(pieces), ROWS).astype(np.int32), "info": json.dumps(info),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "shards").mkdir()
+    for number in range(2):
+        np.savez(tmp_path / "shards" / f"{number:05d}.npz", **made_up(seed=number))
+    np.savez(tmp_path / "shards" / "00002.partial.npz", x=np.zeros(1))  # of a process that was killed
+    return tmp_path
+
+
+@pytest.fixture
+def pieces(folder):
+    return train.read_pieces(folder / "shards")
+
+
+# Shards.
+
+
+def test_what_is_kept_of_a_set_stands_for_all_of_it(sources):
+    for seed in (3, 4):
+        for kept in shards.one(seed, sources):
+            n = len(kept["truth"])
+            assert kept["matrix"].shape == (n, len(COLUMNS))
+            assert n <= shards.LIKELY + shards.OTHER
+            assert kept["weight"].sum() == pytest.approx(1.0, abs=1e-5)
+            assert set(kept["truth"].tolist()) <= {0, 1, 2}
+            assert not kept["suggested"][kept["truth"] != 1].any()
+            assert 0 <= kept["info"]["foreign"] <= kept["info"]["bad"] <= 1
+            json.dumps(kept["info"])
+
+
+def test_rows_are_drawn_so_that_their_weights_give_the_share_of_the_whole():
+    random = np.random.default_rng(0)
+    label = random.integers(3, size=2000)
+    p = random.dirichlet([1, 1, 1], 2000)
+    evidence = Evidence(np.zeros((2000, 1), np.float32), p, p)
+    wrong = (p[np.arange(2000), label] < 0.2) & (random.random(2000) < 0.7)
+    shares = []
+    for _ in range(40):
+        kept, weight = shards.sampled(random, evidence, label)
+        assert len(kept) == shards.LIKELY + shards.OTHER
+        assert weight.sum() == pytest.approx(1.0)
+        shares.append(weight @ wrong[kept])
+    assert np.mean(shares) == pytest.approx(wrong.mean(), abs=0.02)
+
+
+def test_models_from_elsewhere_say_probabilities_and_may_have_learned_the_labels(sources):
+    random = np.random.default_rng(0)
+    rows, _, _ = shards.rows_of(draw(5, sources))
+    views = shards.look(rows)
+    own = {True: [], False: []}
+    for _ in range(30):
+        p, saw = shards.model_says(random, rows, views)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
+        own[saw].append(p[np.arange(len(rows)), rows.y].mean())
+    assert np.mean(own[True]) > np.mean(own[False])
+
+
+def test_a_shard_holds_its_sets_and_tells_of_one_that_failed(sources, tmp_path, monkeypatch, capsys):
+    def failing(seed, sources):
+        if seed == 7:
+            raise ValueError("no such set")
+        return draw(seed, sources)
+
+    monkeypatch.setattr(shards, "SHARD", 3)
+    monkeypatch.setattr(shards, "_SOURCES", sources)
+    monkeypatch.setattr(shards, "draw", failing)
+    number, count, _ = shards.shard(2, tmp_path)
+    assert number == 2
+    assert "seed 7" in capsys.readouterr().out
+    pieces = train.read_pieces(tmp_path)
+    assert len(pieces) == count >= 2
+    np.testing.assert_allclose(pieces.weight.sum(1).numpy(), 1.0, atol=1e-4)
+    assert [path.name for path in tmp_path.iterdir()] == ["00002.npz"]
+
+
+def test_evidence_of_a_set_is_that_of_the_library(sources):
+    """The same columns, from the same samples: there is no second way to make them."""
+    made = draw(6, sources)
+    rows, _, _ = shards.rows_of(made)
+    pieces = shards.evidence_of(np.random.default_rng([21, 6]), made)
+    assert {of for of, *_ in pieces} <= {"features", "given", "both"}
+    (_, evidence, label, truth, true), *_ = pieces
+    np.testing.assert_array_equal(label, rows.y)
+    assert len(truth) == len(true) == len(evidence.matrix)
+    known = np.isfinite(evidence.matrix).any(axis=0)
+    np.testing.assert_allclose(
+        evidence.column("copies: log count"), gather(rows).column("copies: log count"), atol=1e-6
+    )
+    assert known.mean() > 0.5
+
+
+# Training.
+
+
+def test_families_of_every_source_and_generator_are_left_out_once():
+    folds = [family for fold in train.FOLDS for family in fold]
+    assert len(folds) == len(set(folds))
+    assert {source.family for source in SOURCES} | set(GENERATORS) == set(folds)
+
+
+def test_pieces_are_read_as_they_were_written(pieces):
+    assert len(pieces) == 72
+    assert pieces.x.shape[1] == train.ROWS
+    assert (pieces.weight[:, :ROWS] > 0).all()
+    assert (pieces.weight[:, ROWS:] == 0).all()
+    assert (pieces.x[:, :ROWS, 5] == 0).all(), "what is not known is zero once it is on one scale"
+    assert float(pieces.x[:, :ROWS, 1].float().std()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):
+    torch.manual_seed(0)
+    nets = [train.Network(pieces.x.shape[2]).eval() for _ in range(2)]
+    judge = train.as_judge(nets, pieces, {"threshold": 0.5, "sure": 0.9, "ranges": [[0, 0, 0]]})
+    matrix = made_up()["matrix"][:ROWS].astype(np.float32)
+    x = torch.from_numpy(judge.prepared(matrix))[None]
+    with torch.no_grad():
+        said = [net(x, torch.full((1, ROWS), 1 / ROWS)).softmax(-1)[0].double().numpy() for net in nets]
+    chances = judge(Evidence(matrix, np.zeros((ROWS, 2)), np.zeros((ROWS, 2)))).chances
+    np.testing.assert_allclose(chances, np.mean(said, axis=0), atol=1e-5)
+
+
+def test_training_learns_what_is_wrong_and_a_seed_repeats_it(pieces, monkeypatch):
+    monkeypatch.setattr(train, "BATCH", 8)
+    index = torch.arange(len(pieces))
+    net, again = (train.fitted(pieces, index, 8, 0) for _ in range(2))
+    said = train.said([net], pieces, index)
+    torch.testing.assert_close(train.said([again], pieces, index), said)
+    bad = pieces.truth[:, :ROWS] > 0
+    posterior = 1 - said[:, :ROWS, 0]
+    assert posterior[bad].mean() > posterior[~bad].mean() + 0.4
+
+
+def test_settings_keep_clean_sets_clean_and_ranges_hold_the_share(pieces):
+    index = torch.arange(len(pieces))
+    wrong = (pieces.truth > 0).float()
+    random = torch.Generator().manual_seed(0)
+    posterior = (0.7 * wrong + 0.3 * torch.rand(wrong.shape, generator=random) ** 3).clamp(0, 1)
+    p = torch.stack([1 - posterior, posterior, torch.zeros_like(posterior)], dim=-1)
+    found = train.settings_from(p, pieces, index, 0.003)
+    clean = np.array([train.plan_of(info) == "clean" for info in pieces.info])
+    assert clean.sum() >= 20
+    assert train.measured(p, pieces, index, found["threshold"]).flagged[clean].mean() <= 0.003
+    assert found["threshold"] <= found["sure"] <= 0.995
+    at = [row[0] for row in found["ranges"]]
+    assert at == sorted(at)
+    total = (pieces.weight * wrong).sum(1).numpy()
+    estimate = (pieces.weight * posterior).sum(1).numpy()
+    below, above = (np.interp(estimate, at, [row[end] for row in found["ranges"]]) for end in (1, 2))
+    assert np.mean((total >= estimate + below - 0.02) & (total <= estimate + above + 0.02)) > 0.8
+
+
+def test_a_training_from_end_to_end_writes_judges_that_the_library_asks(folder, monkeypatch, capsys):
+    monkeypatch.setattr(train, "BATCH", 8)
+    monkeypatch.setattr(train, "MEMBERS", 2)
+    train.main(["--work", str(folder), "--sets", "0", "--epochs", "1", "--threads", "1", "--clean", "0.9"])
+    assert "72 pieces of evidence" in capsys.readouterr().out
+    card = json.loads((folder / "card.json").read_text())
+    assert card["members"] == 2
+    judges = {path.stem: read_judge(path) for path in folder.glob("*.npz") if path.stem != "left_out"}
+    families = {family for fold in train.FOLDS for family in fold}
+    assert set(judges) == {"judge"} | {f"without-{family}" for family in families}
+    assert len(judges["judge"].weights["in.w"]) == 2
+    assert judges["judge"].settings == card["settings"]
+    x, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    monkeypatch.setattr(verdict, "shipped", lambda: judges["judge"])
+    assert audit(x, y).judge == judges["judge"].id
+    assert evaluate.weights_for("table", folder) == folder / "without-table.npz"
+    assert evaluate.weights_for("unheard-of", folder) == folder / "judge.npz"
+
+
+def test_evaluation_asks_the_judge_that_is_named(folder, monkeypatch):
+    """And not the one that is shipped: a family is judged by a judge that never saw it."""
+    asked = []
+    monkeypatch.setattr(evaluate, "product", lambda case, overlap: asked.append(verdict.shipped().id))
+    path = evaluate.read_judge.__globals__["SHIPPED"]
+    named = read_judge(path)
+    changed = type(named)(named.weights, {**named.settings, "threshold": 0.123})
+    monkeypatch.setattr(evaluate, "read_judge", lambda weights: changed)
+    before = verdict.shipped
+    evaluate.judged({}, folder / "judge.npz", "auto")
+    assert asked == [changed.id] != [named.id]
+    assert verdict.shipped is before

@@ -157,7 +157,7 @@ def seconds(rows: list[Row]) -> str:
 def summary(path: Path) -> str:
     """All tables of a file of results, in Markdown."""
     if not path.exists():
-        return f"There is no {path.name} yet: run benchmarks/audit.py."
+        return f"There is no {path.name} yet: python -m judge evaluate measures today."
     rows = read(path)
     usual = [row for row in rows if row["setting"] in USUAL]
     timed = read(path, "audit-time")

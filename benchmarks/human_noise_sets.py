@@ -1,4 +1,4 @@
-"""The sets that benchmarks/human_noise.py measures on: labels wrong as people err, and foreign samples.
+"""Sets of the judge's evaluation (judge/cases.py): labels wrong as people err, and foreign samples.
 
 Each set has a name, `source noise rate seed` where labels are drawn, and hangs on that name alone.
 """
@@ -195,7 +195,7 @@ def kept_history(labels: str, folders: Folders) -> Case:
 
 
 def foreign(cell: str, setting: str, seed: int, folders: Folders) -> Case:
-    """A cell of benchmarks/audit.py: foreign samples, and flips with `mix`."""
+    """A cell of audit_cells.py: foreign samples, and flips with `mix`."""
     made = audit_cells.make(cell, setting, seed, folders.data, folders.features)
     x = np.asarray(made.x)
     return Case(x, made.y, made.true_y, len(made.classes), cell in ONE_TRUE_CLASS)

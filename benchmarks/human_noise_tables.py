@@ -117,7 +117,7 @@ def summary(path: Path) -> str:
     """All tables of a file of results."""
     rows = read(path)
     if not rows:
-        return f"There is no {path.name} yet: run benchmarks/human_noise.py."
+        return f"There is no {path.name} yet: python -m judge evaluate measures today."
     parts = []
     for group, title in TITLES.items():
         own = [row for row in rows if row["group"] == group]

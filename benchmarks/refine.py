@@ -2,8 +2,8 @@
 
     python -m benchmarks refine --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
 
-The cells are those of benchmarks/audit.py; a third of the in-distribution rows of each, at most 2,000, is
-kept aside with true labels to test on. All methods train the same network on the same encoded features with
+The cells are those of benchmarks/audit_cells.py; a third of the in-distribution rows of each, at most
+2,000, is kept aside with true labels to test on. All methods train the same network on the same encoded features with
 the same settings; the oracle trains on the in-distribution samples with their true labels. CleanLearning
 wraps the same network, trained with cross entropy. The refined fit is a committee, and committees do better
 than one network whatever they learn from; so there are rows for it with one member, and for committees of the
@@ -92,7 +92,7 @@ def fitted(split: Split, **parameters: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"accuracy": split.accuracy(found.predict(split.test_x))}
     if found.audit_ is not None:
         suspected, bad = found.audit_.suspected, split.data.is_ood | split.data.is_flipped
-        row |= {"form": found.audit_.form, "refined": found.refined_, "flagged": float(suspected.mean())}
+        row |= {"refined": found.refined_, "flagged": float(suspected.mean())}
         if bad.any():
             row["recall"] = float(suspected[bad].mean())
         if suspected.any():

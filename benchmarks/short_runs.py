@@ -22,9 +22,9 @@ from torch import nn
 
 from benchmarks.record import RESULTS, Row, append, described, markdown, record, rows, spread
 from graylearn import GrayClassifier
-from graylearn.data import load
 from graylearn.nets import make
 from graylearn.training import EpochEnd, train
+from reproduction.catalog import load
 
 BATCH, WHOLE, LEFT = 256, 10, (4, 16, 64, 128)
 POOL, TEST, IMAGES = 25_000, 5_000, 24_576

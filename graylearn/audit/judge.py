@@ -1,6 +1,7 @@
 """The judge: a small network that was trained once, on simulated dirty sets, to read evidence.
 
     evidence (N, F) -> row network -> mean and spread over the rows -> context -> row network -> (N, 3)
+               \-------------------------------- linear -----------------------------------/
 
 It ships as weights, `judge.npz`, beside a card of what it learned from, `judge.json`, and is asked in numpy.
 `judge/` trains it. It is the mean of a few networks; nothing else decides.
@@ -136,7 +137,7 @@ def _say(
     e = _rows(x, w)
     e = np.concatenate([e, np.broadcast_to(context, (len(e), len(context)))], axis=1)
     e = _gelu(_linear(_norm(_gelu(_linear(e, w, "both")), w, "both.norm"), w, "head"))
-    z = _linear(e, w, "out").astype(np.float64)
+    z = (_linear(e, w, "out") + x @ w["plain.w"]).astype(np.float64)
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z)
     return np.asarray(p / p.sum(axis=1, keepdims=True))

@@ -38,7 +38,9 @@ def different(
     number = np.cumsum(new) - 1
     answers = np.empty(len(order), dtype=np.int64)
     answers[order] = number
-    by_content = np.lexsort([y[chosen], content[chosen]])
+    if group is not None:
+        group = by_members(group, content)
+    by_content = np.lexsort([*([] if group is None else [group[chosen]]), y[chosen], content[chosen]])
     place = np.empty_like(by_content)
     place[by_content] = np.arange(len(by_content))
     chosen, answers = chosen[by_content], place[answers]
@@ -53,6 +55,14 @@ def different(
         None if group is None else group[chosen],
     )  # fmt: skip
     return rows, chosen, answers
+
+
+def by_members(group: Ints, content: NDArray[np.uint64]) -> Ints:
+    """(N,) a number of each group that hangs on what its members are, not on its name or place."""
+    _, number = np.unique(group, return_inverse=True)
+    total = np.zeros(number.max(initial=-1) + 1, dtype=np.uint64)
+    np.add.at(total, number, hashed(content))  # sums wrap round, in any order to the same
+    return np.asarray((hashed(total) >> np.uint64(1)).astype(np.int64)[number])
 
 
 def by_chance(x: NDArray[np.float32], number: NDArray[np.uint64]) -> Floats:

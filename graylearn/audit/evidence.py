@@ -241,7 +241,9 @@ def _places(
             axis=1
         )
         ordered = np.sort(theirs, axis=1)
-        found["near: kinds of labels"] = 1.0 / index.shape[1] + (np.diff(ordered, axis=1) > 0).mean(axis=1)
+        k = index.shape[1]
+        changes = (np.diff(ordered, axis=1) > 0).sum(axis=1)
+        found["near: kinds of labels"] = 1.0 / k + changes / max(k - 1, 1)
         found["near: away"] = np.asarray(found["away by angle"])[index].mean(axis=1)
         found["near: off own centre"] = np.asarray(found["off own centre, rank in label"])[index].mean(axis=1)
         found["near: same label and off its centre"] = _mean_where(

@@ -1,7 +1,7 @@
 """The judge: a small network that was trained once, on simulated dirty sets, to read evidence.
 
     evidence (N, F) -> row network -> mean and spread over the rows -> context -> row network -> (N, 3)
-               \-------------------------------- linear -----------------------------------/
+               '-------------------------------- linear -----------------------------------'
 
 It ships as weights, `judge.npz`, beside a card of what it learned from, `judge.json`, and is asked in numpy.
 `judge/` trains it. It is the mean of a few networks; nothing else decides.

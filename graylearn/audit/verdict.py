@@ -30,6 +30,7 @@ MIN_SAMPLES = 30
 """Below this many samples nothing is judged."""
 SITTING = 50
 """Samples that a person looks at in one go."""
+OVERLAP = {None: "auto", True: "none", False: "possible"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     """The fields of an `Audit`."""
     label, classes, n = known.label, known.classes, len(known.label)
     judge = shipped() if judge is None else judge
+    if why := _unjudged(label):
+        return _not_judged(known, ids, judge, why)
     what = known.features if known.features is not None else known.given
     what = np.zeros((n, 0)) if what is None else what
     rows, chosen, answers = different(what, known.content, label, len(classes), known.group)
@@ -63,25 +66,21 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
         rows = rows.without_features()
     given = None if known.given is None else known.given[chosen]
     evidence = gather(rows, given=given, saw_labels=known.mode == "history", one_class=known.one_class)
-    unjudged = _unjudged(label)
-    posterior = judge(evidence)
-    chances = posterior.chances[answers]
-    if unjudged:
-        chances = np.tile([1.0, 0.0, 0.0], (n, 1))
+    chances = judge(evidence).chances[answers]
     wrong, foreign = chances[:, 1], chances[:, 2]
     held = 1.0 - chances[:, 0]
     suspected = held > judge.settings["threshold"]
     kind = np.where(~suspected, OK, np.where(foreign > wrong, OOD, MISLABELLED))
     others = evidence.beliefs[answers]
-    best = others.argmax(axis=1) if len(classes) else np.zeros(n, dtype=np.int64)
+    best = others.argmax(axis=1)
     beliefs = others * wrong[:, None]
     beliefs[np.arange(n), label] = chances[:, 0]
     probabilities = evidence.probabilities[answers]
     shares = shares_of(chances_by_kind(foreign, wrong, kind))
-    notes = [unjudged] if unjudged else _doubts(classes, label, suspected)
-    if not unjudged and not suspected.any():
+    notes = _doubts(classes, label, suspected)
+    if not suspected.any():
         notes += ["nothing flagged: no label is doubtful enough", *where_to_look(worth_a_look(held))]
-    if known.mode == "predictions" and known.features is None and not unjudged:
+    if known.mode == "predictions" and known.features is None:
         notes += _learned(probabilities, label)
     return {
         "ids": ids,
@@ -97,12 +96,27 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
         "suggested": np.where(kind == OK, label, np.where(kind == OOD, -1, best)),
         "foreign": foreign,
         "mode": known.mode,
-        "overlap": {None: "auto", True: "none", False: "possible"}[known.one_class],
+        "overlap": OVERLAP[known.one_class],
         "because": _because(evidence, rows.y, classes, answers, suspected, known),
-        "ranges": {} if unjudged else ranges_of(shares, judge.settings["ranges"]),
+        "ranges": ranges_of(shares, judge.settings["ranges"]),
         "notes": tuple(notes),
         "judge": judge.id,
     }
+
+
+def _not_judged(known: Known, ids: NDArray[Any], judge: Judge, why: str) -> dict[str, Any]:
+    """The fields of an `Audit` of a set that is not judged: every sample belongs, for all that is known."""
+    n, num_classes = len(known.label), len(known.classes)
+    even = np.full((n, num_classes), 1.0 / max(num_classes, 1))
+    probabilities = even if known.given is None else known.given
+    return {
+        "ids": ids, "label": known.label, "classes": known.classes, "mode": known.mode,
+        "confidence": probabilities[np.arange(n), known.label], "probabilities": probabilities,
+        "beliefs": np.eye(num_classes)[known.label], "score": np.zeros(n), "foreign": np.zeros(n),
+        "suspected": np.zeros(n, dtype=bool), "level": np.zeros(n, dtype=np.int64),
+        "kind": np.full(n, OK), "suggested": known.label, "because": np.full(n, "", dtype=object),
+        "overlap": OVERLAP[known.one_class], "notes": (why,), "judge": judge.id,
+    }  # fmt: skip
 
 
 def views_say(features: NDArray[np.float32], numbers: NDArray[Any], label: Ints, num_classes: int) -> Floats:
@@ -150,7 +164,7 @@ def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[s
 
 def _learned(probabilities: Floats, label: Ints) -> list[str]:
     """A word where the model of the probabilities agrees with nearly every label."""
-    if len(label) < MIN_SAMPLES or (probabilities.argmax(axis=1) != label).mean() >= 0.01:
+    if (probabilities.argmax(axis=1) != label).mean() >= 0.01:
         return []
     return [
         "a model agrees with the wrong labels that it was trained on: if this one was trained on these "

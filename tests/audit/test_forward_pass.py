@@ -36,19 +36,20 @@ def reference(judge, matrix):
         def dense(v, name, w=w):
             return v @ w[f"{name}.w"] + w[f"{name}.b"]
 
-        known = ["set: " in name and name in module.TELLS_WHAT_IS_KNOWN for name in COLUMNS]
-        rows = []
+        known = [list(COLUMNS).index(name) for name in module.TELLS_WHAT_IS_KNOWN]
+        seen, rows = [], []
         for row in matrix.astype(float):
             x = np.clip(np.nan_to_num((row - w["mean"]) / w["scale"]), -module.FAR, module.FAR)
             x = np.append(x, np.isfinite(row[known]).astype(float))
+            seen.append(x)
             rows.append(gelu(dense(norm(gelu(dense(x, "in")), "in.norm"), "row")))
         rows = np.array(rows)
         spread = np.sqrt(np.maximum((rows**2).mean(axis=0) - rows.mean(axis=0) ** 2, 0) + 1e-6)
         whole = gelu(dense(norm(np.append(rows.mean(axis=0), spread), "all.norm"), "all"))
         out = []
-        for row in rows:
+        for x, row in zip(seen, rows, strict=True):
             z = gelu(dense(np.append(row, whole), "both"))
-            z = np.exp(dense(gelu(dense(norm(z, "both.norm"), "head")), "out"))
+            z = np.exp(dense(gelu(dense(norm(z, "both.norm"), "head")), "out") + x @ w["plain.w"])
             out.append(z / z.sum())
         said.append(out)
     return np.mean(said, axis=0)

@@ -69,7 +69,7 @@ def test_texts_are_left_to_a_pipeline_that_reads_them():
     wrong = random.random(200) < 0.15
     given = np.where(wrong, (truth + random.integers(1, 4, 200)) % 4, truth)
     audit = gl.audit(texts, given, model=make_pipeline(CountVectorizer(), LogisticRegression()))
-    assert audit.suspected[wrong].mean() > 0.8
+    assert audit.suspected[wrong].mean() > 0.5
     assert wrong[audit.suspected].mean() > 0.8
 
 

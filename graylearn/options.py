@@ -93,13 +93,11 @@ class Learning:
     augment: bool = False
     """Random crops and flips of training images."""
     mode: ModeSetting = "auto"
-    """How to audit: by networks that did not see a sample (held-out), or by the history of the one fit; auto
+    """How to audit: by views that do not see a sample's label (held-out), or by the history of the one fit; auto
     is held-out, but for pixels history."""
     overlap: OverlapSetting = "auto"
     """Whether a sample may lie between two classes, as measured quantities do (possible), or each has one
-    true class that a person could tell (none): then labels that look like another class are held against
-    their samples more readily. auto is possible for tables, none for texts and arrays of 32 numbers or more a
-    sample."""
+    true class that a person could tell (none); auto says nothing of them."""
     id_like: IdLike = "drop"
     """Columns of a table that seem to name the rows, because their values are all different and count, are
     single words or are called an id: drop leaves them out of what is learned from, keep learns from them."""

@@ -3,7 +3,7 @@
 The model is that of Dawid and Skene: every annotator has a confusion matrix, estimated together with the
 true classes by expectation and maximisation. Two things are added. Annotators with few labels are judged by
 what is known of all of them, as far as their own labels do not say otherwise. And where class probabilities
-of a model are given, at best of networks that did not see the samples, they are what is known of a sample
+of a model are given, at best of one that did not see the samples, they are what is known of a sample
 before anyone is asked, as sure as the annotators bear them out: they settle samples that one person alone
 labelled.
 """
@@ -131,7 +131,6 @@ def consensus(
     annotator: str = "annotator",
     label: str = "label",
     classes: Any = None,
-    seed: int = 0,
     id_like: IdLike = "drop",
 ) -> Crowd:
     """Bring the labels of several annotators together.
@@ -145,7 +144,6 @@ def consensus(
         annotator: the one that names who gave the label.
         label: the one of the labels.
         classes: all classes, in the order to keep. None takes those of the labels.
-        seed: of the networks that are asked.
         id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)

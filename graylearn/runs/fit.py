@@ -42,7 +42,7 @@ LONG = 120.0
 OF_A_FIT = (
     "method", "network", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average",
 )  # fmt: skip
-"""Settings of the network that a fit makes, which an audit by held-out networks does not train."""
+"""Settings of the network that a fit makes, which an audit by views does not train."""
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
@@ -176,7 +176,7 @@ def tell_unused(
     """Say which of these settings an audit passes over, and what to do instead."""
     if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
         progress.note(
-            f"passing over {', '.join(unused)}: the networks that this audit asks are its own{instead}"
+            f"passing over {', '.join(unused)}: this audit trains no network{instead}"
         )
 
 

@@ -285,4 +285,4 @@ def test_an_audit_says_which_settings_it_does_not_read(tmp_path):
     for name, changes, told in (("own", {"method": "mae", "epochs": 3}, True), ("plain", {}, False)):
         quiet(RunSettings(data=data, command="audit", **changes), tmp_path / name)
         log = (tmp_path / name / "run.log").read_text()
-        assert ("note: passing over method, epochs: the networks that this audit asks" in log) == told
+        assert ("note: passing over method, epochs: this audit trains no network" in log) == told

@@ -27,6 +27,7 @@ OverlapSetting = Literal["auto", "none", "possible"]
 Log = Literal["auto", "bar", "lines", "none"]
 """How a person is told how far something is: "auto" is a bar on a terminal and lines elsewhere."""
 
+
 def settled(log: Log) -> Log:
     """What `auto` stands for: a bar where standard error is a terminal, else lines."""
     if log != "auto":
@@ -93,8 +94,8 @@ class Learning:
     augment: bool = False
     """Random crops and flips of training images."""
     mode: ModeSetting = "auto"
-    """How to audit: by views that do not see a sample's label (held-out), or by the history of the one fit; auto
-    is held-out, but for pixels history."""
+    """How to audit: by views that do not see a sample's label (held-out), or by the history of the one fit;
+    auto is held-out, but for pixels history."""
     overlap: OverlapSetting = "auto"
     """Whether a sample may lie between two classes, as measured quantities do (possible), or each has one
     true class that a person could tell (none); auto says nothing of them."""

@@ -36,7 +36,7 @@ MEMBERS = 3
 BATCH, RATE, DECAY, DROPOUT = 32, 2e-3, 0.05, 0.2
 OF_SET, OF_ROW = (0.3, 0.3), (0.1, 0.1)
 """Share of the columns of a set, and of a row, that a step does not see, and noise on the others, in spreads:
-sets are few beside rows, and are learned by heart without it (log score on families left out .37, else .43)."""
+sets are few beside rows, and are memorised without it (log score on families left out .37, else .43)."""
 FOLDS = (
     ("table", "scan", "waves"), ("text", "sensor", "rules", "ordinal"),
     ("photo", "audio", "trees", "simplex"), ("mixtures", "causal", "manifolds"),
@@ -85,7 +85,9 @@ def read_pieces(folder: Path) -> Pieces:
     every = np.concatenate(matrices)
     some = every[:: max(1, len(every) // 300_000)].astype(np.float64)
     some[~np.isfinite(some)] = np.nan
-    mean, scale = np.nanmean(some, axis=0), np.nanstd(some, axis=0) + 1e-3
+    count = np.maximum(np.isfinite(some).sum(axis=0), 1)  # of a few sets a column may be known of none
+    mean = np.nansum(some, axis=0) / count
+    scale = np.sqrt(np.nansum((some - mean) ** 2, axis=0) / count) + 1e-3
     known = np.isfinite(every[:, _PLACES])
     size = np.concatenate(starts)
     piece = np.repeat(np.arange(len(size)), size)
@@ -116,7 +118,8 @@ class Network(nn.Module):
         self.layers = nn.ModuleDict({
             "in": nn.Linear(columns, h), "in_norm": nn.LayerNorm(h), "row": nn.Linear(h, h),
             "all_norm": nn.LayerNorm(2 * h), "all": nn.Linear(2 * h, u),
-            "both": nn.Linear(h + u, h), "both_norm": nn.LayerNorm(h), "head": nn.Linear(h, h), "out": nn.Linear(h, 3),
+            "both": nn.Linear(h + u, h), "both_norm": nn.LayerNorm(h), "head": nn.Linear(h, h),
+            "out": nn.Linear(h, 3),
             "plain": nn.Linear(columns, 3, bias=False),
         })  # fmt: skip
         self.drop = nn.Dropout(DROPOUT)
@@ -251,9 +254,9 @@ def report(p: Tensor, pieces: Pieces, index: Tensor, thresholds: tuple[float, ..
         ):
             own = (family == name) | (of == name) | (name == "all")
             clean = own & (plans == "clean")
+            f1 = {plan: found.f1[own & (plans == plan)] for plan in PLANS}
             line = f"> {threshold:.2f} {name:10s} " + "  ".join(
-                f"{plan} {found.f1[own & (plans == plan)].mean() if (own & (plans == plan)).any() else np.nan:.3f}"
-                for plan in PLANS
+                f"{plan} {each.mean() if len(each) else np.nan:.3f}" for plan, each in f1.items()
             )
             flagged = found.flagged[clean]
             lines.append(

@@ -82,4 +82,4 @@ def by_chance(x: NDArray[np.float32], number: NDArray[np.uint64]) -> Floats:
         kinds, of = np.unique(name, return_inverse=True)
         different_ = np.bincount(of[first], minlength=len(kinds))
         expected *= different_[of] - 1.0
-    return np.minimum(expected, 1.0)
+    return np.asarray(np.minimum(expected, 1.0))

@@ -74,9 +74,9 @@ def gather(
         views = None
     if given is not None:
         opinions["given"] = given
-    pooled = (
-        sum(opinions.values()) / len(opinions) if opinions else np.full((n, num_classes), 1 / num_classes)
-    )
+    pooled: Floats = np.full((n, num_classes), 1 / num_classes)
+    if opinions:
+        pooled = np.asarray(sum(opinions.values()) / len(opinions))
     every = np.arange(n)
     y = rows.y
     others = pooled.copy()

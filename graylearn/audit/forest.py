@@ -1,8 +1,9 @@
 """Random trees, asked about the samples that each of them did not see.
 
-Each tree sees half of the samples, or about `SEEN`. A node is cut at a random value of a random column, the best of a
-few such cuts by how pure it leaves the labels; a sample is voted on by the leaves it falls into of trees that
-did not see it. Everything is drawn by hashes of the tree, of the node's place and of the samples' content.
+Each tree sees half of the samples, or about `SEEN`. A node is cut at a random value of a random column, the
+best of a few such cuts by how pure it leaves the labels; a sample is voted on by the leaves it falls into of
+trees that did not see it. Everything is drawn by hashes of the tree, of the node's place and of the samples'
+content.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _AT_ONCE = 1 << 21
 
 def hashed(*keys: NDArray[np.int64] | NDArray[np.uint64] | int) -> NDArray[np.uint64]:
     """Keys mixed into one number each, as good as drawn (the finishing steps of SplitMix64)."""
-    z = np.uint64(0x9E3779B97F4A7C15)
+    z: NDArray[np.uint64] = np.asarray(0x9E3779B97F4A7C15, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for key in keys:
-            z = (np.asarray(key).astype(np.uint64) + z) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0x94D049BB133111EB)
-            z = z ^ (z >> np.uint64(27))
-    return np.asarray(z)
+            z = np.asarray((np.asarray(key).astype(np.uint64) + z) * np.uint64(0xBF58476D1CE4E5B9))
+            z = np.asarray((z ^ (z >> np.uint64(30))) * np.uint64(0x94D049BB133111EB))
+            z = np.asarray(z ^ (z >> np.uint64(27)))
+    return z
 
 
 def uniform(number: NDArray[np.uint64]) -> Floats:
@@ -95,8 +96,8 @@ class _Forest:
         tree, sample = np.nonzero(seen)
         colours = np.arange(num_classes)[None].repeat(len(trees), 0)
         if num_classes > COLOURS:
-            colours = hashed(trees[:, None], np.arange(num_classes)[None], 7) % np.uint64(COLOURS)
-            colours = colours.astype(np.int64)
+            drawn = hashed(trees[:, None], np.arange(num_classes)[None], 7) % np.uint64(COLOURS)
+            colours = drawn.astype(np.int64)
         colour, width = colours[tree, y[sample]], min(num_classes, COLOURS)
         size = np.bincount(tree, minlength=len(trees))
         name = hashed(trees, 1)
@@ -106,7 +107,9 @@ class _Forest:
             begin = np.cumsum(size) - size
             node = np.repeat(np.arange(len(size)), size)
             count = weight[sample]
-            holds = np.bincount(node * width + colour, count, minlength=len(size) * width).reshape(-1, width)
+            holds: Floats = np.asarray(
+                np.bincount(node * width + colour, count, minlength=len(size) * width), dtype=np.float64
+            ).reshape(-1, width)
             done = (size <= LEAF) | (depth == DEPTH)
             done |= ((holds > 0).sum(axis=1) <= 1) & (num_classes <= COLOURS)
             column, level, upper, done = self._cut(
@@ -128,10 +131,10 @@ class _Forest:
 
     @staticmethod
     def _cut(
-        x: NDArray[np.float32], sample: Ints, colour: Ints, count: Floats, node: Ints, begin: Ints, size: Ints,
-        name: NDArray[np.uint64], holds: Floats, done: NDArray[np.bool_], cuts: int,
+        x: NDArray[np.float32], sample: Ints, colour: Ints, count: Floats, node: Ints, begin: Ints,
+        size: Ints, name: NDArray[np.uint64], holds: Floats, done: NDArray[np.bool_], cuts: int,
     ) -> tuple[Ints, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:  # fmt: skip
-        """Column and value of the best cut of each node, which pairs lie above it, and which nodes have none."""
+        """Column and value of each node's best cut, which pairs lie above it, and which nodes have none."""
         nodes, width = len(size), holds.shape[1]
         best = np.full(nodes, -np.inf)
         column, level = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.float32)

@@ -236,7 +236,7 @@ class Audit:
                 "mislabelled": f"mislabelled, looks like {shortened(row.suggested)!r}",
             }[str(row.kind)]
             label = shortened(row.label)
-            because = f": {row.because}" if row.because else ""
+            because = f": {row.because!s}" if row.because else ""
             lines.append(
                 f"  {as_unicode(row.id)}: labelled {label!r}, {verdict} (score {row.score:.2f}){because}"
             )

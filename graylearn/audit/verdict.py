@@ -60,8 +60,8 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     if why := _unjudged(label):
         return _not_judged(known, ids, judge, why)
     what = known.features if known.features is not None else known.given
-    what = np.zeros((n, 0)) if what is None else what
-    rows, chosen, answers = different(what, known.content, label, len(classes), known.group)
+    tell_apart = np.asarray(np.zeros((n, 0)) if what is None else what, dtype=np.float32)
+    rows, chosen, answers = different(tell_apart, known.content, label, len(classes), known.group)
     if known.features is None:
         rows = rows.without_features()
     given = None if known.given is None else known.given[chosen]

@@ -342,11 +342,11 @@ def class_distances(rows: Rows) -> tuple[Floats, Floats]:
         spread = (offset.T @ offset).astype(np.float64) / max(float(weight.sum()), 1.0)
         size = max(float(np.trace(spread)) / d, 1e-12)
         spread = (1.0 - shrink) * spread + shrink * size * np.eye(d)
-        white = np.linalg.inv(np.linalg.cholesky(spread)).T.astype(np.float32)
+        white: NDArray[np.float32] = np.asarray(np.linalg.inv(np.linalg.cholesky(spread)).T, np.float32)
         own = (((x - centre[y]) @ white) ** 2).sum(axis=1)
         used, weight = weight, _closest(-own, y).astype(np.float64)
     away, mine = np.empty(len(rows)), np.empty(len(rows))
-    white_centre = (centre @ white)[count > 0]
+    white_centre: NDArray[np.float32] = np.asarray((centre @ white)[count > 0], dtype=np.float32)
     place = np.cumsum(count > 0) - 1
     among = np.zeros(len(rows))
     among[fitted] = used

@@ -175,9 +175,7 @@ def tell_unused(
 ) -> None:
     """Say which of these settings an audit passes over, and what to do instead."""
     if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
-        progress.note(
-            f"passing over {', '.join(unused)}: this audit trains no network{instead}"
-        )
+        progress.note(f"passing over {', '.join(unused)}: this audit trains no network{instead}")
 
 
 def how_long(samples: Samples) -> str | None:

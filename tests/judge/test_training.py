@@ -9,7 +9,7 @@ import torch
 from graylearn import audit
 from graylearn.audit import verdict
 from graylearn.audit.evidence import COLUMNS, Evidence, gather
-from graylearn.audit.judge import read_judge
+from graylearn.audit.judge import Judge, read_judge, write_judge
 from judge import evaluate, shards, train
 from judge.draw import draw
 from judge.generators import GENERATORS
@@ -223,11 +223,9 @@ def test_evaluation_asks_the_judge_that_is_named(folder, monkeypatch):
     """And not the one that is shipped: a family is judged by a judge that never saw it."""
     asked = []
     monkeypatch.setattr(evaluate, "product", lambda case, overlap: asked.append(verdict.shipped().id))
-    path = evaluate.read_judge.__globals__["SHIPPED"]
-    named = read_judge(path)
-    changed = type(named)(named.weights, {**named.settings, "threshold": 0.123})
-    monkeypatch.setattr(evaluate, "read_judge", lambda weights: changed)
     before = verdict.shipped
+    changed = Judge(before().weights, {**before().settings, "threshold": 0.123})
+    write_judge(changed, folder / "judge.npz")
     evaluate.judged({}, folder / "judge.npz", "auto")
-    assert asked == [changed.id] != [named.id]
+    assert asked == [read_judge(folder / "judge.npz").id] != [before().id]
     assert verdict.shipped is before

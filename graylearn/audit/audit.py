@@ -49,7 +49,7 @@ def audit(
         X: numbers (N, ...), a sparse matrix, a frame of pandas, polars or pyarrow with columns of any kind,
             or Samples (then leave out `y`). Images of up to 1,024 values (32 x 32 of grey) are taken as they
             are; larger ones and text want features of a pre-trained network first (`embed_images`,
-            `embed_text`). The history of a training run is audited as it is, see `audit_history`.
+            `embed_text`). The history of a training run is audited as it is, see `Audit.from_history`.
         y: labels, any kind.
         model: a classifier of scikit-learn's kind (boosted trees, a pipeline, a skorch net), copies of which
             are asked about samples that they were not fitted on, beside the views of the features; X is then

@@ -224,5 +224,5 @@ LABEL_ERRORS: dict[str, LabelError] = {
     "boundary": at_boundary, "instance": by_instance, "feature": by_feature, "models": by_models,
     "blocks": in_blocks, "group": by_group,
 }  # fmt: skip
-WEIGHTS = {"models": 4.0, "shifted": 1.5, "uniform": 1.5, "blocks": 0.6, "group": 0.7}
+WEIGHTS = {"models": 4.0, "shifted": 2.5, "uniform": 3.0, "blocks": 0.6, "group": 0.7}
 """How often a cause is drawn, beside the others' 1: people's errors most."""

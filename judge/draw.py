@@ -23,7 +23,7 @@ Random = np.random.Generator
 Sources = Mapping[str, list[Samples]]
 
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
-PLANS = {"clean": 0.38, "hopeless": 0.12, "labels": 0.24, "foreign": 0.12, "both": 0.14}
+PLANS = {"clean": 0.36, "hopeless": 0.1, "labels": 0.26, "foreign": 0.14, "both": 0.14}
 """What is wrong with a set, and how often."""
 FEATURELESS = ("clean", "hopeless")
 GENERATED = 0.45
@@ -102,7 +102,7 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         names = list(dirt.LABEL_ERRORS)
         weight = np.array([dirt.WEIGHTS.get(name, 1.0) for name in names])
         info["noise"] = str(random.choice(names, p=weight / weight.sum()))
-        rate = _share(random, 0.02, 0.45)
+        rate = _share(random, 0.01, 0.5)
         rows.given = dirt.LABEL_ERRORS[info["noise"]](random, x, y, k, rate)
     if plan in ("foreign", "both"):
         foreign, group, info["kinds"] = _foreign(
@@ -125,15 +125,15 @@ def draw(seed: int, sources: Sources) -> DirtySet:
 
 
 def _share(random: Random, low: float, high: float) -> float:
-    """A share of what is wrong, small ones more often."""
-    if random.random() < 0.5:
+    """A share of what is wrong: any, and now and then a small one."""
+    if random.random() < 0.7:
         return float(random.uniform(low, high))
     return float(np.exp(random.uniform(np.log(low), np.log(high))))
 
 
 def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     """Samples of some classes of one source, (N, D) and (N,); those of the others; what is known of them."""
-    n = width(random, 60, 3000) if random.random() > 0.02 else width(random, 3000, 6000)
+    n = width(random, 100, 3000) if random.random() > 0.02 else width(random, 3000, 6000)
     most = max(2, min(200, n // 8))
     held = int(random.integers(1, 7)) if random.random() < 0.5 else 0
     if family in GENERATORS:
@@ -165,7 +165,7 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 5 and random.random() < 0.12:  # several kinds under one name
+    if new.max() >= 3 and random.random() < 0.25:  # several kinds under one name
         to = random.permutation(int(new.max()) + 1)
         new = np.unique(
             np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True

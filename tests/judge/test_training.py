@@ -23,10 +23,10 @@ def sources():
     return load()
 
 
-def made_up(pieces=36, seed=0):
+def made_up(pieces=42, seed=0):
     """A shard as `shards.shard` writes it: a sample is wrong where the first column is large.
 
-    A third of the pieces are clean, and of every family of FOLDS there are some.
+    Of every family of FOLDS there are three pieces, of which one is clean.
     """
     random = np.random.default_rng(seed)
     families = [family for fold in train.FOLDS for family in fold]
@@ -35,7 +35,7 @@ def made_up(pieces=36, seed=0):
     truth[::3], matrix[::3, :, 0] = 0, np.minimum(matrix[::3, :, 0], 1.0)
     matrix[:, :, 5] = np.nan
     info = [
-        {"family": families[number % len(families)], "of": "features", "source": "digits",
+        {"family": families[number // 3 % len(families)], "of": "features", "source": "digits",
          "plan": "labels", "scheme": "uniform",
          "bad": float((each > 0).mean()), "foreign": 0.0}
         for number, each in enumerate(truth)
@@ -148,7 +148,7 @@ def test_families_of_every_source_and_generator_are_left_out_once():
 
 
 def test_pieces_are_read_as_they_were_written(pieces):
-    assert len(pieces) == 72
+    assert len(pieces) == 84
     assert pieces.x.shape[1] == train.ROWS
     assert (pieces.weight[:, :ROWS] > 0).all()
     assert (pieces.weight[:, ROWS:] == 0).all()
@@ -203,7 +203,7 @@ def test_a_training_from_end_to_end_writes_judges_that_the_library_asks(folder, 
     monkeypatch.setattr(train, "BATCH", 8)
     monkeypatch.setattr(train, "MEMBERS", 2)
     train.main(["--work", str(folder), "--sets", "0", "--epochs", "1", "--processes", "1", "--clean", "0.9"])
-    assert "72 pieces of evidence" in capsys.readouterr().out
+    assert "84 pieces of evidence" in capsys.readouterr().out
     card = json.loads((folder / "card.json").read_text())
     assert card["networks"] == 2
     assert {"name": "digits"}.items() <= card["sources"][0].items()

@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 import graylearn as gl
 from graylearn.cli.main import app
 from graylearn.methods import METHODS
+from judge.__main__ import COMMANDS
 from reproduction.cli.command import app as reproduction
 
 ELSEWHERE = {
-    "docs/how/theory.md": "tests/test_theory.py",
+    "docs/how/theory.md": "tests/reproduction/test_theory.py",
     "docs/reference/methods.md": "tests/methods/test_methods_doc.py",
 }
 """Pages whose Python is run, and compared with what the page says of it, by another test."""
@@ -107,6 +108,8 @@ def test_commands_are_as_they_are_shown(page):
                     parse(app, rest)
                 case ["python", "-m", "reproduction", *rest]:
                     parse(reproduction, rest)
+                case ["python", "-m", "judge", command, *_]:
+                    assert command in COMMANDS
                 case ["python", "-m", "benchmarks", *_]:
                     pass  # measurements print their options
                 case ["python", script, *_]:

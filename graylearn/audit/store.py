@@ -21,9 +21,6 @@ from graylearn.errors import CheckpointError, DataError, SettingsError
 Arrays = dict[str, NDArray[Any]]
 
 _FORMAT = "graylearn-audit"
-_VERSION = 2
-_FIRST_NAMES = {"pi": "prior", "o": "ood_prior", "P": "probabilities"}
-"""What arrays were called in version 1 of the format."""
 _MADE: dict[str, Callable[[Any], Any]] = {
     "ids": lambda saved: saved if saved.dtype.kind in "iu" else saved.astype(object),
     "classes": classes_from_json,
@@ -70,7 +67,6 @@ def write_audit(
         np.savez_compressed(file, **arrays)
     meta = {
         "format": _FORMAT,
-        "version": _VERSION,
         **{name: value for name, value in fields.items() if name not in arrays and value is not None},
         "classes": classes_to_json(classes),
         "contamination": contamination,
@@ -88,7 +84,7 @@ def _writable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
-    """The fields of a saved audit, of any version; nothing in the folder is ever executed.
+    """The fields of a saved audit; nothing in the folder is ever executed.
 
     needed: the name of each field, and whether an audit cannot be without it.
     """
@@ -99,16 +95,7 @@ def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
         raise CheckpointError(f"{folder} does not hold a saved audit ({error}): save it again") from error
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise CheckpointError(f"{folder / 'audit.json'} is not of a saved audit: expected format {_FORMAT!r}")
-    if meta.get("version") not in range(1, _VERSION + 1):
-        raise CheckpointError(
-            f"{folder} was saved in version {meta.get('version')!r} of the format, this reads 1 to {_VERSION}"
-            ": load it with the graylearn that saved it, or audit anew"
-        )
-    if meta["version"] == 1:
-        arrays = _second_arrays({_FIRST_NAMES.get(name, name): value for name, value in arrays.items()})
     try:
-        if meta["version"] == 1:
-            meta = _second_version(meta, arrays)
         saved = {**meta, **arrays}
         if missing := [name for name in needed if needed[name] and name not in saved]:
             raise DataError(f"it lacks {', '.join(sorted(missing))}")
@@ -117,28 +104,6 @@ def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
         return fields
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
-
-
-def _second_version(meta: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
-    """What audit.json of version 1 says, in the words of version 2."""
-    form, *apart = str(meta["form"]).split("+")
-    found_by = [] if form == "none" else ["random_labels"]
-    if apart:
-        found_by.append("foreign_clusters" if arrays["ood_prior"].any() else "class_confusion")
-    return {**meta, "form": form, "found_by": found_by, "overlap": "possible", "ranges": {}}
-
-
-def _second_arrays(arrays: Arrays) -> Arrays:
-    """What version 1 did not keep: who is sure, which nobody was, and the chance of another class."""
-    try:
-        rows = np.arange(len(arrays["label"]))
-        ood = np.divide(
-            arrays["ood_prior"], arrays["prior"], out=np.zeros(len(rows)), where=arrays["prior"] > 0
-        )
-        wrong = arrays["posterior"] * (1.0 - ood) * (1.0 - arrays["probabilities"][rows, arrays["label"]])
-        return {**arrays, "level": arrays["suspected"].astype(np.int64), "wrong": wrong}
-    except (KeyError, IndexError, ValueError):
-        return arrays  # what lacks or does not fit is told by the checks that follow
 
 
 def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) -> None:

@@ -37,39 +37,6 @@ def test_names_that_a_spreadsheet_would_run_are_guarded(some, tmp_path):
     assert Audit.load(tmp_path).ids[0] == "=cmd(0)"
 
 
-@pytest.mark.parametrize(
-    ("form", "ood", "expected"),
-    [
-        ("none", 0.0, ("none", ())),
-        ("full", 0.2, ("full", ("random_labels",))),
-        ("constant+strangers", 0.2, ("constant", ("random_labels", "foreign_clusters"))),
-        ("none+strangers", 0.0, ("none", ("class_confusion",))),
-    ],
-)
-def test_audits_saved_in_the_first_version_of_the_format_are_read(some, tmp_path, form, ood, expected):
-    """The names and words of version 1: arrays o, pi and P, and one word for the form and what was found."""
-    n = len(some)
-    arrays = {name: getattr(some, name) for name in ("label", "confidence", "score", "suspected", "kind")}
-    arrays |= {"suggested": some.suggested, "posterior": some.posterior, "ids": some.ids.astype(str)}
-    np.savez_compressed(
-        tmp_path / "arrays.npz", pi=np.full(n, 0.3), o=np.full(n, ood), P=some.probabilities, **arrays
-    )
-    meta = {"format": "graylearn-audit", "version": 1, "classes": list(some.classes), "mode": "history"}
-    meta |= {"form": form, "temperature": 1.5, "notes": ["a"], "details": {"b": 1.0}, "num_samples": n}
-    (tmp_path / "audit.json").write_text(json.dumps(meta))
-    back = Audit.load(tmp_path)
-    assert (back.form, back.found_by) == expected
-    assert (back.prior == 0.3).all()
-    assert (back.ood_prior == ood).all()
-    np.testing.assert_array_equal(back.probabilities, some.probabilities)
-    newer = ["level", "detector"]
-    pd.testing.assert_frame_equal(back.table.drop(columns=newer), some.table.drop(columns=newer))
-    assert back.table["detector"].isna().all()
-    assert set(back.table["level"][some.suspected]) == {"review"}  # nobody was sure then
-    expected_wrong = some.posterior * (1 - ood / 0.3) * (1 - some.confidence)
-    np.testing.assert_allclose(back.wrong, expected_wrong)
-
-
 def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
     with pytest.raises(CheckpointError, match="does not hold a saved audit"):
         Audit.load(tmp_path)

@@ -62,13 +62,13 @@ def test_damaged_or_foreign_folders_are_refused(some, tmp_path):
     with pytest.raises(CheckpointError, match=r"damaged audit \(it lacks ids, score\)"):
         Audit.load(tmp_path / "e")
     (tmp_path / "file").touch()
-    with pytest.raises(CheckpointError, match="file is a file: name a folder to save the audit in"):
+    with pytest.raises(CheckpointError, match="file is a file; name another"):
         some.save(tmp_path / "file")
     with pytest.raises(SettingsError, match="use csv or parquet"):
         some.save(tmp_path / "c", format="pickle")
 
 
-def test_a_save_that_breaks_off_leaves_no_mixture_of_two_audits(some, tmp_path, monkeypatch):
+def test_a_save_that_breaks_off_leaves_the_one_before(some, tmp_path, monkeypatch):
     some.save(tmp_path)
     later = dataclasses.replace(some, score=1 - some.score)
 
@@ -78,5 +78,4 @@ def test_a_save_that_breaks_off_leaves_no_mixture_of_two_audits(some, tmp_path, 
     monkeypatch.setattr(np, "savez_compressed", full)
     with pytest.raises(OSError, match="no space"):
         later.save(tmp_path)
-    with pytest.raises(CheckpointError, match="does not hold a saved audit"):
-        Audit.load(tmp_path)
+    np.testing.assert_array_equal(Audit.load(tmp_path).score, some.score)

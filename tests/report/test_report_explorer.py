@@ -50,10 +50,10 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     page = open_report(explored(curves=np.linspace(0.02, 0.95, 20)[:, None] * np.ones((1, 120))))
     first = page.locator(".sample").first
     assert first.locator(".why").inner_text() == (
-        "Networks that had not seen it gave its label 5% and dog 90\xa0%. "
+        "Networks that had not seen it gave its label 5% and dog 90%. "
         "Two of the 3 samples nearest to it are labelled dog."
     )
-    assert first.locator(".chances li").all_inner_texts()[0].split() == ["cat", "label", "5.0", "%"]
+    assert first.locator(".chances li").all_inner_texts()[0].split() == ["cat", "label", "5.0%"]
     assert len(first.locator(".chances li").all_inner_texts()) == 3
     assert first.locator(".strip-name").all_inner_texts() == [
         "nearest to it",

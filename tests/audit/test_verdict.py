@@ -374,7 +374,7 @@ def test_one_estimate_is_told_wherever_a_share_is(wrong):
     assert pairs["suspected"].sum() == (found.kind == 1).sum()
     in_label = pairs.groupby("label")["share"].sum() * np.bincount(found.label)
     assert in_label.sum() == pytest.approx(share * len(found))
-    assert f"estimated contamination: {found.contamination['total']:.1%}, 90 % range" in found.summary()
+    assert f"estimated contamination: {found.contamination['total']:.1%}, 90% range" in found.summary()
 
 
 def test_chances_count_as_what_was_found_and_add_up_to_what_is_flagged():

@@ -168,7 +168,7 @@ def test_a_few_words_for_missing_make_no_text_of_measurements():
 
 
 def test_what_cannot_be_read_is_shown_by_what_looks_like_a_number():
-    with pytest.warns(DataWarning, match="looks like numbers or dates, such as .2,500., but it cannot"):
+    with pytest.warns(DataWarning, match="looks like numbers or dates, such as .2,500., but it is unclear"):
         TableEncoder().fit(pd.DataFrame({"a": ["ask", *(f"{n},500" for n in range(2, 32))] * 2}))
 
 
@@ -185,10 +185,8 @@ def test_new_data_are_read_as_the_training_data_were():
         saved.transform(pd.DataFrame({"a": ["free"]}))
 
 
-def test_saved_encoders_of_before_and_of_other_kinds():
+def test_kinds_of_columns_that_there_are_not_are_refused():
     saved = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0]})).to_json()
-    assert saved["version"] == 1
-    assert saved["encoder"]["kinds"] == {"a": "number"}, "as before there were writings"
     for kind in ("number 1,234,5", "number d.m.y", "date 1,234.5", "category d.m.y", "number 1,234.5 apples"):
         content = saved["encoder"] | {"kinds": {"a": kind}}
         with pytest.raises(CheckpointError, match="unknown kind of column"):

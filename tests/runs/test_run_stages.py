@@ -160,7 +160,7 @@ def run_and_cut(settings, out, monkeypatch, where, name):
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [(Audit, "save"), (GrayClassifier, "save"), (report, "make_report")],
+    [(Audit, "write"), (outputs, "write_classifier"), (report, "make_report")],
 )
 def test_a_run_cut_anywhere_gives_the_same(made, tmp_path, monkeypatch, where, name):
     data, folder, _ = made
@@ -183,16 +183,16 @@ def test_finished_stages_are_not_repeated(made, tmp_path, monkeypatch):
 
 def test_the_first_fit_goes_on_from_its_checkpoint(made, tmp_path, monkeypatch):
     data, _, _ = made
-    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "write")
     checkpoint = tmp_path / "cut" / "stages" / "first-0" / "checkpoint.safetensors"
     before = checkpoint.read_bytes()
-    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "write")
     assert checkpoint.read_bytes() == before  # nothing was trained: no new checkpoint
 
 
 def test_other_data_are_not_gone_on_with(tmp_path, monkeypatch):
     data = write_blobs(tmp_path / "blobs.csv")
-    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "save")
+    run_and_cut(settings_for(data), tmp_path / "cut", monkeypatch, Audit, "write")
     write_blobs(data, seed=1)
     with pytest.raises(FolderTakenError, match="has changed since the run"):
         quiet(settings_for(data), tmp_path / "cut")

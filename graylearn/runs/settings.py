@@ -166,7 +166,7 @@ def in_flags(option: str, value: object) -> str | None:
     """An option of Python as a flag; None where the command line has none like it."""
     if option == "id" and value is False:
         return "--no-id"
-    if option in ("yes", "reject_at", "coverage", "max_suspects"):  # of apply, predict and check
+    if option in ("yes", "overwrite", "reject_at", "coverage", "max_suspects"):  # of single commands
         return "--" + option.replace("_", "-")
     name = CALLED.get(option, option)
     if name not in FIELDS:

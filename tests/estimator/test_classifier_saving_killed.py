@@ -39,7 +39,7 @@ def test_killed_at_any_file_operation_the_old_or_the_new_one_is_loaded(models, t
         switch = held.index("new")
         assert held == ["old"] * switch + ["new"] * (len(rows) - switch)
         assert switch > 5
-        assert len(rows) - switch > 5
+        assert len(rows) - switch > 2  # all of it is written beside, then swapped in
         assert [row[1] for row in rows] == [True] * (len(rows) - 1) + [False]
         again = [row[3:] for row in rows if row[3:]]
         assert {name for name, _ in again} == {"new"}  # saved again, over what the kill left

@@ -53,7 +53,7 @@ def test_both_answer_as_predict_does(made, tmp_path):
     onnx = export(made / "run", tmp_path / "model.onnx", 0.8)
     found = answers_of_onnx(tmp_path / "model.onnx", table)
     export(made / "run", tmp_path / "served", 0.7)
-    with pytest.raises(FolderTakenError, match=r"served exists already.*--overwrite"):
+    with pytest.raises(FolderTakenError, match=r"served exists already.*overwrite=True"):
         export(made / "run", tmp_path / "served", 0.8)
     served = export(made / "run", tmp_path / "served", 0.8, overwrite=True)
     assert {path.name for path in tmp_path.iterdir()} == {"model.onnx", "served"}

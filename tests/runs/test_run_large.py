@@ -166,10 +166,10 @@ def fitted(tables, tmp_path_factory):
     """A run that was stopped while its model was saved, and gone on with."""
     out = tmp_path_factory.mktemp("fitted") / "run"
     settings, quiet = settings_of(tables[0], command="fit", epochs=4), RunProgress(quiet=True)
-    stopped = mock.patch.object(saving, "write_card", side_effect=KeyboardInterrupt)
+    stopped = mock.patch.object(saving, "card", side_effect=KeyboardInterrupt)
     with stopped, pytest.raises(KeyboardInterrupt):
         run(settings, out, progress=quiet)
-    assert (out / "model" / "model.json").exists()
+    assert not (out / "summary.json").exists()
     return out, run(settings, out, progress=quiet)
 
 

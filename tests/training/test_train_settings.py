@@ -58,7 +58,7 @@ from graylearn.training import (
         ({"scale": PixelScale((0.5,), (0.2,))}, "scale is that of uint8 images, which x does not hold"),
         ({"schedule": 0.1}, "schedule is of type float, expected ScheduleSettings"),
         ({"optimizer": torch.optim.Adam(mlp().parameters())}, "the Adam is made for other parameters than"),
-        ({"optimizer": torch.optim.LBFGS}, "LBFGS takes several passes a step"),
+        ({"optimizer": torch.optim.LBFGS}, "LBFGS takes several passes per step"),
         ({"device": "mps:7"}, "torch cannot use it here"),
         ({"device": 1.5}, "device 1.5 is not known"),
         ({"callbacks": [1]}, "callbacks hold int"),

@@ -50,10 +50,10 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     page = open_report(explored(curves=np.linspace(0.02, 0.95, 20)[:, None] * np.ones((1, 120))))
     first = page.locator(".sample").first
     assert first.locator(".why").inner_text() == (
-        "Networks that had not seen it gave its label 5% and dog 90\xa0%. "
+        "Networks that had not seen it gave its label 5% and dog 90%. "
         "Two of the 3 samples nearest to it are labelled dog."
     )
-    assert first.locator(".chances li").all_inner_texts()[0].split() == ["cat", "label", "5.0", "%"]
+    assert first.locator(".chances li").all_inner_texts()[0].split() == ["cat", "label", "5.0%"]
     assert len(first.locator(".chances li").all_inner_texts()) == 3
     assert first.locator(".strip-name").all_inner_texts() == [
         "nearest to it",
@@ -64,7 +64,7 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     typical = first.locator(".strip").nth(2)
     assert typical.locator(".mini-label").all_inner_texts() == ["dog"] * 3
     assert typical.locator("img").count() == 3
-    assert "Learned by heart" in first.locator(".training").inner_text()
+    assert "Memorised" in first.locator(".training").inner_text()
     assert first.locator(".score").inner_text().split() == ["rank", "1", "score", "0.999"]
     page.uncheck("#compare")
     expect(first.locator(".compare")).to_be_hidden()

@@ -82,6 +82,7 @@ clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-run demo-digits.npz
 
 .venv/demo.stamp: pyproject.toml constraints.txt
+	@echo 'Installing into .venv, which takes some minutes the first time.'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) $(TORCH)
 	$(PIP) -e .

@@ -6,6 +6,9 @@ everything, Gray Learning refined by its own audit, and an oracle that never saw
 seed's digits then go through a run as the command line makes it, with a report to open.
 """
 
+import os
+import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -74,7 +77,7 @@ def compare(console: Console) -> None:
             results.append(one_seed(seed))
         if not console.is_terminal:
             console.print(f"seed {seed + 1} of {len(SEEDS)} done, {time.perf_counter() - began:.0f} s")
-    table = Table(title=f"Digits, 20 % OOD and 20 % wrong labels; mean ± sd over {len(SEEDS)} seeds")
+    table = Table(title=f"Digits, 20 % of no class and 20 % wrong labels; mean ± sd over {len(SEEDS)} seeds")
     for column in ("way of learning", "test accuracy %", "calibration error %"):
         table.add_column(column, justify="left" if column.startswith("way") else "right")
     for name in WAYS:
@@ -100,8 +103,10 @@ def make_run(console: Console) -> None:
     settings = RunSettings(data=str(DATA), split="train", test_split="test", seed=SEEDS[0])
     with console.status(f"writing {RUN}/"):
         run(settings, RUN, overwrite=True, progress=RunProgress(quiet=True))
+    beside = Path(sys.executable).with_name("graylearn")  # `make demo` leaves it outside of the PATH
+    command = "graylearn" if shutil.which("graylearn") else os.path.relpath(beside)
     console.print(
-        f"\nThe same for one file: graylearn fit {DATA} --split train --test-split test --out my-run\n"
+        f"\nThe same for one file: {command} fit {DATA} --split train --test-split test --out my-run\n"
         f"Open the report: {(RUN / 'report.html').absolute().as_uri()}"
     )
 

@@ -61,7 +61,7 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     check({"id_like": id_like})
     rows = as_rows(x)
     if rows.shape[0] != n:
-        raise DataError(f"features have shape {tuple(rows.shape)} for {n} labels: give one row a label")
+        raise DataError(f"features have shape {tuple(rows.shape)} for {n} labels: give one label per row")
     rows = as_dense(rows)
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
         rows = _frame_of_objects(rows)

@@ -54,10 +54,10 @@ def check(
     quiet: flags.Quiet = False,
     **given: Any,
 ) -> None:
-    """Fail where data hold more suspects than allowed that were not accepted before; exit code 4.
+    """Fail if the data hold more new suspects than allowed; exit code 4.
 
-    Suspects, copies with different labels, and with --test samples that stand in the test set as well. In a
-    GitHub workflow the step summary is written too.
+    Copies with different labels count too, and with --test samples that are also in the test set. In a GitHub
+    workflow, the step summary lists what is new.
 
     Examples:
 

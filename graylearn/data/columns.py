@@ -186,5 +186,5 @@ def _likely_labels(table: RawTable, columns: list[Column], named: list[Column]) 
     distinct = {name: len(set(table.frame[name].astype(str))) for name in named or columns}
     most = max(2, min(200, len(table.frame) // 3))
     likely = named or [name for name in distinct if 2 <= distinct[name] <= most]
-    ordered = sorted(likely, key=distinct.__getitem__)[:5]
+    ordered = sorted(likely, key=distinct.__getitem__)[:10]
     return {name: f"{distinct[name]} different values" for name in ordered}

@@ -61,7 +61,9 @@ def read_decisions(path: str | Path) -> list[Decision]:
         text = path.read_bytes().decode("utf-8-sig", "surrogatepass")
     except OSError as error:
         reason = error.strerror or str(error)
-        raise DataError(f"{path} cannot be read ({reason}): pass the decisions of the report") from error
+        raise DataError(
+            f"{path} cannot be read ({reason}): pass the decisions that the report downloaded"
+        ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text: save it as CSV with UTF-8 encoding") from error
     rows = _rows(text, path)

@@ -114,5 +114,7 @@ def cell_text(value: Any) -> str:
         return ""
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else f"{float(value):.6g}"
+    if isinstance(value, pd.Timestamp) and value == value.normalize():
+        value = value.date()  # a column of dates is read as midnights
     text = str(value)
     return text if len(text) <= VALUE_LENGTH else text[: VALUE_LENGTH - 1] + "…"

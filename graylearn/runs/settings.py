@@ -25,7 +25,7 @@ class Reading:
 
     data: str = ""
     """A CSV, TSV, Parquet, Feather, JSON-lines or Excel file, an SQLite or DuckDB database, a folder of
-    images with one folder a class, a table of image paths, an .npz file, or a dataset that Hugging Face
+    images with one folder per class, a table of image paths, an .npz file, or a dataset that Hugging Face
     wrote; also at an address such as s3://..."""
     label: str | None = None
     """The column of labels. None: the one that is plainly it."""
@@ -135,7 +135,10 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
                 "network is 'trees', which a run folder cannot keep: use GrayClassifier(network='trees')"
             )
         if self.annotators and (self.label is not None or self.annotations is not None):
-            raise SettingsError("annotators are given, and label or annotations as well: leave those out")
+            raise SettingsError(
+                "annotators are given, and label or annotations as well: leave those out; annotators are "
+                "columns of labels, and a column that says who labelled belongs in without"
+            )
         if self.no_id and self.id is not None:
             raise SettingsError("both id and no_id are given: name a column, or count the lines")
         if self.group is not None and self.mode == "history":

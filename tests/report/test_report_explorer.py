@@ -64,7 +64,7 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     typical = first.locator(".strip").nth(2)
     assert typical.locator(".mini-label").all_inner_texts() == ["dog"] * 3
     assert typical.locator("img").count() == 3
-    assert "Learned by heart" in first.locator(".training").inner_text()
+    assert "Memorised" in first.locator(".training").inner_text()
     assert first.locator(".score").inner_text().split() == ["rank", "1", "score", "0.999"]
     page.uncheck("#compare")
     expect(first.locator(".compare")).to_be_hidden()

@@ -175,6 +175,8 @@ def test_text_and_rows_are_cut_and_say_so():
     assert row.left_out == 10
     assert row.content["c0"] == "0.123457"
     assert row.content["c1"] == ""
+    moments = {"day": pd.Timestamp("2026-02-11"), "moment": pd.Timestamp("2026-02-11 09:30")}
+    assert row_preview(moments).content == {"day": "2026-02-11", "moment": "2026-02-11 09:30:00"}
 
 
 def test_samples_show_what_they_are():

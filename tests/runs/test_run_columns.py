@@ -60,6 +60,9 @@ def test_doubt_lists_the_candidates():
         columns_of(many)
     assert "label='grade' if it is that column (4 different values)" in str(caught.value)
     assert "weight" not in str(caught.value)
+    features = {f"feature {k}": [i % 3 for i in range(30)] for k in range(6)}
+    with pytest.raises(DataError, match=r"status \(5 different values\)"):
+        columns_of({**features, "status": [i % 5 for i in range(30)]})
 
 
 def test_a_column_that_is_not_there():

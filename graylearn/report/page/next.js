@@ -46,7 +46,7 @@ function drawSteps() {
     steps.push([listed("Start with the largest scores", ""), ": keep, drop or relabel each."]);
   }
   const [card, word] = pairLists.together.length ? ["together", "by group"] : ["pairs", "by pair"];
-  if (pairLists[card][0]?.rows.length > 2) steps.push(["Where a whole group is plain, decide it at once ", el("a", { href: `#${card}-card` }, word), "."]);
+  if (pairLists[card][0]?.rows.length > 2) steps.push(["If a whole group is clear, decide it at once ", el("a", { href: `#${card}-card` }, word), "."]);
   steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);
   byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
 }

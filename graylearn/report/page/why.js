@@ -123,7 +123,7 @@ function trainingPart(row) {
   const last = curveOf(row).findLast((value) => !Number.isNaN(value));
   const learned = last > 0.5 && samples.confidence[row] < 0.5;
   const words = learned
-    ? "Learned by heart in the end: memory, no evidence for the label."
+    ? "Memorised in the end, which is no evidence for the label."
     : "Confidence in its label of a network that learned from it.";
   return el("div", { class: "strip training" }, el("p", { class: "strip-name" }, "in training"), drawn, el("p", { class: "muted small" }, words));
 }

@@ -230,7 +230,7 @@ def test_wrong_inputs_say_what_is_wrong():
     for name, wrong in (("folds", 1), ("repeats", 1.5), ("epochs", 0), ("seed", -1), ("seed", None)):
         with pytest.raises(SettingsError, match=f"{name} is {wrong}, expected a whole number of at least"):
             audit(x, y, **{name: wrong})
-    with pytest.raises(DataError, match="one row a label"):
+    with pytest.raises(DataError, match="one label per row"):
         audit(x, y[:-1])
     with pytest.raises(DataError, match="expected numbers"):
         audit(np.full((10, 2), 1j), y)

@@ -23,7 +23,7 @@ Random = np.random.Generator
 Sources = Mapping[str, list[Samples]]
 
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
-PLANS = {"clean": 0.36, "hopeless": 0.1, "labels": 0.26, "foreign": 0.14, "both": 0.14}
+PLANS = {"clean": 0.34, "hopeless": 0.08, "labels": 0.26, "foreign": 0.16, "both": 0.16}
 """What is wrong with a set, and how often."""
 FEATURELESS = ("clean", "hopeless")
 GENERATED = 0.45
@@ -86,6 +86,8 @@ def draw(seed: int, sources: Sources) -> DirtySet:
     family = _family(random, sources)
     x, y, held_x, held_group, info = _base(random, family, sources)
     k = int(y.max()) + 1
+    if family != "rules" and random.random() < 0.2:
+        x = _strays(random, x, y, k)
     plan = str(random.choice(list(PLANS), p=list(PLANS.values())))
     info |= {
         "seed": seed,
@@ -124,6 +126,21 @@ def draw(seed: int, sources: Sources) -> DirtySet:
     return _finished(random, features, rows, info | {"extras": tuple(extras)})
 
 
+def _strays(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """Hard samples, rightly labelled: some of them lie among another class, mostly one that is alike."""
+    some = np.flatnonzero(random.random(len(y)) < np.exp(random.uniform(np.log(0.005), np.log(0.12))))
+    alike = dirt.closeness(dirt.centres(dirt.standardised(x), y, k), np.arange(k), k)
+    alike[:, np.bincount(y, minlength=k) == 0] = -np.inf
+    np.fill_diagonal(alike, -np.inf)
+    chance = np.exp(random.uniform(0.0, 3.0) * (alike - alike.max(axis=1, keepdims=True)))
+    of_class = [np.flatnonzero(y == c) for c in range(k)]
+    theirs = np.array([random.choice(of_class[c]) for c in dirt.drawn(random, chance[y[some]])], dtype=int)
+    part = random.uniform(0.3, 0.95, (len(some), 1))
+    x = x.copy()
+    x[some] += part * (x[theirs] - x[some])
+    return x
+
+
 def _share(random: Random, low: float, high: float) -> float:
     """A share of what is wrong: any, and now and then a small one."""
     if random.random() < 0.7:
@@ -133,12 +150,12 @@ def _share(random: Random, low: float, high: float) -> float:
 
 def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     """Samples of some classes of one source, (N, D) and (N,); those of the others; what is known of them."""
-    n = width(random, 100, 3000) if random.random() > 0.02 else width(random, 3000, 6000)
+    n = width(random, 100, 3000) if random.random() < 0.75 else int(random.integers(1000, 4000))
     most = max(2, min(200, n // 8))
-    held = int(random.integers(1, 7)) if random.random() < 0.5 else 0
+    held = int(random.integers(1, 7)) if random.random() < 0.6 else 0
     if family in GENERATORS:
         k = width(random, 2, min(most, 30)) if random.random() < 0.9 else width(random, min(most, 30), most)
-        held = min(held, k)
+        held = 0 if not held else k if random.random() < 0.4 else min(held, k)
         y = np.zeros(0, dtype=np.int64)
         while (np.bincount(y, minlength=2) >= FEWEST).sum() < 2:
             x, y = GENERATORS[family](random, round(n * (k + held) / k), k + held)
@@ -165,7 +182,7 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 3 and random.random() < 0.25:  # several kinds under one name
+    if new.max() >= 3 and random.random() < 0.07:  # several kinds under one name
         to = random.permutation(int(new.max()) + 1)
         new = np.unique(
             np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True
@@ -239,7 +256,7 @@ def _foreign_labels(random: Random, group: np.ndarray, given: np.ndarray, k: int
     """(n,) the labels that foreign samples bear, -1 for those that would outnumber a label's own; and how."""
     count = np.bincount(given, minlength=k)
     scheme = str(random.choice(["random", "as frequent", "specific", "one label", "few labels"],
-                               p=[0.35, 0.15, 0.25, 0.15, 0.1]))  # fmt: skip
+                               p=[0.3, 0.1, 0.37, 0.13, 0.1]))  # fmt: skip
     if scheme == "random":
         return random.integers(0, k, len(group)), scheme
     if scheme == "as frequent":

@@ -247,7 +247,70 @@ def simplex(random: Random, n: int, k: int) -> Drawn:
     return [x, np.sqrt(x), np.log(x + 1e-3)][random.integers(3)], y
 
 
+def sittings(random: Random, n: int, k: int) -> Drawn:
+    """Samples that come in sittings: one speaker, one patient, one machine, each with a look of its own.
+
+    A class is a handful of dense crowds of very different sizes, some of them nearer to another class.
+    """
+    d = width(random, 3, 200)
+    inner, crossed = min(d, width(random, 2, 20)), random.random() < 0.35
+    y = classes(random, n, k)
+    of_class = int(random.integers(1, 4)) if random.random() < 0.3 else width(random, 2, 40)
+    part = random.dirichlet(np.full(of_class, np.exp(random.uniform(np.log(0.2), np.log(5.0)))), k)
+    sitting = np.minimum((part.cumsum(axis=1)[y] < random.random((n, 1))).sum(axis=1), of_class - 1)
+    centre = random.normal(size=(k, inner))
+    look = random.normal(size=(1 if crossed else k, of_class, inner)) * np.ones((k, 1, 1))
+    look *= np.exp(random.normal(0.0, 0.4, (k, of_class, 1))) * random.uniform(0.3, 2.0)
+    like = np.arange(k)[:, None] * np.ones((1, of_class), dtype=np.int64)
+    odd = random.random((k, of_class)) < random.choice([0.0, 0.1, 0.3])
+    like = np.where(odd, random.integers(0, k, (k, of_class)), like)
+    place = random.uniform(0.5, 3.0) * centre[like] + look
+    place += (
+        random.uniform(0.2, 0.8) * centre[:, None]
+    )  # also what looks like another class is not that class
+    grain = np.exp(random.normal(0.0, 0.5, (k, of_class))) * np.exp(random.uniform(np.log(0.1), np.log(1.5)))
+    x = random.normal(size=(n, inner)) * grain[y, sitting][:, None]
+    if random.random() < 0.4:  # a few samples of each sitting fail
+        x *= np.sqrt(3.0 / random.chisquare(3.0, (n, 1)))
+    x += place[y, sitting]
+    turn = random.normal(size=(inner, d)) / np.sqrt(inner)
+    return x @ turn + random.uniform(0.0, 0.4) * random.normal(size=(n, d)), y
+
+
+def scenes(random: Random, n: int, k: int) -> Drawn:
+    """Pixels of small pictures: something of the class, anywhere, before a background that says nothing."""
+    side, y = int(random.integers(8, 17)), classes(random, n, k)
+    pitch = np.sqrt(np.add.outer(np.fft.fftfreq(side) ** 2, np.fft.fftfreq(side) ** 2)) + 1.0 / side
+
+    def fields(many: int, smooth: float) -> np.ndarray:
+        wave = np.fft.fft2(random.normal(size=(many, side, side))) * pitch**-smooth
+        field = np.fft.ifft2(wave).real
+        return np.asarray(field / np.maximum(field.std(axis=(1, 2), keepdims=True), 1e-9))
+
+    kinds = int(random.integers(1, 6))
+    shape = fields(k * kinds, random.uniform(0.8, 2.0)).reshape(k, kinds, side, side)
+    away = (np.arange(side) - side / 2) / side
+    shape *= np.exp(-np.add.outer(away**2, away**2) / random.uniform(0.03, 0.3))
+    thing = shape[y, random.integers(0, kinds, n)] * np.exp(random.normal(0.0, 0.4, (n, 1, 1)))
+    reach = int(random.integers(0, side // 2))
+    down, right = random.integers(-reach, reach + 1, (2, n, 1))
+    at = np.arange(side)
+    thing = thing[
+        np.arange(n)[:, None, None], ((at + down) % side)[:, :, None], ((at + right) % side)[:, None]
+    ]
+    if random.random() < 0.3:
+        thing = thing[:, :, ::-1] * (random.random((n, 1, 1)) < 0.5) + thing * 1.0
+    x = fields(n, random.uniform(0.0, 2.0)) + np.exp(random.uniform(np.log(0.4), np.log(4.0))) * thing
+    x = x * np.exp(random.normal(0.0, 0.3, (n, 1, 1))) + 0.5 * random.normal(size=(n, 1, 1))
+    kind = random.random()
+    if kind < 0.25:
+        x = np.abs(np.fft.fft2(x))[:, : side // 2 + 1]
+    elif kind < 0.4:
+        x = np.concatenate([abs(np.diff(x, axis=1)), abs(np.diff(x.transpose(0, 2, 1), axis=1))], axis=1)
+    return x.reshape(n, -1), y
+
+
 GENERATORS: dict[str, Generator] = {
     "mixtures": mixtures, "causal": causal, "trees": trees, "rules": rules, "waves": waves,
-    "manifolds": manifolds, "ordinal": ordinal, "simplex": simplex,
+    "manifolds": manifolds, "ordinal": ordinal, "simplex": simplex, "sittings": sittings, "scenes": scenes,
 }  # fmt: skip

@@ -6,8 +6,8 @@ import torch
 from torch.nn import functional as F
 
 from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, augment_rows, random_uniform
-from graylearn.data.batches.base import ArrayBatches, Preparation, StackBatches
-from graylearn.errors import DataError, SettingsError
+from graylearn.data.batches.base import ArrayBatches, Preparation
+from graylearn.errors import SettingsError
 
 
 def pictures(samples=60, height=10, width=8):
@@ -118,7 +118,14 @@ def test_a_stack_reads_the_right_rows_for_each_model(models, shared):
     x = torch.randn(11, 5) if shared else torch.randn(models, 11, 5)
     y = torch.stack([torch.arange(11).roll(model) % 4 for model in range(models)])
     orders = [order(11, model) for model in range(models)]
-    source = StackBatches(x, y, batch_size=4, orders=orders, device=torch.device("cpu"))
+    source = ArrayBatches(
+        x.reshape(-1, 5),
+        y.reshape(-1),
+        batch_size=4,
+        order=lambda epoch: torch.stack([each(epoch) for each in orders]),
+        device=torch.device("cpu"),
+        models=models,
+    )
     seen = [[] for _ in range(models)]
     for batch in source.epoch(2):
         places = batch.index.view(models, -1)
@@ -134,13 +141,3 @@ def test_a_stack_reads_the_right_rows_for_each_model(models, shared):
         assert torch.equal(torch.cat(seen[model]), orders[model](2))
     (last,) = list(source.epoch(2, start=2))
     assert torch.equal(last.index.view(models, -1)[0], seen[0][2])
-
-
-def test_shapes_that_do_not_fit_a_stack_are_refused():
-    options = {"batch_size": 4, "orders": [order(11)] * 2, "device": torch.device("cpu")}
-    with pytest.raises(DataError, match=r"expected \(num_samples, features\)"):
-        StackBatches(torch.zeros(3, 11, 5), torch.zeros(11).long(), **options)
-    with pytest.raises(DataError, match="y has shape"):
-        StackBatches(torch.zeros(11, 5), torch.zeros(3, 11).long(), **options)
-    with pytest.raises(DataError, match="11 samples but 10 labels"):
-        StackBatches(torch.zeros(11, 5), torch.zeros(10).long(), **options)

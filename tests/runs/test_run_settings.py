@@ -45,12 +45,6 @@ def test_toml_and_yaml_say_the_same(tmp_path):
         assert settings_from(read_settings(tmp_path / name), name) == expected
 
 
-def test_a_run_of_version_0_1_0_says_its_command_by_another_name(tmp_path):
-    (tmp_path / "settings.toml").write_text('word = "audit"\nlabel = "quality"\n')
-    found = settings_from(read_settings(tmp_path / "settings.toml"), "here")
-    assert found == RunSettings(command="audit", label="quality")
-
-
 def test_paths_in_a_file_are_relative_to_it(tmp_path):
     (tmp_path / "s.toml").write_text('data = "in/a.csv"\ntest = "/far/b.csv"\n')
     values = read_settings(tmp_path / "s.toml")

@@ -159,8 +159,8 @@ def test_balanced_classes_count_alike():
 @pytest.mark.parametrize(
     ("y", "options", "said"),
     [
-        (None, {"class_weight": {7: 1.0}}, "a weight for 7, which is no class: they are 0 to 2"),
-        (None, {"class_weight": "even"}, "class_weight is 'even', expected balanced"),
+        (None, {"class_weight": {7: 1.0}}, "a weight for 7, which is no class: the classes are 0, 1, 2"),
+        (None, {"class_weight": "even"}, "class_weight is 'even', expected 'balanced'"),
         (None, {"class_weight": [1.0, 2.0]}, r"shape \(2,\) for 3 classes"),
         (None, {"class_weight": {0: -1.0}}, "class weights must be finite"),
         (None, {"class_weight": {0: "twice"}}, "class_weight holds what is no number"),

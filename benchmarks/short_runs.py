@@ -39,7 +39,7 @@ def halved(images: np.ndarray) -> np.ndarray:
 
 
 def measure_last_batch(asked: argparse.Namespace) -> None:
-    train_set, test_set = load("cifar10", asked.data)
+    train_set, test_set = (load("cifar10", asked.data, part) for part in ("train", "test"))
     x, y = halved(train_set.x[: BATCH * (WHOLE + 1)]), train_set.y[: BATCH * (WHOLE + 1)]
     test_x, test_y = halved(test_set.x[:3000]), test_set.y[:3000]
     for seed in asked.seeds:
@@ -69,7 +69,7 @@ def norm(model: nn.Module) -> float:
 
 
 def measure_first_steps(asked: argparse.Namespace) -> None:
-    train_set, test_set = load("cifar10", asked.data)
+    train_set, test_set = (load("cifar10", asked.data, part) for part in ("train", "test"))
     for seed in asked.seeds:
         chosen = np.random.default_rng(seed).permutation(POOL)[:IMAGES]
         for method in ("standard", "gl"):

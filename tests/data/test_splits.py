@@ -11,6 +11,7 @@ from graylearn.data.samples import Samples
 from graylearn.data.splits import (
     hold_out_classes,
     hold_out_smallest,
+    keep_classes,
     split_sources,
     stratified_choice,
     train_test_split,
@@ -96,6 +97,16 @@ def test_a_number_of_classes_is_held_out_at_random():
 def test_a_number_of_classes_that_cannot_be_held_out_is_refused(count):
     with pytest.raises(SettingsError, match="choose between 1 and 3"):
         hold_out_classes(make([2, 2, 2, 2]), count)
+
+
+def test_unknown_repeated_or_all_classes_are_refused():
+    samples = make([2, 2], ("a", "b"))
+    with pytest.raises(DataError, match="'c' is not among the classes a, b"):
+        hold_out_classes(samples, ["c"])
+    with pytest.raises(DataError, match="every class is held out"):
+        hold_out_classes(samples, ["a", "b"])
+    with pytest.raises(DataError, match="named twice"):
+        keep_classes(samples, ["a", "a"])
 
 
 def test_the_smallest_class_is_held_out():

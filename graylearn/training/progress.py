@@ -21,17 +21,20 @@ _NAMES = {"epoch", "loss", "accuracy", "learning_rate", "seconds", "samples_per_
 class RunLog:
     """One row per epoch, in memory and, given a folder, as JSON lines in its log.jsonl."""
 
-    def __init__(self, folder: Path | None, rows: list[Row] | None = None) -> None:
-        self.rows: list[Row] = list(rows or [])
-        self.path = folder / "log.jsonl" if folder is not None else None
-        if self.path is not None:
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.path: Path | None = None
+
+    def keep_in(self, folder: Path | None) -> None:
+        """Write the rows so far, and those to come, to a folder; of a resumed run all are made anew that
+        follow its checkpoint."""
+        if folder is not None:
+            self.path = folder / "log.jsonl"
             if not self.rows and os.path.lexists(self.path) and not _of_a_training(self.path):
                 raise FolderTakenError(
                     f"{self.path} is not as a training writes it, so it is not replaced: name another folder,"
                     " or remove it first"
                 )
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # rows after the checkpoint of a resumed run are made anew
             write_text(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
 
     def add(self, row: Row) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from graylearn.data.batches.augment import Augment, PixelScale, augment_rows, random_uniform
-from graylearn.data.batches.base import ArrayBatches, Preparation, StackBatches
+from graylearn.data.batches.base import ArrayBatches, Preparation
 from graylearn.errors import SettingsError
 
 
@@ -104,7 +104,14 @@ def test_a_stack_reads_the_right_rows_for_each_model(models, shared):
     x = torch.randn(11, 5) if shared else torch.randn(models, 11, 5)
     y = torch.stack([torch.arange(11).roll(model) % 4 for model in range(models)])
     orders = [order(11, model) for model in range(models)]
-    source = StackBatches(x, y, batch_size=4, orders=orders, device=torch.device("cpu"))
+    source = ArrayBatches(
+        x.reshape(-1, 5),
+        y.reshape(-1),
+        batch_size=4,
+        order=lambda epoch: torch.stack([each(epoch) for each in orders]),
+        device=torch.device("cpu"),
+        models=models,
+    )
     seen = [[] for _ in range(models)]
     for batch in source.epoch(2):
         places = batch.index.view(models, -1)

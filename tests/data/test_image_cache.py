@@ -169,6 +169,14 @@ def test_unreadable_files_are_listed_and_stop_or_are_skipped(folder, tmp_path, w
     assert [path for path, _ in cached.failed] == [files[3], files[7]]
 
 
+def test_second_run_reads_no_file(folder, tmp_path, monkeypatch):
+    files = files_of(folder)
+    first = cache_images(files, size=8, folder=tmp_path / "cache")
+    monkeypatch.setattr("graylearn.data.images.cache.decode_all", None)
+    second = cache_images(files, size=8, folder=tmp_path / "cache")
+    np.testing.assert_array_equal(first.images, second.images)
+
+
 def test_changed_content_is_decoded_anew(folder, tmp_path):
     files, cache = files_of(folder), tmp_path / "cache"
     cache_images(files, size=8, folder=cache)
@@ -196,7 +204,7 @@ def test_damaged_entry_is_made_anew(folder, tmp_path, damage):
 
 
 @pytest.mark.parametrize(
-    "where", [("open", "meta.json"), ("os.rename", ".partial-")], ids=["before", "after"]
+    "where", [("open", "pixels.bin"), ("os.rename", ".graylearn-")], ids=["before", "after"]
 )
 def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
     images, cache = tmp_path / "images", tmp_path / "cache"
@@ -214,11 +222,11 @@ def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
     )
     done = subprocess.run([sys.executable, "-c", script, images, cache, *where])
     assert done.returncode == -signal.SIGKILL
-    assert list(cache.glob(".partial-*")), "killed in the middle"
+    assert list(cache.glob(".graylearn-*")), "killed in the middle"
     assert not list(cache.glob("images-*"))
     files = sorted(images.iterdir(), key=lambda path: int(path.stem))[:3]
     assert cache_images(files, size=8, folder=cache).images.shape == (3, 8, 8, 3)
-    assert not list(cache.glob(".partial-*"))
+    assert not list(cache.glob(".graylearn-*"))
 
 
 def test_names_that_are_not_plain_text(tmp_path):

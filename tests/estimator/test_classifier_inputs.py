@@ -155,9 +155,9 @@ def test_what_cannot_be_fitted_is_refused(x, y, words):
 @pytest.mark.parametrize(
     ("weight", "words"),
     [
-        ({0: "a"}, "gives 0 the weight 'a': expected a finite number, 0 or more"),
-        ({0: -1.0}, "gives 0 the weight -1.0"),
-        ("balancd", "class_weight is 'balancd', expected 'balanced' or a dict"),
+        ({0: "a"}, "class_weight holds what is no number"),
+        ({0: -1.0}, "class weights must be finite, 0 or more"),
+        ("balancd", "class_weight is 'balancd', expected 'balanced', a dict or one weight per class"),
     ],
 )
 def test_weights_of_classes_that_are_none_are_refused(weight, words):

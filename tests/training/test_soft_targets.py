@@ -126,7 +126,7 @@ def test_balanced_classes_count_alike():
 @pytest.mark.parametrize(
     ("y", "options", "said"),
     [
-        (None, {"class_weight": {7: 1.0}}, "a weight for 7, which is no class: they are 0 to 2"),
+        (None, {"class_weight": {7: 1.0}}, "a weight for 7, which is no class: the classes are 0, 1, 2"),
         (None, {"class_weight": [1.0, 2.0]}, r"shape \(2,\) for 3 classes"),
         (None, {"class_weight": {0: 0.0}, "sample_weight": [1.0, 0, 0] * 40}, "leave no sample that counts"),
         (None, {"label_smoothing": 1.0}, "label_smoothing is 1.0, expected a share"),

@@ -27,18 +27,8 @@ DEFAULT_BUDGET = 1 << 30
 
 SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
 """What is summed over all epochs, kept or not."""
-_SAVED = (
-    "ids",
-    "is_numbered",
-    "targets",
-    "num_classes",
-    "epochs",
-    "finished_epochs",
-    "label",
-    "max",
-    "predicted",
-    *SUMS,
-)
+_STATE = ("label", "max", "predicted", *SUMS, "finished_epochs")
+_SAVED = ("ids", "is_numbered", "targets", "num_classes", "epochs", *_STATE)
 
 
 @torch.no_grad()
@@ -267,13 +257,8 @@ class History:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: arrays and numbers by name."""
-        return {
-            "label": self._label,
-            "max": self._max,
-            "predicted": self._predicted,
-            **self._sums,
-            "finished_epochs": self.finished_epochs,
-        }
+        values = (self._label, self._max, self._predicted, *self._sums.values(), self.finished_epochs)
+        return dict(zip(_STATE, values, strict=True))
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take what `state` gave."""
@@ -322,14 +307,9 @@ class History:
         missing = set(_SAVED) - set(arrays)
         if missing:
             raise CheckpointError(f"{path} is not a saved history: it lacks {', '.join(sorted(missing))}")
-        history = cls.__new__(cls)
-        history.ids = arrays["ids"]
+        targets, num_classes = torch.from_numpy(arrays["targets"]), int(arrays["num_classes"])
+        budget = len(arrays["label"]) * bytes_an_epoch(len(targets), num_classes)
+        history = cls(targets, num_classes, int(arrays["epochs"]), ids=arrays["ids"], budget=budget)
         history.is_numbered = bool(arrays["is_numbered"])
-        history.targets = torch.from_numpy(arrays["targets"])
-        history.num_classes, history.epochs = int(arrays["num_classes"]), int(arrays["epochs"])
-        history._label = torch.from_numpy(arrays["label"])
-        history._max = torch.from_numpy(arrays["max"])
-        history._predicted = torch.from_numpy(arrays["predicted"])
-        history._sums = {name: torch.from_numpy(arrays[name]) for name in SUMS}
-        history.finished_epochs = int(arrays["finished_epochs"])
+        history.load_state({name: torch.from_numpy(arrays[name]) for name in _STATE})
         return history

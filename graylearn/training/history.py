@@ -125,11 +125,15 @@ class History:
         Nothing here waits for the device.
         """
         label, largest, predicted = confidences(logits, target)
+        self.put(epoch, index, label, largest, predicted)
+        return predicted == target
+
+    def put(self, epoch: int, index: Tensor, label: Tensor, largest: Tensor, predicted: Tensor) -> None:
+        """Take what `confidences` gave, (n,) each, of the samples `index`."""
         row = epoch % len(self._label)
         self._label[row].index_copy_(0, index, label)
         self._max[row].index_copy_(0, index, largest)
         self._predicted[row].index_copy_(0, index, predicted.to(self._predicted.dtype))
-        return predicted == target
 
     def gather(self, epoch: int, add_up: Callable[[Tensor], Tensor]) -> None:
         """Combine what several processes recorded of `epoch`, each of other samples."""
@@ -239,6 +243,20 @@ class History:
         other.targets, other.ids = targets, ids
         other._label, other._max, other._predicted = map(take, (self._label, self._max, self._predicted))
         other._sums = {name: take(values) for name, values in self._sums.items()}
+        return other
+
+    def grown(self, targets: Tensor, ids: NDArray[Any], epochs: int, budget: int) -> History:
+        """A copy with room for so many epochs, and for further samples behind the others, not seen so far."""
+        other = History(targets, self.num_classes, epochs, ids=ids, budget=budget)
+        n = self.num_samples
+        for epoch in self.kept_epochs[-len(other._label) :]:
+            row, into = epoch % len(self._label), epoch % len(other._label)
+            other._label[into, :n] = self._label[row]
+            other._max[into, :n] = self._max[row]
+            other._predicted[into, :n] = self._predicted[row]
+        for name in SUMS:
+            other._sums[name][:n] = self._sums[name]
+        other.finished_epochs = self.finished_epochs
         return other
 
     def __repr__(self) -> str:

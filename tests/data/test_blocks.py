@@ -164,10 +164,11 @@ def test_delimited_text(tmp_path):
         f'{n};"{texts[n % 5]}";{n if n < 20 else n + 0.5};{"" if n == 3 else n % 3};{"x" if n % 2 else "y"}'
         for n in range(30)
     ]
-    for encoding, end, name in (("utf-8-sig", "\n", "a.csv"), ("latin-1", "\r\n", "b.csv")):
+    files = (("utf-8-sig", "\n", "a.csv"), ("latin-1", "\r\n", "b.csv"), ("utf-16", "\n", "c.csv"))
+    for encoding, end, name in files:
         text = end.join(["n;text;later a fraction;few;label", *rows]) + end
         (tmp_path / name).write_text(text, encoding=encoding, newline="")
-        given = {"encoding": "utf-8" if encoding == "utf-8-sig" else encoding}
+        given = {"encoding": "latin-1" if encoding == "latin-1" else "utf-8"}
         blocks = open_blocks(tmp_path / name, ReadOptions(**given))
         check(blocks, gl.read(tmp_path / name, **given))
         assert blocks.origin.separator == ";"
@@ -194,6 +195,11 @@ def test_json_lines(tmp_path):
     [
         ("broken.csv", "a,label\n" + "1,x\n" * 40 + "1,2,x\n", "line 42: 3 fields"),
         ("open.csv", "a,label\n" + "1,x\n" * 40 + '1,"x\n' + "1,x\n" * 40, "line 42: a quote opens"),
+        (
+            "strange.csv",
+            b"a,label\n" + b"1,x\n" * 40 + b"1,\xe9\n",
+            "line 42, field 2: byte 0xe9 is not utf-8",
+        ),
         ("broken.jsonl", '{"a": 1, "label": 2}\n' * 40 + "{\n", "line 41: not a JSON object"),
     ],
 )

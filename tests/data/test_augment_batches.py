@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, augment_rows, random_uniform
+from graylearn.data.batches.augment import Augment, PixelScale, augment_rows, random_uniform
 from graylearn.data.batches.base import ArrayBatches, Preparation
 from graylearn.errors import SettingsError
 
@@ -36,13 +36,6 @@ def test_every_augmented_image_is_one_crop_of_its_reflection_padding_flipped_or_
         assert len(matches) == 1
         found.add(matches[0])
     assert len(found) > 25  # of 50 ways
-
-
-def test_without_crop_and_flip_images_stay_as_they_are():
-    images = pictures()
-    index = torch.tensor([5, 3, 3, 59])
-    same = augment_rows(images, index, index, Augment(crop=0, flip=False), seed=0, epoch=0)
-    assert torch.equal(same, images[index])
 
 
 def test_random_numbers_depend_on_sample_epoch_and_seed_alone_and_are_uniform():
@@ -77,13 +70,6 @@ def test_pixels_are_scaled_to_mean_zero_and_deviation_one_in_channels_last():
     assert torch.isfinite(PixelScale.measure(grey)(grey)).all()
     with pytest.raises(SettingsError, match="1 channels but the pixel scale has 3"):
         scale(grey)
-
-
-def test_layouts_of_images_become_one():
-    images = pictures()
-    assert torch.equal(as_nhwc(images), images)
-    assert torch.equal(as_nhwc(images.permute(0, 3, 1, 2)), images)
-    assert as_nhwc(images[..., 0]).shape == (60, 10, 8, 1)
 
 
 def test_a_crop_wider_than_the_image_is_refused():

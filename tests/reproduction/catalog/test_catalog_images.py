@@ -88,38 +88,6 @@ def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):
     check_colours(test)
 
 
-def test_tiny_imagenet_tells_classes_of_one_name_apart(tmp_path):
-    (write_tiny(tmp_path) / "words.txt").write_text("n01\tcrane\nn02\tcrane\nn03\tnewt\n")
-    assert load("tiny-imagenet", tmp_path, split="test").classes == (
-        "crane (n01)",
-        "crane (n02)",
-        "newt (n03)",
-    )
-
-
-def test_the_list_of_datasets_tells_what_is_here_and_what_is_not(tmp_path, monkeypatch):
-    write_cifar10(tmp_path / "images" / "old")
-    write_npz(tmp_path, "svhn")
-    rows = {row.name: row for row in datasets_table(tmp_path)}
-    assert list(rows) == list(CATALOG)
-    assert len(rows) == 13
-    assert [name for name, row in rows.items() if row.present] == ["cifar10", "svhn", "iris"]
-    assert rows["cifar10"].form == "published"
-    assert rows["cifar10"].where == str(tmp_path / "images" / "old" / "cifar-10-batches-py")
-    assert rows["svhn"].form == "npz"
-    assert (rows["iris"].form, rows["iris"].where) == ("scikit-learn", None)
-    assert (rows["gene"].present, rows["gene"].form, rows["gene"].where) == (False, None, None)
-    assert all(row.licence and row.source.startswith("http") and row.needs for row in rows.values())
-    monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
-    assert [row.name for row in datasets_table() if row.present] == ["iris"]
-
-
-def test_published_files_go_before_the_npz_form(tmp_path):
-    (train_x, _), _, _ = write_cifar10(tmp_path)
-    write_npz(tmp_path, "cifar10")
-    assert np.array_equal(load("cifar10", tmp_path, split="train").x, train_x)
-
-
 def published_sets():
     """Image sets that are really here, and one made to the published counts, so that there always is one."""
     real = (

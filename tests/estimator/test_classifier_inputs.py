@@ -57,7 +57,7 @@ def test_labels_and_columns_that_cannot_be_told_are_named_as_the_user_has_them(s
     frame, y = shop
     blank = y.astype(object)
     blank[[7, 3]] = ["", " "]
-    with pytest.raises(DataError, match=r"2 of 240 labels of y are empty \(rows 3, 7, counted from 0\)"):
+    with pytest.raises(DataError, match=r"2 of 240 labels are missing \(rows 3, 7, counted from 0\)"):
         quick().fit(frame, blank)
     with pytest.raises(DataError, match="X has two columns called 'sold'; rename one of them"):
         quick().fit(frame.rename(columns={"price": "sold"}), y)

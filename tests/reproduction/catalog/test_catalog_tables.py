@@ -198,20 +198,6 @@ def test_the_papers_protocol_mixes_the_smallest_class_in(folder, labels):
     assert other.ids.tolist() != train.ids.tolist()
 
 
-def test_arrhythmia_has_the_published_counts_and_takes_all_of_its_smallest_class(tmp_path):
-    counts, folder = [72_471, 2223, 5788, 641, 6431], REAL
-    if not REAL.is_dir() or "arrhythmia" not in available(REAL):
-        make_table("arrhythmia", tmp_path)
-        counts, folder = list(MADE_COUNTS["arrhythmia"].values()), tmp_path
-    train, test = table_task("arrhythmia", folder)
-    assert train.classes == (0, 1, 2, 4)
-    assert train.x.shape[1] == 187
-    assert train.is_ood.sum() == counts.pop(3)
-    inside = np.bincount(train.true_y[~train.is_ood]) + test.class_counts
-    assert inside.tolist() == counts
-    assert np.abs(test.class_counts - np.array(counts) / 5).max() < 1
-
-
 @all_tables
 def test_the_released_protocol_follows_the_authors_code(folder):
     folder, name = folder
@@ -232,28 +218,6 @@ def test_the_released_protocol_follows_the_authors_code(folder):
     sums = np.abs(x.sum(axis=1, dtype=np.float64))
     clear = (sums < 1e6) & (np.abs(sums - np.round(sums)) > 1e-2)  # where rounding cannot matter
     assert np.array_equal(found[clear], np.floor(sums[clear]).astype(int) % K)
-
-
-def test_the_released_protocol_keeps_what_the_paper_leaves_out(tmp_path):
-    make_table("stellar", tmp_path)
-    make_table("skyserver", tmp_path)
-    stellar = load("stellar", tmp_path, split="all", protocol="released")
-    assert (stellar.x.to_numpy() == -9999).sum() == 2
-    assert len(stellar) == 50
-    assert 7 not in load("stellar", tmp_path, split="all").ids
-    assert stellar.x.shape[1] == 16
-    assert "objid" in load("skyserver", tmp_path, split="all", protocol="released").x
-
-
-def test_a_class_too_small_for_alpha_can_be_met_by_fewer_samples_or_refused(tmp_path):
-    make_table("arrhythmia", tmp_path)
-    lower, _ = table_task("arrhythmia", tmp_path)
-    assert lower.is_ood.sum() == 4
-    assert lower.alpha < 0.1
-    fewer, _ = table_task("arrhythmia", tmp_path, on_shortage="subsample")
-    assert (fewer.is_ood.sum(), len(fewer)) == (4, 40)
-    with pytest.raises(DataError, match="largest alpha they reach"):
-        table_task("arrhythmia", tmp_path, on_shortage="raise")
 
 
 def test_iris_is_always_here(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from warm import Process
 
 from graylearn.errors import DataError
-from reproduction.catalog.download import download, download_file, fetch_entry, unpack
+from reproduction.catalog.download import download_file, fetch_entry, unpack
 from reproduction.catalog.entries import CATALOG
 
 CONTENT = np.random.default_rng(0).bytes(1_000_003)
@@ -28,10 +28,6 @@ class Behaviour:
     files: dict = field(default_factory=lambda: {"/file.bin": CONTENT})
     etag: str | None = '"one"'
     cuts: list = field(default_factory=list)  # bytes to send before closing, one a request
-    answers: list = field(default_factory=list)  # status codes to answer instead, one a request
-    ranges: bool = True
-    send_length: bool = True
-    shift: int = 0  # lie about where a range starts
     hold: threading.Event | None = None
     requests: list = field(default_factory=list)
     asked: threading.Event = field(default_factory=threading.Event)
@@ -55,12 +51,6 @@ def server(monkeypatch):
             behaviour.asked.set()
             if behaviour.hold is not None:
                 behaviour.hold.wait()
-            if behaviour.answers and (code := behaviour.answers.pop(0)) != 200:
-                self.send_response(code)
-                self.send_header("Retry-After", "0")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
             content = behaviour.files.get(self.path)
             if content is None:
                 self.send_error(404)
@@ -68,8 +58,8 @@ def server(monkeypatch):
             start, code = 0, 200
             asked = self.headers.get("Range")
             same = self.headers.get("If-Range", behaviour.etag) == behaviour.etag
-            if asked and behaviour.ranges and same:
-                start, code = int(asked.removeprefix("bytes=").rstrip("-")) + behaviour.shift, 206
+            if asked and same:
+                start, code = int(asked.removeprefix("bytes=").rstrip("-")), 206
                 if start >= len(content):
                     self.send_response(416)
                     self.send_header("Content-Range", f"bytes */{len(content)}")
@@ -82,8 +72,7 @@ def server(monkeypatch):
             if code == 206:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             body = content[start:]
-            if behaviour.send_length:
-                self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if behaviour.cuts:
                 body = body[: behaviour.cuts.pop(0)]
@@ -125,18 +114,6 @@ def test_cut_connections_are_continued_not_repeated(server, tmp_path):
     assert names(tmp_path) == ["file.bin"]
 
 
-def test_a_later_run_goes_on_where_an_earlier_one_gave_up(server, tmp_path):
-    server.cuts = [600_000, 0, 0]
-    with pytest.raises(
-        DataError, match=r"the connection was cut, 2 times in a row; what came so far is kept"
-    ):
-        fetch(server, tmp_path, tries=2)
-    assert not (tmp_path / "file.bin").exists()
-    assert (tmp_path / "file.bin.part").stat().st_size == 600_000
-    assert fetch(server, tmp_path).read_bytes() == CONTENT
-    assert server.requests[-1]["Range"] == "bytes=600000-"
-
-
 def test_a_killed_run_is_continued(server, tmp_path):
     server.hold = threading.Event()
     code = (
@@ -159,22 +136,6 @@ def test_a_killed_run_is_continued(server, tmp_path):
     assert server.requests[-1]["Range"] == "bytes=1000-"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"ranges": False},
-        {"etag": 'W/"weak"'},
-        {"shift": 7},
-    ],
-)
-def test_odd_servers_still_give_the_right_bytes(server, tmp_path, change):
-    for name, value in change.items():
-        setattr(server, name, value)
-    server.cuts = [400_000]
-    assert fetch(server, tmp_path).read_bytes() == CONTENT
-    assert 'W/"weak"' not in [request.get("If-Range") for request in server.requests]
-
-
 def test_a_part_of_another_file_is_noticed_by_the_checksum_and_dropped(server, tmp_path):
     (tmp_path / "file.bin.part").write_bytes(b"x" * 500_000)
     assert fetch(server, tmp_path).read_bytes() == CONTENT
@@ -194,13 +155,6 @@ def test_a_wrong_checksum_leaves_no_file(server, tmp_path):
     with pytest.raises(DataError, match="SHA-256"):
         fetch(server, tmp_path, sha256="0" * 64)
     assert names(tmp_path) == []
-
-
-def test_what_is_not_there_is_said_at_once(server, tmp_path):
-    del server.files["/file.bin"]
-    with pytest.raises(DataError, match=r"cannot download http.*/file.bin: the server answered 404"):
-        fetch(server, tmp_path)
-    assert len(server.requests) == 1
 
 
 def make_tar(members, *, link=None):
@@ -231,32 +185,15 @@ def test_a_dataset_is_fetched_unpacked_and_then_kept(server, tmp_path):
     assert len(server.requests) == 2
 
 
-def test_download_refuses_what_it_does_not_know_or_cannot_fetch(server, tmp_path, monkeypatch):
-    with pytest.raises(DataError, match="no dataset 'imagenet'"):
-        download("imagenet", tmp_path)
-    with pytest.raises(
-        DataError, match=r"Gene cannot be downloaded .*archive.ics.uci.edu.* data.csv, labels.csv"
-    ):
-        download("Gene", tmp_path)
-    monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
-    with pytest.raises(DataError, match="GRAYLEARN_DATA"):
-        download("cifar10")
-    monkeypatch.setenv("GRAYLEARN_DATA", str(tmp_path))
-    with pytest.raises(DataError, match="404"):
-        download("CIFAR-100", mirror=server.address)
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"not a tar", "cannot unpack"),
         (make_tar({"cifar/x": b"1", "../outside": b"2"}), "cannot unpack"),
         (make_tar({"cifar/x": b"1"}, link=("cifar/link", "/etc/passwd")), "cannot unpack"),
         (make_tar({"cifar/x": bytes(100_000)})[:-40], "cannot unpack"),
-        (make_tar({"other/x": b"1"}), "does not hold the folder cifar"),
     ],
     # gzip writes the time into its header: named by their bytes, two processes would not agree on the tests
-    ids=["no archive", "outside", "link", "cut off", "other folder"],
+    ids=["outside", "link", "cut off"],
 )
 def test_archives_that_are_broken_or_reach_outside_leave_nothing(tmp_path, content, said):
     inside = tmp_path / "inside"

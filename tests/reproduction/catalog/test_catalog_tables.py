@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from graylearn.errors import DataError
-from reproduction.catalog import CATALOG, TABLES, available, load, table_task
+from reproduction.catalog import CATALOG, TABLES, datasets_table, load, paper_task
 from reproduction.catalog.files import Finder
 from reproduction.catalog.tables import RELEASED, find_table
 from reproduction.catalog.tasks import feature_sum_labels
@@ -104,12 +104,14 @@ def make_table(name, folder):
         write_rows(folder / LAYOUTS[name][0], SDSS14 if name == "skyserver" else SDSS17, rows)
 
 
+HERE = {row.name for row in datasets_table(REAL) if row.present} if REAL.is_dir() else set()
+
+
 def cases():
     """(where, name) of every table made, and of every one that is really here."""
     made = [("made", name) for name in TABLES]
-    here = set(available(REAL)) if REAL.is_dir() else set()
     # Arrhythmia takes seconds to read and has a test of its own.
-    return made + [("real", name) for name in TABLES if name in here and name != "arrhythmia"]
+    return made + [("real", name) for name in TABLES if name in HERE and name != "arrhythmia"]
 
 
 @pytest.fixture
@@ -145,7 +147,7 @@ def raw_labels(folder, name):
 def test_every_row_and_class_is_read(folder):
     folder, name = folder
     labels, sentinel = raw_labels(folder, name)
-    samples = load(name, folder, split="all")
+    samples = load(name, folder)
     kept = Counter(label for row, label in enumerate(labels) if row not in sentinel)
     assert {str(c): n for c, n in zip(samples.classes, samples.class_counts, strict=True)} == kept
     assert samples.classes == tuple(sorted(samples.classes))
@@ -159,19 +161,14 @@ def test_every_row_and_class_is_read(folder):
     hidden = {"skyserver": 2, "stellar": 2}.get(name, 0)  # published features that only number the rows
     assert name == "gene" or samples.x.shape[1] == CATALOG[name].shape[0] - hidden
 
-    train, test = load(name, folder)
-    assert len(test) == round(len(samples) / 5)
-    assert len(train) + len(test) == len(samples)
-    assert not set(train.ids) & set(test.ids)
-
 
 @all_tables
 @pytest.mark.parametrize("labels", ["random", "specific"])
 def test_the_papers_protocol_mixes_the_smallest_class_in(folder, labels):
     folder, name = folder
-    samples = load(name, folder, split="all")
+    samples = load(name, folder)
     smallest = min(samples.classes, key=lambda label: samples.class_counts[samples.classes.index(label)])
-    train, test = table_task(name, folder, seed=3, labels=labels)
+    train, test = paper_task(load(name, folder), 3, labels=labels)
     assert smallest not in train.classes
     assert train.classes == test.classes == tuple(label for label in samples.classes if label != smallest)
 
@@ -192,8 +189,8 @@ def test_the_papers_protocol_mixes_the_smallest_class_in(folder, labels):
     assert not set(train.ids) & set(test.ids)
     if labels == "specific":  # one OOD class, so one label
         assert len(set(train.y[train.is_ood])) == 1
-    again, _ = table_task(name, folder, seed=3, labels=labels)
-    other, _ = table_task(name, folder, seed=4, labels=labels)
+    again, _ = paper_task(load(name, folder), 3, labels=labels)
+    other, _ = paper_task(load(name, folder), 4, labels=labels)
     assert again.ids.tolist() == train.ids.tolist()
     assert other.ids.tolist() != train.ids.tolist()
 
@@ -203,7 +200,7 @@ def test_the_released_protocol_follows_the_authors_code(folder):
     folder, name = folder
     raw, _ = raw_labels(folder, name)
     ood_class = RELEASED[name].ood
-    samples = load(name, folder, split="all", protocol="released")
+    samples = load(name, folder, protocol="released")
     train, test, ood = released_parts(samples, Cell("table", name, "gl", 2, protocol="released"))
     ood_count = sum(label == str(ood_class) for label in raw)
     assert len(ood) == ood_count  # all of them
@@ -220,18 +217,25 @@ def test_the_released_protocol_follows_the_authors_code(folder):
     assert np.array_equal(found[clear], np.floor(sums[clear]).astype(int) % K)
 
 
+def test_of_a_class_too_small_for_alpha_all_is_taken(tmp_path):
+    make_table("arrhythmia", tmp_path)
+    lower, _ = paper_task(load("arrhythmia", tmp_path))
+    assert lower.is_ood.sum() == 4
+    assert lower.alpha < 0.1
+
+
 def test_iris_is_always_here(tmp_path):
-    bundled = load("Iris", tmp_path, split="all")
+    bundled = load("Iris", tmp_path)
     assert bundled.classes == ("setosa", "versicolor", "virginica")
     assert bundled.class_counts.tolist() == [50, 50, 50]
     assert bundled.x.iloc[0].tolist() == [5.1, 3.5, 1.4, 0.2]
     make_table("iris", tmp_path)
-    assert load("Iris", tmp_path, split="all").class_counts.tolist() == [12, 12, 12]
+    assert load("Iris", tmp_path).class_counts.tolist() == [12, 12, 12]
 
 
 def test_gene_needs_both_files_of_the_same_samples(tmp_path):
     make_table("gene", tmp_path)
-    assert load("gene", tmp_path, split="all").ids[:2].tolist() == ["sample_0", "sample_1"]
+    assert load("gene", tmp_path).ids[:2].tolist() == ["sample_0", "sample_1"]
     (tmp_path / "labels.csv").write_text(",Class\nsample_1,PRAD\nsample_0,LUAD\n")
     with pytest.raises(DataError, match="not the same ones in the same order"):
         load("gene", tmp_path)

@@ -1,8 +1,6 @@
 """Sweeps: what is done is not done twice, whatever ended the last one, and where it runs changes nothing."""
 
 import dataclasses
-import json
-import os
 import signal
 
 import numpy as np
@@ -77,17 +75,6 @@ def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone, monkeypa
     assert alone.store.path.read_bytes() == before
     outcome = sweep.sweep(SMALL, Options(store=alone.store.path, epochs=2, time_limit=0.0))
     assert outcome.left == 12  # none of the old results serves, and no cell may start
-
-
-def test_a_row_tells_all_that_its_number_rests_on(alone):
-    row = alone.rows()[0]
-    assert set(row) == {"experiment", "key", "cell", "measured", "hardware", "versions", "commit", "time"}
-    assert row["experiment"] == "small"
-    assert {"accuracy", "ece", "seconds", "samples", "ood_samples", "alpha", "ood_auroc"} <= set(
-        row["measured"]
-    )
-    assert row["versions"].keys() >= {"python", "torch", "numpy"}
-    assert os.sep not in json.dumps(row["cell"]).replace("digits/8", "")  # no path of this machine
 
 
 def test_two_processes_give_the_same_numbers(alone, tmp_path):

@@ -243,7 +243,7 @@ import graylearn as gl
 
 def fit(seed):
     x = np.random.default_rng(seed).normal(size=(600, 200))
-    classifier = gl.GrayClassifier(epochs=1, random_state=seed, device="cpu")
+    classifier = gl.GrayClassifier(epochs=1, audit=None, random_state=seed, device="cpu")
     return len(classifier.fit(x, (x[:, 0] > 0).astype(int)).history_.targets)
 
 torch.set_num_threads(2)

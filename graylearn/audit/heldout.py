@@ -114,7 +114,6 @@ def held_out_probabilities(
                     tell("asking networks", epoch * n + start, epochs * n)
                     stand.start = start + batch
                     way.keep(stand.arrays)
-                    seeding.give_way()
                 if epoch % 2 == 1 or epoch == epochs - 1:
                     stand.taken += 1
                     _add_said(summed, learner, x, held_rows, [len(rows) for rows in held])

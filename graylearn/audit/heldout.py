@@ -24,8 +24,7 @@ from graylearn.losses import gray_loss
 from graylearn.nets.mlp import MLP
 from graylearn.training import OptimizerSettings, devices, seeding
 from graylearn.training.cross_fit import held_out_rows, stratified_folds
-from graylearn.training.mlp import MLPLearner, add_multiply
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import MLPLearner, add_multiply, mlp_layers
 from graylearn.training.schedules import batch_size_for, epochs_for
 
 DROPOUT = 51 / 256
@@ -114,7 +113,6 @@ def held_out_probabilities(
                     tell("asking networks", epoch * n + start, epochs * n)
                     stand.start = start + batch
                     way.keep(stand.arrays)
-                    seeding.give_way()
                 if epoch % 2 == 1 or epoch == epochs - 1:
                     stand.taken += 1
                     _add_said(summed, learner, x, held_rows, [len(rows) for rows in held])

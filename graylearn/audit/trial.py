@@ -65,7 +65,6 @@ def learned_from_a_part(
             for step in range(steps):
                 tell("asking networks", step, steps)
                 learn(learner, x, y, rows[:, step * BATCH : (step + 1) * BATCH])
-                seeding.give_way()
                 if 2 * step >= steps:
                     mean += learner.flat
                 if 2 * (step + 1) == steps:

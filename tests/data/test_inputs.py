@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 import graylearn as gl
 from graylearn.audit.inputs import as_features
 from graylearn.data.contaminate import contaminate
-from graylearn.data.inputs import as_dense, as_ids, as_labels, as_plain, as_samples, ids_of
+from graylearn.data.inputs import as_dense, as_ids, as_labels, as_plain, as_samples
 from graylearn.data.read import read
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
@@ -99,14 +99,6 @@ def test_a_sparse_matrix_that_would_fill_the_memory_is_refused():
     huge = sparse.csr_matrix((1 << 20, 1 << 20))
     with pytest.raises(DataError, match="too large to be made dense"):
         as_dense(huge)
-
-
-def test_ids():
-    named = FRAME.set_index(pd.Index(list("uvwxyz")))
-    assert ids_of(named, 6).tolist() == list("uvwxyz")
-    assert ids_of(pd.concat([FRAME[:3], FRAME[:3]]), 6).tolist() == list(range(6)), "an index that repeats"
-    assert ids_of(read((named, list("xyxyxy"))), 6).tolist() == list("uvwxyz")
-    assert ids_of(NUMBERS, 6).tolist() == list(range(6))
 
 
 def test_what_is_masked_is_missing():

@@ -81,17 +81,6 @@ def test_words_never_seen_and_missing_numbers_are_answered(shop):
     assert np.isfinite(classifier.predict_proba(new)).all()
 
 
-def test_sparse_dense_tensor_and_frame_are_the_same_rows(iris):
-    x, x_test, y, _ = iris
-    x = np.where(x < 1.0, 0.0, x)
-    expected = quick().fit(x, y).predict_proba(x_test)
-    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, torch.from_numpy, np.asfortranarray):
-        np.testing.assert_array_equal(quick().fit(form(x), y).predict_proba(form(x_test)), expected)
-    np.testing.assert_array_equal(
-        quick().fit(x.tolist(), y.tolist()).predict_proba(x_test.tolist()), expected
-    )
-
-
 def test_a_huge_sparse_matrix_is_refused_with_the_way_out(iris):
     _, _, y, _ = iris
     with pytest.raises(DataError, match="TruncatedSVD"):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training_helpers import Opaque, assert_same_weights, blobs, mlp
+from training_helpers import Opaque, blobs, mlp
 
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.training import checkpoint as checkpoints
@@ -169,28 +169,6 @@ def test_two_processes_do_not_write_the_same_checkpoints(tmp_path):
     result = train(mlp(), blobs(), checkpoint=tmp_path, **SHORT)  # the lock goes with its process
     assert len(result.log) == 2
     assert not (tmp_path / ".training.lock").exists()
-
-
-def test_a_group_that_does_not_learn_may_come_first():
-    def optimizer(parameters):
-        first, *others = parameters
-        return SGD([{"params": [first], "lr": 0.0}, {"params": others, "lr": 0.1}], lr=0.1)
-
-    model = Opaque(mlp())
-    before = [value.detach().clone() for value in model.parameters()]
-    train(model, blobs(), optimizer=optimizer, **SHORT)
-    moved = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
-    assert moved == [False] + [True] * (len(moved) - 1)
-    with pytest.raises(SettingsError, match="learning rate 0 in all groups"):
-        train(Opaque(mlp()), blobs(), optimizer=lambda parameters: SGD(parameters, lr=0.0), **SHORT)
-
-
-def test_samples_that_ask_for_a_gradient_are_samples():
-    x, y = blobs()
-    plain, asked = mlp(), mlp()
-    train(plain, (x, y), **SHORT)
-    train(asked, (x.clone().requires_grad_(), y), **SHORT)
-    assert_same_weights(plain, asked)
 
 
 @pytest.mark.parametrize("model", [None, "mlp", lambda x: x, torch.nn.Linear])

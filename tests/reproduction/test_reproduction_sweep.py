@@ -101,27 +101,6 @@ def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
 
 
-@pytest.mark.parametrize("refresh", [False, True])
-def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
-    path = tmp_path / "s.jsonl"
-    grid = Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 5))
-    both = Experiment("small", "s", (grid,), ())
-    if refresh:
-        run(both, path)
-    others, heard = [], []
-
-    def report(row, number, total):
-        heard.append((number, total))
-        if not others:
-            others.append(run(both, path, refresh=refresh))
-
-    outcome = sweep.sweep(both, Options(store=path, refresh=refresh), report)
-    assert (outcome.ran, outcome.elsewhere, outcome.left) == (1, 5, 0)
-    assert heard == [(1, 6)]
-    assert others[0].ran == (6 if refresh else 5)
-    assert len(outcome.rows()) == 6
-
-
 def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):
     rows = tables._rows.__wrapped__
 

@@ -79,13 +79,7 @@ def test_a_number_of_classes_is_held_out_at_random():
     assert len({hold_out_classes(samples, 4, seed=seed)[1].classes for seed in range(5)}) > 1
 
 
-@pytest.mark.parametrize(
-    "count",
-    [
-        0,
-        4,
-    ],
-)
+@pytest.mark.parametrize("count", [0, 4])
 def test_a_number_of_classes_that_cannot_be_held_out_is_refused(count):
     with pytest.raises(SettingsError, match="choose between 1 and 3"):
         hold_out_classes(make([2, 2, 2, 2]), count)

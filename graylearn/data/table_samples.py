@@ -124,7 +124,7 @@ def _from_manifest(
     rows = samples_from_table(table, replace(columns, text=columns.path, path=None), options)
     files = [root / name for name in names]
     if not any(file.exists() for file in files):
-        windows = "; here folders are parted by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
+        windows = "; here folders are separated by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
         raise NoImagesError(
             f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
             f"folder of the table, so that the first is {files[0]}{windows}"

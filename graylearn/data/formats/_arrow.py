@@ -56,24 +56,44 @@ def _checked(batch: pa.RecordBatch, limit: Limit) -> pa.RecordBatch:
 def check_repeated(table: pa.Table, limit: Limit) -> None:
     """Refuse columns that name one place in the file again and again if they take more than they may.
 
-    Views of texts do, and runs of a value. Lists and records of such, which nobody measures, are refused.
+    Views of texts do, as Polars writes all its texts, and runs of a value. What nobody measures is refused.
     """
     for column, field in zip(table.columns, table.schema, strict=True):
-        kind = field.type
-        if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-            limit.take(sum(map(_viewed, column.chunks)))
-        elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
-            limit.take(8 * len(table))
-        elif _REPEATS.search(str(kind)):
-            raise DataError(
-                f"column {field.name!r} is of type {kind}, which is not read: write it as plain lists"
-            )
+        for values in (values for chunk in column.chunks for values in _innermost(chunk)):
+            kind = values.type
+            if _is_view(kind):
+                limit.take(int(_lengths(values).sum()))
+            elif pa.types.is_dictionary(kind) and _is_view(kind.value_type):
+                limit.take(int(_lengths(values.dictionary)[values.indices.drop_null().to_numpy()].sum()))
+            elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
+                limit.take(8 * len(values))
+            elif _REPEATS.search(str(kind)):
+                raise DataError(
+                    f"column {field.name!r} is of type {field.type}, "
+                    "which is not read: write it as plain lists"
+                )
 
 
-def _viewed(chunk: pa.Array) -> int:
-    """Bytes of the texts that views show, each of which begins with its length."""
-    views = np.frombuffer(chunk.buffers()[1], np.int32).reshape(-1, 4)[chunk.offset :][: len(chunk), 0]
-    return int(views[chunk.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
+def _innermost(values: pa.Array) -> Iterator[pa.Array]:
+    """What lists and records hold; the values themselves where they are neither."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        for part in values.flatten():
+            yield from _innermost(part)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _innermost(values.flatten())
+    else:
+        yield values
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _lengths(values: pa.Array) -> NDArray[np.int64]:
+    """Of the texts that views show, each of which begins with its length; 0 of those that are missing."""
+    views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)[values.offset :][: len(values), 0]
+    return np.where(values.is_valid().to_numpy(zero_copy_only=False), views, 0).astype(np.int64)
 
 
 def changed(

@@ -1,4 +1,4 @@
-"""Sets that audits are measured on: labels wrong as people err, and foreign samples.
+"""Sets of the judge's evaluation (judge/cases.py): labels wrong as people err, and foreign samples.
 
 Each set has a name, `source noise rate seed` where labels are drawn, and hangs on that name alone.
 """

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["training"] |= {"notebook", "options", "torch_internals"}
-MAY_IMPORT["audit"] |= {"array_types", "notebook", "options"}
+MAY_IMPORT["audit"] |= {"array_types", "lazy", "notebook", "options"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
 MAY_IMPORT["integrations"] = MAY_IMPORT["estimator"] | {"estimator"}

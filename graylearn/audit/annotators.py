@@ -3,7 +3,7 @@
 The model is that of Dawid and Skene: every annotator has a confusion matrix, estimated together with the
 true classes by expectation and maximisation. Two things are added. Annotators with few labels are judged by
 what is known of all of them, as far as their own labels do not say otherwise. And where class probabilities
-of a model are given, at best of networks that did not see the samples, they are what is known of a sample
+of a model are given, at best of one that did not see the samples, they are what is known of a sample
 before anyone is asked, as sure as the annotators bear them out: they settle samples that one person alone
 labelled.
 """
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_numbers, as_probabilities
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.verdict import views_say
 from graylearn.data.inputs import as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
@@ -131,7 +131,6 @@ def consensus(
     annotator: str = "annotator",
     label: str = "label",
     classes: Any = None,
-    seed: int = 0,
     id_like: IdLike = "drop",
 ) -> Crowd:
     """Bring the labels of several annotators together.
@@ -139,13 +138,12 @@ def consensus(
     Args:
         labels: (N, A), one column an annotator, with None, NaN or blank text where one gave none; or a
             frame in long form, one label a row. Samples in long form are in the order of their first label.
-        X: features (N, D) of the samples: networks that did not see them are asked as well.
+        X: features (N, D) of the samples: views that leave each sample out are asked as well.
         pred_probs: (N, K), the same from a model of your own.
         sample: the column of a long form that names the sample.
         annotator: the one that names who gave the label.
         label: the one of the labels.
         classes: all classes, in the order to keep. None takes those of the labels.
-        seed: of the networks that are asked.
         id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
@@ -165,9 +163,8 @@ def consensus(
         said = said[order]
     elif X is not None and len(known) > 1:  # of one class there is nothing to ask
         first, _ = _estimated(ordered, len(known), None)
-        features = reduced(scaled(described, order))
-        said = held_out_probabilities(features, first.argmax(axis=1), len(known), seed=seed).astype(
-            np.float64
+        said = views_say(
+            reduced(scaled(described, order)), described[order], first.argmax(axis=1), len(known)
         )
     probabilities, confusion = _estimated(ordered, len(known), said)
     return Crowd(names, people, known, given, probabilities[np.argsort(order)], confusion)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from graylearn.options import Log
-from graylearn.training.progress import settled
+from graylearn.options import Log, settled
 
 Watch = Callable[[str, int, int], None]
 """Is told a stage, how much of it is done, and of how much."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
 from graylearn.audit.blocks import LARGE
 
@@ -182,6 +181,12 @@ def reduced(features: NDArray[np.float32]) -> NDArray[np.float32]:
     n, d = features.shape
     if d <= MAX_COLUMNS or n < 2:
         return features
-    u, size, _ = randomized_svd(features, min(COMPONENTS, n), n_iter=2, random_state=0)
-    projected = u * size
+    k = min(COMPONENTS, n)
+    drawn = np.random.default_rng(0).normal(size=(d, min(k + 10, n))).astype(np.float32)
+    axes = features @ drawn  # a randomised range, sharpened by two rounds of the power iteration
+    for _ in range(2):
+        axes = np.linalg.qr(features @ (features.T @ np.linalg.qr(axes)[0]))[0]
+    small = np.linalg.qr(axes)[0].T @ features  # (k + 10, D)
+    _, _, leading = np.linalg.svd(small, full_matrices=False)
+    projected = features @ leading[:k].T
     return np.asarray(projected / max(float(projected.std()), 1e-12), dtype=np.float32)

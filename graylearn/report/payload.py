@@ -68,7 +68,6 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "command": str(data.command),
         "idWord": str(data.id_word),
         "judge": str(data.judge),
-        "foundBy": [str(name) for name in data.found_by],
         "classes": list(data.classes),
         "total": n,
         "scale": SCALE,

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, whole_of
 from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
@@ -234,7 +233,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
             return np.asarray(encoded(samples, encoding, settings, None).x, dtype=np.float32)
 
         columns = encode(some.take(slice(0, 2))).shape[1]
-    overlap = overlap_of(settings.overlap, some)
+    overlap = settings.overlap
     return Opened(blocks, counts, encoding, encode, columns, table, some.take(slice(0, 8)), settings, overlap)
 
 

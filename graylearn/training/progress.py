@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from graylearn.data.atomic import write_text
-from graylearn.options import Log
+from graylearn.options import Log, settled
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
@@ -116,13 +116,6 @@ class Bar(Reporter):
     def note(self, text: str) -> None:
         """Print a line above the bar."""
         self.progress.console.print(text, highlight=False, markup=False)
-
-
-def settled(log: Log) -> Log:
-    """What `auto` stands for: a bar if standard error is a terminal, else lines."""
-    if log != "auto":
-        return log
-    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
 
 
 def make_reporter(log: Log, epochs: int, steps: int) -> Reporter:

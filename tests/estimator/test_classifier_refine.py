@@ -6,7 +6,7 @@ import torch
 
 from graylearn.audit import Audit
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.refine import SoftTargets, keep_classes_alive, know_more, soft_targets
+from graylearn.estimator.refine import SoftTargets, know_more, soft_targets
 from graylearn.methods import Output, Step
 
 SHORT = {"random_state": 0, "device": "cpu", "epochs": 10}
@@ -82,36 +82,30 @@ def test_on_clean_data_the_labels_stay(digits):
     np.testing.assert_array_equal(plain.predict_proba(x_test), alone.predict_proba(x_test))
 
 
-def an_audit(label, posterior, o_share, P):
-    n = len(label)
-    zeros = np.zeros(n)
+def an_audit(label, beliefs, foreign):
+    label, beliefs, foreign = np.array(label), np.array(beliefs, dtype=float), np.array(foreign, dtype=float)
+    n, zeros = len(label), np.zeros(len(label))
     return Audit(
-        ids=np.arange(n), label=np.array(label), classes=tuple(range(P.shape[1])), confidence=zeros,
-        score=zeros, suspected=np.array(posterior) > 0.5, kind=np.zeros(n, dtype=int),
-        level=np.zeros(n, dtype=int), wrong=zeros,
-        suggested=np.array(label), posterior=np.array(posterior), prior=np.full(n, 0.5),
-        ood_prior=0.5 * np.array(o_share), probabilities=P, temperature=1.0, mode="held-out", form="full",
+        ids=np.arange(n), label=label, classes=tuple(range(beliefs.shape[1])), confidence=zeros, score=zeros,
+        suspected=zeros > 0, level=np.zeros(n, dtype=int), kind=np.zeros(n, dtype=int), suggested=label,
+        foreign=foreign, beliefs=beliefs, probabilities=beliefs, because=np.full(n, "", dtype=object),
+        mode="held-out",
     )  # fmt: skip
 
 
 def test_trusted_samples_keep_their_label_and_strangers_count_for_nothing():
-    P = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.1, 0.9]])
-    audit = an_audit([0, 0, 1, 1], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0], P)
-    target, weight = soft_targets(audit)
-    np.testing.assert_allclose(weight, [1, 1, 0, 1])
-    np.testing.assert_allclose(target.sum(axis=1), 1.0)
-    assert target[0].argmax() == 0
-    assert target[1].argmax() == 1  # what the views say
-    assert target[3].argmax() == 1
+    beliefs = [[1.0, 0.0], [0.2, 0.8], [0.0, 0.0], [0.1, 0.9], [0.3, 0.3]]
+    target, weight = soft_targets(an_audit([0, 0, 1, 1, 0], beliefs, [0.0, 0.0, 1.0, 0.0, 0.4]))
+    np.testing.assert_allclose(weight, [1, 1, 0, 1, 0.6])
+    np.testing.assert_allclose(target[[0, 1, 3, 4]], [[1, 0], [0.2, 0.8], [0.1, 0.9], [0.5, 0.5]])
 
 
 def test_no_class_is_dropped_away():
     label = [0] * 30 + [1] * 30
-    # everything that bears label 1 looks like class 0
-    P = np.tile([0.99, 0.01], (60, 1))
-    posterior = np.r_[np.zeros(30), np.linspace(0.9, 0.99, 30)]
-    audit = an_audit(label, posterior, np.zeros(60), P)
-    target, weight = keep_classes_alive(audit, P.copy(), np.ones(60))
+    # everything that bears label 1 is believed to be of class 0, the first the least
+    doubt = np.linspace(0.97, 0.99, 30)
+    beliefs = np.concatenate([np.tile([1.0, 0.0], (30, 1)), np.stack([doubt, 1 - doubt], axis=1)])
+    target, weight = soft_targets(an_audit(label, beliefs, np.zeros(60)))
     assert (weight * target[:, 1]).sum() >= 3
     np.testing.assert_array_equal(np.flatnonzero(target[:, 1] == 1.0), [30, 31, 32])  # the least suspected
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from graylearn.data import contaminate
-from judge.views import Rows
+from graylearn.audit.views import Rows
 
 
 @dataclass

@@ -7,8 +7,8 @@ from test_forward_pass import fresh
 
 from graylearn.data.order import row_numbers
 from judge.asked import judged
-from judge.copies import by_chance, different
-from judge.network import write_judge
+from graylearn.audit.copies import by_chance, different
+from graylearn.audit.judge import write_judge
 
 
 @pytest.fixture

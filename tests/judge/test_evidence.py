@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from planted import as_rows, believable, clusters
 
-from judge.evidence import COLUMNS, VIEWS, gather, percentile, standardised
-from judge.transitions import believed
-from judge.views import look
+from graylearn.audit.evidence import COLUMNS, VIEWS, gather, percentile, standardised
+from graylearn.audit.transitions import believed
+from graylearn.audit.views import look
 
 OF_THE_MODEL = {name for name in COLUMNS if name.startswith("given:") or name.startswith("set: given")} | {
     "set: model saw the labels"

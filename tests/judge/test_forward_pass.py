@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from judge import network as module
-from judge.evidence import COLUMNS, Evidence
-from judge.network import Judge, read_judge, write_judge
+from graylearn.audit.evidence import COLUMNS, Evidence
+from graylearn.audit.judge import Judge, read_judge, write_judge
 from judge.train import Network, Pieces, as_judge
 
 SETTINGS = {"threshold": 0.6, "sure": 0.95, "ranges": [[0.0, -0.1, 0.1], [1.0, -0.1, 0.1]]}

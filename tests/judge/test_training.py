@@ -8,9 +8,9 @@ import torch
 
 from judge import evaluate, shards, train
 from judge.draw import draw
-from judge.evidence import COLUMNS, Evidence, gather
+from graylearn.audit.evidence import COLUMNS, Evidence, gather
 from judge.generators import GENERATORS
-from judge.network import read_judge
+from graylearn.audit.judge import read_judge
 from judge.sources import SOURCES, load
 
 ROWS = 60

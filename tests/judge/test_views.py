@@ -5,8 +5,8 @@ import pytest
 from planted import as_rows, clusters
 
 from judge import forest, near, views
-from judge.forest import forest_votes, hashed, uniform
-from judge.near import nearest
+from graylearn.audit.forest import forest_votes, hashed, uniform
+from graylearn.audit.near import nearest
 
 
 @pytest.fixture

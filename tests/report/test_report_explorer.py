@@ -28,7 +28,7 @@ def explored(**fields):
             "table": table.assign(confidence=chance[index, index % 3]),
             "classes": CLASSES,
             "probabilities": chance,
-            "judge": "networks that had not seen it",
+            "judge": "views that had not seen its label",
             "features": 9.0 * np.eye(3)[looks] + rng.normal(size=(120, 3)),
             "previews": lambda index: image_preview(np.full((60, 40, 3), 2 * index, np.uint8)),
             "command": "graylearn apply my-run decisions.csv --out pets-clean",

@@ -236,7 +236,7 @@ def test_settings_of_a_fit_that_an_audit_in_parts_passes_over_are_told(tables, t
     progress = RunProgress(quiet=True)
     settings = settings_of(tables[0], method="standard", batch_size=8, part_size=900)
     run(settings, tmp_path / "run", progress=progress)
-    assert any(note.startswith("passing over method, batch_size: the networks") for note in progress.notes)
+    assert any(note.startswith("passing over method, batch_size: this audit") for note in progress.notes)
 
 
 @pytest.mark.parametrize(

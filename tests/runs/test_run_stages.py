@@ -1,6 +1,5 @@
 """One run from file to report: the same each time, and gone on with where it was cut."""
 
-import importlib
 import json
 import os
 import signal
@@ -12,7 +11,6 @@ from PIL import Image
 from run_helpers import write_blobs
 
 from graylearn.audit import Audit
-from graylearn.audit.keeping import kept, kept_in
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import RunProgress, RunSettings, outputs, read_settings, report, run, settings_from
@@ -22,7 +20,6 @@ from graylearn.runs.fit import FolderStages
 from graylearn.runs.folder import FolderTakenError
 from graylearn.training.loop import Loop
 
-audit_module = importlib.import_module("graylearn.audit.audit")  # where its package has the function
 WRONG = (4, 30, 61)
 SAME = ("audit.csv", "log.jsonl", "model/weights.safetensors")
 
@@ -60,7 +57,7 @@ def test_a_run_folder_holds_what_it_promises(made):
     }  # fmt: skip
     audit = pd.read_csv(folder / "audit.csv")
     assert audit.columns.tolist() == [
-        "id", "label", "confidence", "score", "suspected", "level", "kind", "suggested", "detector",
+        "id", "label", "confidence", "score", "suspected", "level", "kind", "suggested", "because",
         "group",
     ]  # fmt: skip
     assert len(audit) == summary["samples"] == 72
@@ -248,40 +245,6 @@ def test_ctrl_c_in_a_training_ends_the_run_and_it_goes_on(made, tmp_path, monkey
     assert contents(tmp_path / "cut") == contents(folder)
 
 
-def test_an_audit_that_was_stopped_does_not_ask_its_networks_again(made, tmp_path, monkeypatch):
-    settings = settings_for(made[0], command="audit", test_share=None)
-    asked, plain = [], audit_module.held_out_probabilities
-
-    def ask(*given, **options):
-        asked.append(1)
-        return plain(*given, **options)
-
-    def stop(*given, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(audit_module, "held_out_probabilities", ask)
-    whole = quiet(settings, tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        patch.setattr(audit_module, "gather", stop)
-        with pytest.raises(KeyboardInterrupt):
-            quiet(settings, tmp_path / "cut")
-    assert len(asked) == 2
-    assert quiet(settings, tmp_path / "cut")["found"] == whole["found"]
-    assert len(asked) == 2
-    cut, expected = ((tmp_path / name / "audit.csv").read_bytes() for name in ("cut", "whole"))
-    assert cut == expected
-
-
-@pytest.mark.parametrize("content", [b"", b"no array", None])
-def test_what_an_audit_kept_is_made_anew_where_it_is_damaged(tmp_path, content):
-    path = tmp_path / "said.npy"
-    np.save(path, np.zeros((3, 2))) if content is None else path.write_bytes(content)
-    with kept_in(tmp_path):
-        assert kept("said", (2, 2), lambda: np.ones((2, 2))).sum() == 4
-        assert kept("said", (2, 2), lambda: np.zeros((2, 2))).sum() == 4
-    assert kept("said", (2, 2), lambda: np.zeros((2, 2))).sum() == 0
-
-
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
@@ -322,4 +285,4 @@ def test_an_audit_says_which_settings_it_does_not_read(tmp_path):
     for name, changes, told in (("own", {"method": "mae", "epochs": 3}, True), ("plain", {}, False)):
         quiet(RunSettings(data=data, command="audit", **changes), tmp_path / name)
         log = (tmp_path / name / "run.log").read_text()
-        assert ("note: passing over method, epochs: the networks that this audit asks" in log) == told
+        assert ("note: passing over method, epochs: this audit trains no network" in log) == told

@@ -36,9 +36,9 @@ def mixed():
 
 def test_mixed_frames_of_every_library_give_one_audit(mixed):
     frame, y, wrong = mixed
-    found = audit(frame, y, mode="history")
-    assert found.suspected[wrong].mean() > 0.9
-    assert found.suspected[~wrong].mean() < 0.02
+    found = audit(frame, y)
+    assert found.suspected[wrong].mean() >= 0.8
+    assert found.suspected[~wrong].mean() <= 0.03
     arrow = frame.convert_dtypes(dtype_backend="pyarrow")
     for other in (arrow, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame)):
         np.testing.assert_array_equal(as_features(other, 400), as_features(frame, 400))
@@ -70,8 +70,8 @@ def test_columns_that_name_the_rows_are_left_out_of_every_frame(also):
         assert as_features(named, 60, "keep").shape[1] == found.shape[1] + 2
     y = np.arange(60) % 2
     with pytest.warns(IdLikeColumnWarning):
-        left_out = audit(named, y, mode="history", epochs=1)
-    np.testing.assert_array_equal(left_out.score, audit(frame, y, mode="history", epochs=1).score)
+        left_out = audit(named, y)
+    np.testing.assert_array_equal(left_out.score, audit(frame, y).score)
     for read in (
         lambda: audit(frame, y, id_like="maybe"),
         lambda: Audit.from_predictions(np.eye(4)[y], y, frame, id_like="maybe"),
@@ -85,9 +85,9 @@ def test_columns_that_name_the_rows_are_left_out_of_every_frame(also):
 def test_samples_of_a_table_are_taken_with_their_labels(mixed):
     frame, y, wrong = mixed
     samples = Samples(frame, y, ("a", "b", "c", "d"), np.arange(400), "table")
-    found = audit(samples, mode="history")
+    found = audit(samples)
     assert found.classes == ("a", "b", "c", "d")
-    assert found.suspected[wrong].mean() > 0.9
+    assert found.suspected[wrong].mean() >= 0.8
 
 
 def test_sparse_matrices_are_their_dense_selves():
@@ -142,8 +142,7 @@ def test_columns_of_a_frame_of_probabilities_name_the_classes(frame, names):
 
 def test_an_audit_is_shown_in_one_line():
     found = audit(np.eye(8), [0, 1] * 4)
-    told = "none flagged, the first 3 by score worth a look"
-    assert repr(found) == f"<Audit of 8 samples, {told}: see its table and print(summary())>"
+    assert repr(found) == "<Audit of 8 samples, 0 suspected: see its table and print(summary())>"
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 4, 4)])

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import row_blocks
+from graylearn.audit.forest import forest_votes
+from graylearn.audit.near import Near, nearest
 from graylearn.audit.progress import tell
-from judge.forest import forest_votes
-from judge.near import Near, nearest
 
 LANDMARKS = 400
 WIDTHS = (1.0, 0.15)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
+from graylearn.audit.forest import hashed, uniform
+from graylearn.audit.views import Rows
 from graylearn.data.order import row_numbers
-from judge.forest import hashed, uniform
-from judge.views import Rows
 
 _DIGITS = 3  # of features in spreads, beyond which two rows are equal
 

@@ -3,7 +3,8 @@
     evidence (N, F) -> row network -> mean and spread over the rows -> context -> row network -> (N, 3)
                '-------------------------------- linear -----------------------------------'
 
-It is kept as weights and asked in numpy; `judge.train` makes them. It is the mean of a few networks.
+It ships as weights, `judge.npz`, beside a card of what it learned from, `judge.json`, and is asked in numpy.
+`judge/` trains it. It is the mean of a few networks; nothing else decides.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats
-from judge.evidence import COLUMNS, VIEWS, Evidence
+from graylearn.audit.evidence import COLUMNS, VIEWS, Evidence
 
+SHIPPED = Path(__file__).with_name("judge.npz")
 TELLS_WHAT_IS_KNOWN = (
     *(f"set: {view} agrees with labels" for view in VIEWS),
     "set: one class per sample", "set: model saw the labels", "set: log columns",
@@ -155,3 +158,9 @@ def write_judge(judge: Judge, path: Path) -> None:
         for name, value in judge.weights.items()
     }
     np.savez_compressed(path, settings=np.array(json.dumps(judge.settings)), **arrays)
+
+
+@cache
+def shipped() -> Judge:
+    """The judge that comes with the library."""
+    return read_judge(SHIPPED)

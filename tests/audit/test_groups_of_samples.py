@@ -6,9 +6,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import graylearn as gl
-from graylearn.audit.heldout import stratified_folds
 from graylearn.data.groups import label_of_groups
 from graylearn.errors import DataError, SettingsError
+from graylearn.training.cross_fit import stratified_folds
 
 CLASSES, EACH = 5, 6
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from graylearn.audit.evidence import COLUMNS, Evidence, gather
+from graylearn.audit.judge import read_judge
 from judge import evaluate, shards, train
 from judge.draw import draw
-from graylearn.audit.evidence import COLUMNS, Evidence, gather
 from judge.generators import GENERATORS
-from graylearn.audit.judge import read_judge
 from judge.sources import SOURCES, load
 
 ROWS = 60

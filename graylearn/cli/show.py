@@ -162,6 +162,8 @@ def show_applied(summary: dict[str, Any]) -> None:
     if summary["copies_dropped"]:
         table.add_row("of them copies", f"{summary['copies_dropped']:,}")
     printed.print(table)
+    if gone := summary["classes_gone"]:
+        _say(printed, f"no sample is labelled {first_few([repr(name) for name in gone], 5)} any more")
     if count := summary["groups_contradicting"]:
         bear, stay = ("bears", "stays") if count == 1 else ("bear", "stay")
         left = f"{counted(count, 'group')} of copies {bear} different labels and {stay}"

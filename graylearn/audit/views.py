@@ -195,6 +195,14 @@ def _of(group: Ints | None, rows: Ints) -> Ints | None:
     return None if group is None else group[rows]
 
 
+def _folds(group: Ints | None) -> list[NDArray[np.bool_]]:
+    """(N,) for each part of the groups, which samples are in it; nothing if each sample stands alone."""
+    if group is None:
+        return []
+    number = np.unique(group, return_inverse=True)[1]
+    return [number % FOLDS == fold for fold in range(FOLDS)]
+
+
 class _Ridge:
     """Ridge regressions of columns (n, M) on labels, which share their sums; each row is left out."""
 
@@ -213,10 +221,8 @@ class _Ridge:
         self.turn = turn.astype(np.float32)
         self.rotated = columns @ self.turn
         self.square = self.rotated**2
-        self.fold = None
-        if group is not None:
-            number = np.unique(group, return_inverse=True)[1]
-            self.fold = number % FOLDS
+        self.folds = _folds(group)
+        if self.folds:
             self.columns, self.heavy = columns, heavy
 
     def _shrunk(self, ridge: float) -> NDArray[np.float32]:
@@ -228,10 +234,9 @@ class _Ridge:
 
     def without_itself(self, ridge: float, some: slice | Ints = slice(None)) -> NDArray[np.float32]:
         """(n, K) what is predicted of each row from all others, or from the groups of other folds."""
-        if self.fold is not None:
+        if self.folds:
             found = np.empty_like(self.target)
-            for fold in range(FOLDS):
-                out = self.fold == fold
+            for out in self.folds:
                 gram = self.gram - self.heavy[out].T.astype(np.float64) @ self.columns[out]
                 moment = self.moment - self.heavy[out].T @ self.target[out]
                 slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), moment.astype(np.float64))
@@ -317,6 +322,9 @@ def class_centres(rows: Rows) -> tuple[Floats, Floats, Floats]:
     for part in row_blocks(len(rows), rows.x.shape[1] + rows.num_classes):
         cosine[part] = unit_rows(rows.x[part]) @ direction.T
     cosine[fitted, y] = _own_cosine(unit, total, y, weight)
+    for out in _folds(_of(rows.group, fitted)):
+        rest = total - _sums(unit[out], y[out], weight[out], rows.num_classes)
+        cosine[fitted[out]] = unit[out] @ unit_rows(rest).T
     some = fitted[:: max(1, len(fitted) // CHOSEN)]
     sharp = _sharpest(cosine[some], rows.y[some])
     own = cosine[np.arange(len(rows)), rows.y].astype(np.float64)
@@ -358,4 +366,15 @@ def class_distances(rows: Rows) -> tuple[Floats, Floats]:
         left = (c / (c - 1.0)) ** 2 / np.maximum(1.0 - inside, 0.05)
         square[own_row] *= np.where(among[part] > 0, left, 1.0)
         away[part], mine[part] = square.min(axis=1), square[own_row]
+    for out in _folds(_of(rows.group, fitted)):
+        left = count - np.bincount(y[out], used[out], minlength=rows.num_classes)
+        known = np.maximum(np.cumsum(left > 0) - 1, 0)
+        rest = (_sums(x, y, used, rows.num_classes) - _sums(x[out], y[out], used[out], rows.num_classes))[
+            left > 0
+        ]
+        means = rest / left[left > 0, None].astype(np.float32)
+        square = _squared(x[out] @ white, np.asarray(means @ white, dtype=np.float32))
+        own = square[np.arange(len(square)), known[y[out]]]
+        away[fitted[out]] = square.min(axis=1)
+        mine[fitted[out]] = np.where(left[y[out]] > 0, own, square.max(axis=1))
     return np.log(away / d + 1e-6), np.log(mine / d + 1e-6)

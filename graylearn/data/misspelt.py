@@ -77,8 +77,8 @@ def _is_meant(k: int, other: int, names: Sequence[object], count: Ints, looks: L
 
 
 def _lies_among(k: int, other: int, count: Ints, own: float, others: float, share: float) -> bool:
-    """Whether samples of k and `other` are as mixed as if their labels were shuffled, and those of k are nearer
-    to that class than to all others together."""
+    """Whether k and `other` are as mixed as if their labels were shuffled, and k is nearer to `other` than to
+    all other classes together."""
     error = np.sqrt(share * (1 - share) / min(int(count[k]), _ASKED))
     return bool(own <= share + 2 * error and others >= 0.5 + 0.5 * count[other] / (count.sum() - count[k]))
 

@@ -80,6 +80,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "kind": "".join(map(str, kind[shown].tolist())),
         "suspected": "".join(map(str, suspected[shown].astype(int).tolist())),
         "level": _levels(data, shown),
+        "because": [str(why) for why in table["because"].to_numpy()[shown]] if "because" in table else None,
         "counts": by_kind,
         "shares": shown_shares(by_kind),
         "perClass": _per_class(label, kind, len(data.classes)),

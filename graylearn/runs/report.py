@@ -34,6 +34,7 @@ JUDGES = {
     "predictions": "the model",
 }
 """Who gave the probabilities of an audit, by its mode."""
+OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "auto": "not said"}
 
 
 def make_report(
@@ -105,7 +106,7 @@ def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any
         "Learned from": prepared.encoding.words,
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
         "Audited by": {"held-out": "views that did not see the label"}.get(audit.mode, audit.mode),
-        "Classes may overlap": "no: each sample has one true class" if audit.overlap == "none" else "yes",
+        "Classes may overlap": OVERLAP[audit.overlap],
         "Seed": str(settings.seed),
         "Seconds": summary["seconds"],
         "graylearn": environment["graylearn"],

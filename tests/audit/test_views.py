@@ -171,6 +171,20 @@ def test_what_lies_far_from_every_class_is_farthest():
     assert own[-1] > own[0] + 1, "the same sample under another label"
 
 
+def test_in_groups_a_class_is_where_its_other_groups_lie():
+    made = clusters(120, k=3, d=5, wrong=0.0)
+    single = made.y == 2  # its one group is all that is known of the class
+    group = np.where(single, 1000, np.arange(120))
+    plain, heeded = as_rows(made.x, made.y), as_rows(made.x, made.y, group=group)
+    (p, _, off), (q, _, without) = views.class_centres(plain), views.class_centres(heeded)
+    assert p[single, 2].mean() > 0.8 > 0.4 > q[single, 2].mean()
+    assert (without[single] > off[single] + 0.5).all()
+    np.testing.assert_array_equal(q[~single].argmax(axis=1), made.y[~single])
+    (_, own), (_, apart) = views.class_distances(plain), views.class_distances(heeded)
+    assert (apart[single] > own[single] + 1).all()
+    np.testing.assert_allclose(apart[~single], own[~single], atol=0.2)
+
+
 # Trees.
 
 

@@ -182,7 +182,7 @@ def test_in_groups_a_class_is_where_its_other_groups_lie():
     np.testing.assert_array_equal(q[~single].argmax(axis=1), made.y[~single])
     (_, own), (_, apart) = views.class_distances(plain), views.class_distances(heeded)
     assert (apart[single] > own[single] + 1).all()
-    np.testing.assert_allclose(apart[~single], own[~single], atol=0.2)
+    np.testing.assert_allclose(apart[~single], own[~single], atol=0.4)
 
 
 # Trees.

@@ -54,12 +54,7 @@ def meant_by(names: Sequence[object], counts: Sequence[int] | Ints, looks: Looks
                 meant[k] = other
                 break
         else:
-            for other in order if looks is not None else ():  # the most frequent first
-                if count[k] > RARE * count[other]:
-                    break
-                if meant[other] == other and _two_errors(str(names[k]), names[other]):
-                    meant[k] = other if _lies_among(k, other, count, *_mixed(k, other, *looks)) else k
-                    break
+            meant[k] = k if looks is None else _farther(k, order, names, count, meant, looks)
     classes = len(set(meant[count > 0].tolist()))
     return meant if classes > 1 else np.arange(len(names))
 
@@ -74,6 +69,19 @@ def _is_meant(k: int, other: int, names: Sequence[object], count: Ints, looks: L
     if likely:
         return count[k] < _NEIGHBOURS or own < _APART or own < 2 * share
     return _lies_among(k, other, count, own, others, share)
+
+
+def _farther(
+    k: int, order: Sequence[int], names: Sequence[object], count: Ints, meant: Ints, looks: Looks
+) -> int:
+    """The class that label k means if it is rare beside it, two typing errors away and among its samples;
+    else k. order: the classes, the most frequent first."""
+    for other in order:
+        if count[k] > RARE * count[other]:
+            break
+        if meant[other] == other and _two_errors(str(names[k]), names[other]):
+            return other if _lies_among(k, other, count, *_mixed(k, other, *looks)) else k
+    return k
 
 
 def _lies_among(k: int, other: int, count: Ints, own: float, others: float, share: float) -> bool:

@@ -1,6 +1,7 @@
 """The judge in numpy: its forward pass against one in double precision, its file and its id."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -132,3 +133,14 @@ def test_what_is_shipped_fits_the_evidence():
     assert (np.diff(at) >= 0).all()
     assert (below <= above).all()
     assert module.SHIPPED.stat().st_size < 1_000_000
+
+
+def test_its_card_is_of_these_weights_and_names_every_licence():
+    card = json.loads(module.SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    assert card["judge"] == shipped().id
+    assert {name: card[name] for name in ("threshold", "sure")}.items() <= shipped().settings.items()
+    assert card["networks"] == len(shipped().weights["in.w"])
+    assert all(source["name"] and source["licence"] and source["origin"] for source in card["sources"])
+    left_out = [family for together in card["left out together"] for family in together]
+    assert set(card["families"]) == set(left_out)
+    assert card["measured on families left out"]["calibration error"] < 0.1

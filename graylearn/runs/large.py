@@ -273,6 +273,7 @@ def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
     options: dict[str, Any] = {
         "mode": "history" if settings.mode == "history" else "held-out",
         "overlap": opened.overlap,
+        "keep_labels": settings.keep_labels,
         "epochs": settings.epochs,
         "seed": settings.seed,
         "device": str(device),

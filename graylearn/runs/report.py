@@ -107,6 +107,7 @@ def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
         "Audited by": {"held-out": "views that did not see the label"}.get(audit.mode, audit.mode),
         "Classes may overlap": OVERLAP[audit.overlap],
+        "Judge": audit.judge,
         "Seed": str(settings.seed),
         "Seconds": summary["seconds"],
         "graylearn": environment["graylearn"],

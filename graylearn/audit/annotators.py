@@ -92,7 +92,7 @@ class Crowd:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a sample: id, consensus, confidence, labels, agreeing."""
+        """One row per sample: id, consensus, confidence, labels, agreeing."""
         given = self.label != MISSING
         best = self.probabilities.argmax(axis=1)
         return pd.DataFrame(
@@ -107,7 +107,7 @@ class Crowd:
 
     @property
     def annotator_table(self) -> pd.DataFrame:
-        """One row an annotator: annotator, labels, agrees (with the consensus), quality; the worst first."""
+        """One row per annotator: annotator, labels, agrees (with the consensus), quality; the worst first."""
         given = self.label != MISSING
         agrees = self.label == self.probabilities.argmax(axis=1)[:, None]
         labels = given.sum(axis=0)
@@ -136,8 +136,8 @@ def consensus(
     """Bring the labels of several annotators together.
 
     Args:
-        labels: (N, A), one column an annotator, with None, NaN or blank text where one gave none; or a
-            frame in long form, one label a row. Samples in long form are in the order of their first label.
+        labels: (N, A), one column per annotator, with None, NaN or blank text where one gave none; or a
+            frame in long form, one label per row. Samples in long form are in the order of their first label.
         X: features (N, D) of the samples: views that leave each sample out are asked as well.
         pred_probs: (N, K), the same from a model of your own.
         sample: the column of a long form that names the sample.
@@ -194,7 +194,7 @@ def _read(
         labels = np.asarray(labels, dtype=object)
     if labels.ndim != 2 or not labels.size:
         raise DataError(
-            "labels must be (N, A), one column an annotator, or a frame in long form with the columns "
+            "labels must be (N, A), one column per annotator, or a frame in long form with the columns "
             f"{', '.join(columns)}"
         )
     frame = pd.DataFrame(labels)

@@ -91,14 +91,14 @@ def in_order_of(history: History, ids: NDArray[Any]) -> History:
 
 
 LONG_RUN = 40
-"""Epochs from which on a run may have learnt labels by heart."""
+"""Epochs from which on a run may have memorised labels."""
 _ASKED, _VOTES = 5000, 1 << 27
 
 
-def epochs_before_heart(
+def epochs_before_memorising(
     label: Ints, predicted: NDArray[np.integer], seen: NDArray[np.bool_] | None = None
 ) -> slice:
-    """The epochs (E, N) of a long run after its first steps and before it learns labels by heart.
+    """The epochs (E, N) of a long run after its first steps and before it memorises labels.
 
     From where the vote of the last half of the epochs so far fits the labels better than the epoch itself, to
     where the epoch fits them better than that vote. All epochs of a short run, or where it cannot be told.
@@ -134,7 +134,7 @@ def epochs_before_heart(
 def history_probabilities(history: History, kept: slice | None = None) -> Floats:
     """(N, K) class probabilities averaged over epochs, as far as a history tells them.
 
-    Of a long run, only epochs before it learns labels by heart count (`epochs_before_heart`: kept, if known).
+    Of a long run, only epochs before it memorises labels count (`epochs_before_memorising`: kept, if known).
     Of each epoch it keeps the probability of the given label, the largest one and whose it was; what is
     left over is shared evenly among the other classes. A sample never seen gets even shares.
     """
@@ -143,7 +143,7 @@ def history_probabilities(history: History, kept: slice | None = None) -> Floats
     rows = np.arange(n)
     total, seen = np.zeros((n, num_classes)), np.zeros(n)
     if kept is None:
-        kept = epochs_before_heart(label, history.predicted, ~np.isnan(history.label_confidence))
+        kept = epochs_before_memorising(label, history.predicted, ~np.isnan(history.label_confidence))
     told = (history.label_confidence, history.max_confidence, history.predicted)
     for own, largest, predicted in zip(*(values[kept] for values in told), strict=True):
         known = ~np.isnan(own)
@@ -177,7 +177,7 @@ def short_run(
     """(N, K) class probabilities over one Gray Learning run of a small network on all samples.
 
     A short run at three times the usual rate: the network learns what samples of a class have in common and
-    stops before it learns single labels by heart. Batches are drawn in the order of the samples' content.
+    stops before it memorises single labels. Batches are drawn in the order of the samples' content.
     """
     epochs = EPOCHS if epochs is None else epochs
     batch = batch_size_for(len(label))

@@ -128,7 +128,7 @@ class Audit:
 
     @cached_property
     def confusions(self) -> pd.DataFrame:
-        """A row a pair of classes, most first: so many of the samples that bear `label` are of `true_class`.
+        """One row per pair of classes, most first: the samples labelled `label` that are of `true_class`.
 
         samples: their estimated number; share: of all samples of that label; suspected: how many are flagged.
         true_class is None for the pairs of a label that are less than half a sample each, taken together. All

@@ -114,7 +114,7 @@ def test_blank_text_is_no_label(dtype):
 
 def test_what_is_no_table_of_labels_is_refused():
     for shape in ((4,), (2, 2, 2), (0, 2)):
-        with pytest.raises(DataError, match="one column an annotator"):
+        with pytest.raises(DataError, match="one column per annotator"):
             consensus(np.zeros(shape))
     with pytest.raises(DataError, match="labels hold no label"):
         consensus([[None, None]])

@@ -7,7 +7,7 @@ from planted import clusters, digits
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import Audit, audit
-from graylearn.audit.history import epochs_before_heart, history_probabilities, short_run
+from graylearn.audit.history import epochs_before_memorising, history_probabilities, short_run
 from graylearn.data.order import row_numbers
 from graylearn.errors import DataError
 from graylearn.training import History, train
@@ -137,11 +137,11 @@ def test_epochs_in_which_labels_are_learnt_by_heart_do_not_count():
         said[epoch] = np.where(right, true, random.integers(5, size=2000))
         by_heart = random.random(2000) < (epoch - 35) / 20
         said[epoch] = np.where(by_heart, label, said[epoch])
-    window = epochs_before_heart(label, said)
+    window = epochs_before_memorising(label, said)
     assert 2 <= window.start < 15
     assert 33 <= window.stop <= 45
-    assert epochs_before_heart(label, said[:39]) == slice(None)  # too short to tell
+    assert epochs_before_memorising(label, said[:39]) == slice(None)  # too short to tell
     seen = random.random(said.shape) < 0.6  # as a sampler draws that puts back
-    part = epochs_before_heart(label, np.where(seen, said, 0), seen)
+    part = epochs_before_memorising(label, np.where(seen, said, 0), seen)
     assert 2 <= part.start < 15
     assert 33 <= part.stop <= 45

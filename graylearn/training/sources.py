@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
@@ -20,8 +19,8 @@ from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, 
 from graylearn.data.batches.items import collate, split_item
 from graylearn.data.batches.several import Several, are_several, as_inputs, joined
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
-from graylearn.data.inputs import as_plain
-from graylearn.errors import DataError, SettingsError, first_line
+from graylearn.data.inputs import as_class_weights, as_plain, as_weights
+from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
 from graylearn.training.predict import as_labels, as_tensor, check_sized
 from graylearn.training.settings import Settings
@@ -312,7 +311,7 @@ def weights_for(
         return None
     weights = torch.ones(len(targets), dtype=torch.float64)
     if sample_weight is not None:
-        weights = torch.from_numpy(_numbers(sample_weight, "sample_weight")).reshape(-1)
+        weights = torch.from_numpy(as_weights(sample_weight, "sample_weight")).reshape(-1)
     if len(weights) != len(targets):
         raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
     if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
@@ -320,44 +319,12 @@ def weights_for(
     weights = weights / weights.max()  # the sum of the largest floats is none
     if class_weight is not None:
         labels = targets.cpu().numpy()
-        weights = weights * torch.from_numpy(_class_weights(class_weight, labels, num_classes))[labels]
+        weights = (
+            weights * torch.from_numpy(as_class_weights(class_weight, labels, range(num_classes)))[labels]
+        )
         if float(weights.max()) <= 0:
             raise DataError("sample_weight and class_weight leave no sample that counts: give some of both")
     return (weights / weights.max() / (weights / weights.max()).mean()).float().to(targets.device)
-
-
-def _numbers(values: Any, name: str) -> NDArray[np.float64]:
-    try:
-        return np.array(as_plain(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds what is no number ({first_line(error)}): give numbers") from error
-
-
-def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: int) -> NDArray[np.float64]:
-    """(K,) the weight of each class; 1 for a class that a dict does not name."""
-    weights = np.ones(num_classes)
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise SettingsError.wrong("class_weight", class_weight, "balanced, a dict or weights per class")
-        count = np.bincount(labels, minlength=num_classes)
-        return np.asarray(len(labels) / ((count > 0).sum() * np.maximum(count, 1)))
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in range(num_classes)]
-        if unknown:
-            raise DataError(
-                f"class_weight has a weight for {unknown[0]!r}, which is no class: they are 0 to"
-                f" {num_classes - 1}"
-            )
-        weights[[int(label) for label in class_weight]] = _numbers([*class_weight.values()], "class_weight")
-    else:
-        weights = _numbers(class_weight, "class_weight")
-        if weights.shape != (num_classes,):
-            raise DataError(
-                f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight per class"
-            )
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise DataError("class weights must be finite, 0 or more, and not all 0")
-    return weights
 
 
 def split_soft(data: Any) -> tuple[Any, Tensor | None]:

@@ -4,24 +4,6 @@ import pytest
 
 from graylearn.audit import KINDS
 from graylearn.audit.shares import shown_shares
-from graylearn.cli.show import _estimated, _range
-
-
-def summary(suspected, ood, mislabelled, most):
-    return {
-        "suspected": suspected,
-        "contamination": {"ood": ood, "mislabelled": mislabelled, "total": (ood or 0) + (mislabelled or 0)},
-        "ranges": dict.fromkeys(("ood", "mislabelled", "total"), (0.0, most)),
-    }
-
-
-def test_shares_are_told_whether_anything_is_flagged_or_not():
-    nothing = summary(0, 0.004, 0.02, 0.123)
-    assert [_estimated(nothing, kind) for kind in ("ok", "mislabelled", "ood")] == ["", "2.0%", "0.4%"]
-    assert _range(nothing) == "estimated in all: 2.4%, 90% range 0.0% to 12.3%"
-    few = summary(0, None, None, 0.0) | {"ranges": {}}
-    assert _estimated(few, "ood") == "not judged"
-    assert _range(few) is None
 
 
 def test_shares_add_up_to_all_of_the_samples():

@@ -11,7 +11,6 @@ from PIL import Image
 from graylearn.data import blocks as blocks_module
 from graylearn.data.blocks import joined, open_blocks
 from graylearn.data.formats import _arrow, _base, hugging_face, parquet
-from graylearn.data.groups import lasting_numbers
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.errors import DataWarning
@@ -51,10 +50,8 @@ def frame_of(names):
 
 NAMES = [
     ["a", "b", "c", None] * 6,
-    [*range(12), *range(12)],
     [*range(20), None, None, 0, 1],  # whole numbers, and beside missing ones not
     [*map(str, range(20)), "x", "y", "0", "1"],
-    [0.5, 1.5, None, 2.5] * 6,
 ]
 
 
@@ -69,7 +66,11 @@ def test_text_files(tmp_path, names):
 
 
 @pytest.mark.parametrize(
-    ("names", "kind"), [("abcde", "str"), (range(60), "Int64"), ([0.5, 1, 2.5], "float"), ("ab", "category")]
+    ("names", "kind"),
+    [
+        ("abcde", "str"),
+        (range(60), "Int64"),
+    ],
 )
 def test_parquet_and_datasets(tmp_path, names, kind):
     video = pd.Series([*names] * (600 // len(names)), dtype=kind)
@@ -78,12 +79,6 @@ def test_parquet_and_datasets(tmp_path, names, kind):
     check(tmp_path / "a.parquet")
     datasets.Dataset.from_pandas(frame).save_to_disk(str(tmp_path / "kept"))
     check(tmp_path / "kept")
-
-
-def test_names_as_they_are_written(tmp_path):
-    rows = [f"{row},{'ab'[row % 2]},{('007', '7', '1.10', '1.1', 'NA', '')[row % 6]}" for row in range(24)]
-    (tmp_path / "a.csv").write_text("\n".join(["x,label,video", *rows]))
-    assert len(np.unique(check(tmp_path / "a.csv").groups)) == 4 + 8
 
 
 def test_rows_and_images_that_are_left_out(tmp_path):
@@ -109,13 +104,3 @@ def test_new_data_need_not_have_the_column(tmp_path):
     for block in open_blocks(tmp_path / "new.csv", again).read(()):
         assert block.samples.groups is None
         assert list(block.samples.x.columns) == ["size"]
-
-
-def test_numbers_go_by_the_names_alone():
-    names = pd.Series(["a", "b", None, "a", " ", 7.0, 7, "7"], dtype=object)
-    numbers = lasting_numbers(names, np.arange(8))
-    assert numbers[1:].tolist() == lasting_numbers(names[1:], np.arange(1, 8)).tolist()
-    assert numbers[0] == numbers[3]
-    assert numbers[5] == numbers[6] == numbers[7]
-    assert len(np.unique(numbers)) == 5
-    assert (numbers >= 0).all()

@@ -113,14 +113,6 @@ def test_gradcheck_with_and_without_the_confidence():
     assert not torch.allclose(through, constant, atol=1e-3)
 
 
-def test_of_no_rows_the_slope_is_zero():
-    logits = batch((2, 4))[0].requires_grad_()
-    gray_loss(
-        logits, torch.tensor([-100, -100]), confidence="relative", detach=False, reduction="sum"
-    ).backward()
-    assert not logits.grad.any()
-
-
 def test_the_module_mapped_batches_and_the_remainder_know_it():
     logits, target = batch((3, 8, 4))[0], torch.randint(4, (3, 8))
     criterion = GrayLoss("relative", reduction="none")

@@ -96,12 +96,3 @@ def test_diverse_variant_follows_its_rule_in_every_class(gamma):
             expected[member] = losses[member] < threshold + bonus
     np.testing.assert_array_equal(method.selected.numpy(), expected)
     assert expected[:15].any() == (gamma > 0)
-
-
-def test_share_one_admits_all_from_the_start():
-    target = torch.zeros(4, dtype=torch.int64)
-    for name in ("spl", "spld"):
-        method = make_method(name, share=1.0)
-        method.start(make_task(target, 2))
-        run_epoch(method, np.array([1.0, 2.0, 3.0, 4.0]), target, 0, 4)
-        assert method.selected.all()

@@ -37,15 +37,6 @@ def explored(**fields):
     )
 
 
-def test_of_a_sample_that_is_not_flagged_the_likeliest_class_is_offered_first(open_report):
-    page = open_report(explored(table=make_table(suspects=0)))
-    page.select_option("#scope", "all")
-    item = page.locator(".sample").nth(1)
-    expect(item.locator(".chip")).to_have_text("not flagged")
-    item.get_by_role("button", name="Relabel").click()
-    expect(page.locator("#relabel-list option")).to_have_text(["owl", "cat"])
-
-
 def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     table = make_table().assign(because="")
     table.loc[0, "because"] = "90% of its neighbours are dog, 5% cat; <b>no</b> view expects cat: 5%"
@@ -73,17 +64,6 @@ def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
     expect(page.locator(".sample").first.locator(".compare")).to_be_hidden()
 
 
-def test_what_a_sample_will_be_stands_below_its_buttons(open_report):
-    names = ("card_payment_fee_charged_twice", "wrong_amount_of_cash_received", "owl")
-    page = open_report(explored(table=make_table(classes=names), classes=names))
-    first = page.locator(".sample").first
-    first.locator("[data-accept]").click()
-    expect(first.locator(".outcome")).to_have_text(f"will be {names[1]}")
-    button = first.get_by_role("button", name="Relabel", exact=True).bounding_box()
-    assert first.locator(".outcome").bounding_box()["y"] >= button["y"] + button["height"]
-    expect(first.locator(".outcome")).to_have_attribute("title", names[1])
-
-
 def test_pictures_open_large_and_as_a_grid(open_report):
     page = open_report(explored())
     page.locator(".sample").first.locator(".picture").click()
@@ -107,20 +87,6 @@ def test_pictures_open_large_and_as_a_grid(open_report):
     expect(page.locator(".sample .what")).to_have_count(25)
     expect(page.locator("#compare")).to_be_visible()
     expect(page.locator(".compare").first).to_be_visible()
-
-
-def test_accept_names_its_target_and_no_drop_stands_out(open_report):
-    page = open_report(explored())
-    first, third = page.locator(".sample").first, page.locator(".sample").nth(2)
-    accept = first.locator("[data-accept]")
-    assert accept.inner_text().replace("\xa0", " ") == "→ dog"
-    accept.click()
-    expect(accept).to_have_attribute("aria-pressed", "true")
-    expect_verdicts(page, "relabel")
-    assert first.locator(".advised").count() == 1
-    assert third.locator(".advised").count() == 0
-    accept.click()
-    expect_verdicts(page, "")
 
 
 def test_a_class_that_would_vanish_is_told_and_asked_about(open_report):

@@ -6,11 +6,9 @@ import pytest
 from typer.testing import CliRunner
 from warm import Process
 
-from reproduction.cli import command, sweeping
+from reproduction.cli import command
 from reproduction.cli.command import app
 from reproduction.experiments import EXPERIMENTS
-from reproduction.store import Store
-from reproduction.sweep import Outcome
 
 QUICK = [
     "table2",
@@ -84,24 +82,6 @@ def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
     assert "1 cells are left for the next run of this command" in done.stderr
 
 
-def test_what_another_run_finished_meanwhile_is_said(tmp_path, capsys):
-    store = Store(tmp_path / "s.jsonl")
-    sweeping.close([Outcome([], store, "table2", ran=1, elsewhere=5), Outcome([], store, "released", ran=2)])
-    assert capsys.readouterr().err == "5 cells were finished by another run on the same store meanwhile\n"
-
-
-def test_several_experiments_run_one_after_the_other(tmp_path):
-    store = tmp_path / "both.jsonl"
-    words = ["table2,released", *QUICK[1:], "--store", str(store)]
-    done = invoke(*words)
-    assert done.exit_code == 0
-    assert "table2: 1 cell to run" in done.stderr
-    assert "released: 2 cells to run, 0 in" in done.stderr
-    wrong = invoke("table2,table9", "--store", str(tmp_path / "none.jsonl"))
-    assert "there is no experiment 'table9'" in wrong.stderr
-    assert not (tmp_path / "none.jsonl").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "runs", "said"),
     [
@@ -140,32 +120,6 @@ def test_all_of_them_share_a_time_limit(tmp_path):
     assert list(asked) == list(EXPERIMENTS)
     pending = sum(int(line.split(": ")[1].split()[0]) for line in asked.values())
     assert f"{pending} cells are left for the next run of this command" in done.stderr
-
-
-def test_places_that_cannot_be_written_are_told_before_anything_runs(tmp_path):
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(tmp_path / "gone" / "a.jsonl")
-    done = invoke(*QUICK, "--store", str(link))
-    assert done.exit_code == 1
-    assert re.fullmatch(r"error: cannot write results to .*link.jsonl: No such file.*\n", done.stderr)
-
-
-def test_what_is_not_at_hand_is_named(tmp_path):
-    words = ["--data", str(tmp_path), "--seeds", "0", "--store", str(tmp_path / "t.jsonl"), "--epochs", "1"]
-    done = invoke("table2", "--datasets", "gene", *words)
-    assert done.exit_code == 0
-    assert "15 cells wait: needs data.csv, labels.csv" in done.stderr
-    assert f"{tmp_path} has none of these: --data FOLDER names it" in done.stderr
-
-
-def test_help_shows_every_experiment_and_examples():
-    shown = re.sub(r"\s+", " ", invoke("--help").stdout)
-    assert all(name in shown for name in EXPERIMENTS)
-    assert "python -m reproduction table1 --data ~/data --device cuda" in shown
-
-
-def test_seeds_are_lists_and_ranges():
-    assert command._numbers("--seeds", "0-3,7") == (0, 1, 2, 3, 7)
 
 
 STOPPED = """

@@ -4,7 +4,6 @@ import dataclasses
 import errno
 import json
 import os
-import threading
 
 import pytest
 
@@ -84,14 +83,6 @@ def test_a_whole_last_line_that_lacks_its_newline_is_kept(tmp_path, filler):
     assert store.path.read_bytes().count(b"\n") == 3
 
 
-def test_a_file_that_is_one_broken_line_is_mended_too(tmp_path):
-    store = Store(tmp_path / "results.jsonl")
-    store.path.write_bytes(b'{"experiment"')
-    assert store.rows() == []
-    store.append(row(n=1))
-    assert len(store.path.read_bytes().splitlines()) == len(store.rows()) == 1
-
-
 @pytest.mark.parametrize(("line", "what"), [(b"not json\n", "line 2 is not JSON"), (b"{}\n", "no result")])
 def test_a_foreign_line_in_the_middle_is_an_error_that_names_it(tmp_path, line, what):
     store = Store(tmp_path / "results.jsonl")
@@ -117,20 +108,6 @@ def test_what_others_append_is_read_from_where_one_was(tmp_path):
     assert [line["measured"]["n"] for line in store.appended(place)[0]] == [3]
     store.path.write_bytes(whole)  # and somebody went back to an older file
     assert [line["measured"]["n"] for line in store.appended(10**6)[0]] == [1, 2]
-
-
-def test_whether_it_can_be_written_is_asked_without_writing(tmp_path):
-    store = Store(tmp_path / "deep" / "results.jsonl")
-    store.check_writable()
-    assert list(store.path.parent.iterdir()) == []
-    store.append(row(n=1))
-    whole = store.path.read_bytes()
-    store.check_writable()
-    assert store.path.read_bytes() == whole
-    (tmp_path / "link").symlink_to(tmp_path / "gone" / "results.jsonl")
-    for path in (tmp_path, store.path / "below", tmp_path / "link"):
-        with pytest.raises(DataError, match="cannot write results to"):
-            Store(path).check_writable()
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
@@ -172,13 +149,3 @@ def test_several_processes_lose_and_mix_no_line(tmp_path):
     found = Store(path).rows()
     assert sorted(line["cell"]["seed"] for line in found) == list(range(writers * count))
     assert all(len(line["measured"]["filler"]) == line["measured"]["n"] % 7 * 3000 for line in found)
-
-
-def test_several_threads_lose_and_mix_no_line(tmp_path):
-    path, writers, count = tmp_path / "results.jsonl", 4, 30
-    threads = [threading.Thread(target=_write_many, args=(path, n, count)) for n in range(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(Store(path).rows()) == writers * count

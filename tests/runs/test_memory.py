@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from graylearn.runs import RunProgress, RunSettings, memory, run
 
@@ -36,20 +35,3 @@ def test_a_run_that_may_not_fit_says_so_and_names_part_size(table, tmp_path, mon
     pd.read_parquet(table).to_feather(few)
     monkeypatch.setattr(memory, "free_bytes", lambda: 1)
     assert "a part at a time, of Parquet" in str(memory.tight(RunSettings(data=str(few))))
-
-
-def test_what_files_tell_of_the_memory_that_they_need(table, tmp_path):
-    (tmp_path / "photos" / "a").mkdir(parents=True)
-    for number in range(3):
-        Image.new("RGB", (4, 4)).save(tmp_path / "photos" / "a" / f"{number}.png")
-    (tmp_path / "photos" / "a" / "notes.txt").write_text("none")
-    assert memory.expected_bytes(tmp_path / "photos", 10) == 3 * (300 + 3_500)
-    (tmp_path / "rows.csv").write_text("a,label\n1,2\n")
-    assert memory.expected_bytes(tmp_path / "rows.csv", 10) == 8 * 12
-    (tmp_path / "broken.parquet").write_bytes(b"nothing")
-    assert memory.expected_bytes(tmp_path / "broken.parquet", 10) == 0
-
-
-def test_free_memory_is_that_of_the_machine_or_less():
-    free = memory.free_bytes()
-    assert free is None or 0 <= free < 1 << 50

@@ -69,16 +69,6 @@ def test_classifiers_in_threads_are_those_fitted_in_a_row():
     assert_same_in_threads(said, 2, seeds=2)
 
 
-def test_a_classifier_leaves_the_generators_of_the_caller_as_they_were():
-    x, y = (values.numpy() for values in blobs())
-    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
-    GrayClassifier(epochs=3, refine=True, random_state=0).fit(x, y).predict(x)
-    after = torch.get_rng_state(), np.random.get_state()[1], random.getstate()  # noqa: NPY002
-    assert torch.equal(before[0], after[0])
-    np.testing.assert_array_equal(before[1], after[1])
-    assert before[2] == after[2]
-
-
 def test_the_generators_and_threads_of_the_caller_stay_as_they_were():
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002

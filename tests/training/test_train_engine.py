@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 from training_helpers import (
     OPTIMIZERS,
-    HalfRate,
     Opaque,
     assert_same_weights,
     blobs,
@@ -158,38 +157,6 @@ def test_a_schedule_changes_the_rate_at_every_step(schedule, after_warmup):
     )
     assert_same_weights(model, reference)
     assert result.log[-1]["learning_rate"] == pytest.approx(1e-2 * factors[-1])
-
-
-def test_a_method_may_scale_the_learning_rate():
-    x, y = blobs()
-    result = train(mlp(), (x, y), method=HalfRate(), epochs=2, learning_rate=0.01, log="none")
-    assert [row["learning_rate"] for row in result.log] == [0.01, 0.005]
-
-
-def test_a_user_optimizer_keeps_the_ratio_of_its_groups_rates():
-    x, y = blobs()
-    model = mlp()
-    made = []
-
-    def factory(parameters):
-        parameters = list(parameters)
-        groups = [{"params": parameters[:2], "lr": 0.1}, {"params": parameters[2:], "lr": 0.02}]
-        made.append(torch.optim.SGD(groups))
-        return made[0]
-
-    schedule = ScheduleSettings("step", milestones=(1,), gamma=0.1)
-    train(model, (x, y), method="standard", epochs=2, optimizer=factory, schedule=schedule, log="none")
-    assert [group["lr"] for group in made[0].param_groups] == pytest.approx([0.01, 0.002])
-
-
-def test_two_networks_train_and_the_users_module_is_returned():
-    x, y = blobs()
-    model = mlp()
-    before = [value.clone() for value in model.parameters()]
-    result = train(model, (x, y), method="co-teaching", epochs=8, learning_rate=0.01, log="none")
-    assert result.model is model
-    assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
-    assert result.evaluate(x, y)["accuracy"] > 0.9
 
 
 class ReadsFeatures(Method):

@@ -48,7 +48,7 @@ class ReadOnly(Format):
     def rows(self, path: Path, split: str | None) -> Rows:
         """The rows of the table that `split` names, or of the only one."""
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The same as a table."""
         found = self.rows(path, options.split)
         if not len(found.table):

@@ -22,7 +22,7 @@ class Feather(Format):
     name = "feather"
     suffixes = (".feather", ".arrow", ".ipc")
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows."""
         raw, limit, damaged = read_bytes(path), Limit(path), f"{path} is damaged or not a Feather file"
         if not raw:

@@ -51,7 +51,7 @@ class Images(Format):
         """Whether it is a folder or ends like an image."""
         return path.is_dir() or super().takes(path)
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
+    def open(self, path: Path, options: ReadOptions) -> Samples:
         """The images of a folder that holds one folder per class.
 
         Images may lie deeper inside a class folder. Files that do not end like images, and images beside the

@@ -47,7 +47,7 @@ class Parquet(Format):
         """Whether it ends like one, as a glob may, or is a folder that holds some."""
         return bool(parts_of(path)) if path.is_dir() else super().takes(path)
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows; those of a folder or a glob in the order of the files' names."""
         files = parts_of(path)
         schema = _schema_of(files, path)
@@ -57,7 +57,7 @@ class Parquet(Format):
             options,
             partial(_blocks_of_table, files, schema),
             f"{path} is damaged or not a Parquet file",
-            has_index=path.is_file() and not in_blocks,
+            has_index=path.is_file(),
             limit=Limit(*files),
         )
 

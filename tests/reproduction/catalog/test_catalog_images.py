@@ -95,15 +95,6 @@ def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):
     check_colours(test)
 
 
-def test_tiny_imagenet_tells_classes_of_one_name_apart(tmp_path):
-    (write_tiny(tmp_path) / "words.txt").write_text("n01\tcrane\nn02\tcrane\nn03\tnewt\n")
-    assert load("tiny-imagenet", tmp_path, split="test").classes == (
-        "crane (n01)",
-        "crane (n02)",
-        "newt (n03)",
-    )
-
-
 def test_the_list_of_datasets_tells_what_is_here_and_what_is_not(tmp_path, monkeypatch):
     write_cifar10(tmp_path / "images" / "old")
     write_npz(tmp_path, "svhn")
@@ -119,14 +110,6 @@ def test_the_list_of_datasets_tells_what_is_here_and_what_is_not(tmp_path, monke
     assert all(row.licence and row.source.startswith("http") and row.needs for row in rows.values())
     monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
     assert available() == ("iris",)
-
-
-def test_published_files_go_before_the_npz_form_and_mnist_is_not_fashion(tmp_path):
-    (train_x, _), _, _ = write_cifar10(tmp_path)
-    write_npz(tmp_path, "cifar10")
-    assert np.array_equal(load("cifar10", tmp_path, split="train").x, train_x)
-    (write_fashion(tmp_path), (tmp_path / "fashion-mnist").rename(tmp_path / "mnist"))
-    assert "fashion-mnist" not in available(tmp_path)
 
 
 def published_sets():

@@ -155,10 +155,10 @@ def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[s
     told = [f"{shortened(str(classes[k]))!r}: {flagged[k]} of {count[k]}" for k in worst]
     if not told:
         return []
-    many = "one class is" if len(told) == 1 else f"{len(told)} classes is"
+    many = "one class" if len(told) == 1 else f"{len(told)} classes"
     return [
-        f"most of {many} suspected ({first_few(told, 5)}): many of its labels are wrong, or the audit does "
-        "not understand it; look before you drop anything"
+        f"most samples of {many} are suspected ({first_few(told, 5)}): many of these labels are wrong, or the "
+        "audit does not understand them; look before you drop anything"
     ]
 
 

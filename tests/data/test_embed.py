@@ -16,8 +16,7 @@ from graylearn.data.embeddings.efficientnet_lite import (
     load_efficientnet_lite0,
 )
 from graylearn.data.embeddings.embed import embed_images, embed_text
-from graylearn.data.samples import Samples
-from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
+from graylearn.errors import CheckpointError, MissingExtraError, SettingsError
 
 # Places among the 1000 ImageNet classes, sorted by WordNet id.
 PALACE, DAISY = 698, 985
@@ -97,28 +96,6 @@ def test_batches_do_not_change_the_features(photos):
     np.testing.assert_array_equal(split, [seen[row] for row in range(len(split))])
     np.testing.assert_allclose(whole, split, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(whole[0], whole[3], rtol=1e-4, atol=1e-4)
-
-
-def test_grey_images_repeat_over_the_channels(photos):
-    grey = np.ascontiguousarray(photos[:, ::7, ::7, 0])
-    colour = np.repeat(grey[..., None], 3, axis=-1)
-    expected = embed_images(colour, size=64)
-    np.testing.assert_array_equal(embed_images(grey, size=64), expected)
-    np.testing.assert_array_equal(embed_images(grey[..., None], size=64), expected)
-    samples = Samples(colour, np.array([0, 1]), ("a", "b"), np.arange(2), "image")
-    np.testing.assert_array_equal(embed_images(samples, size=64), expected)
-
-
-@pytest.mark.parametrize(
-    ("images", "message"),
-    [
-        (np.zeros((2, 8, 8, 3), np.float32), "images are float32; expected a uint8 array"),
-        (np.zeros((2, 3, 8, 8), np.uint8), r"shape \(2, 3, 8, 8\); expected"),
-    ],
-)
-def test_images_are_checked(images, message):
-    with pytest.raises(DataError, match=message):
-        embed_images(images)
 
 
 TEXTS = ["My card has not arrived yet.", "Where is my new bank card?", "The soup needs more salt.", ""]

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from graylearn.data.encoding.column_kinds import as_date_parts
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
@@ -47,19 +46,6 @@ def test_numbers_are_scaled_by_median_and_quartiles_then_squashed():
     np.testing.assert_allclose(encoded, standard / np.sqrt(1 + (standard / 5) ** 2), rtol=1e-5, atol=1e-6)
 
 
-def test_infinite_and_huge_values_leave_the_others_alone():
-    clean = np.random.default_rng(0).normal(size=200)
-    dirty = np.concatenate([clean, [1e308, -1e308, np.inf, -np.inf, 1e200]])
-    frame = pd.DataFrame({"a": dirty, "huge": np.linspace(-1, 1, 205) * 1.7e308})
-    with pytest.warns(DataWarning, match=r"^2 infinite values in column 'a' among 205 rows: taken as far"):
-        encoder = TableEncoder().fit(frame)
-    encoded = encoder.transform(frame)  # a warning would be an error
-    assert np.isfinite(encoded).all()
-    np.testing.assert_allclose(encoded[200:, 0], [10, -10, 10, -10, 10], rtol=1e-6)
-    alone = TableEncoder().fit_transform(pd.DataFrame({"a": clean}))
-    np.testing.assert_allclose(encoded[:200, 0], alone[:, 0], atol=0.2)
-
-
 @pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.data.encoding.column_kinds.DataWarning")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.none(), min_size=2, max_size=12))
@@ -74,19 +60,6 @@ def test_any_floats_give_finite_features(values):
         order = np.argsort(np.clip(present, -1e150, 1e150), kind="stable")
         kept = encoded[[v is not None and not math.isnan(v) for v in values], 0]
         assert (np.diff(kept[order]) >= 0).all()
-
-
-@pytest.mark.parametrize("unit", ["s", "us"])
-def test_dates_that_nanoseconds_do_not_reach(unit):
-    """As databases have them for no end, and for no beginning."""
-    days = ["9999-12-31", "2024-05-06", "0001-01-01", None]
-    dates = pd.Series(np.array([day or "NaT" for day in days], dtype=f"datetime64[{unit}]"))
-    seconds = [253402214400, 1714953600, -62135596800, np.nan]
-    np.testing.assert_array_equal(as_date_parts(dates, "until")[:, 0], seconds)
-    np.testing.assert_array_equal(as_date_parts(dates, "until")[:, 1], [9999, 2024, 1, np.nan])
-    text = as_date_parts(pd.Series(days), "until")[:, 0]
-    assert text[1] == seconds[1]
-    assert np.isnan(text[0]) or text[0] == seconds[0]  # before pandas 3 text out of reach is missing
 
 
 def test_dates_become_their_parts():
@@ -247,15 +220,6 @@ def test_columns_that_cannot_be_encoded():
         TableEncoder().fit(np.zeros(3))
 
 
-def test_arrays_are_tables_too():
-    x = np.random.default_rng(0).normal(size=(30, 4))
-    encoder = TableEncoder().fit(x)
-    assert encoder.get_feature_names_out().tolist() == ["0", "1", "2", "3"]
-    np.testing.assert_array_equal(encoder.transform(x), encoder.transform(pd.DataFrame(x)))
-    with pytest.raises(DataError, match="lacks 1 of the 4"):
-        encoder.transform(x[:, :3])
-
-
 def test_input_is_left_alone():
     before = FRAME.copy(deep=True)
     TableEncoder().fit_transform(FRAME)
@@ -272,25 +236,6 @@ def test_scikit_learn_manners():
     for options in ({"limit": 0}, {"max_categories": 0}, {"id_like": "ignore"}):
         with pytest.raises(SettingsError, match=next(iter(options))):
             TableEncoder(**options).fit(FRAME)
-
-
-@pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.data.encoding.column_kinds.DataWarning")
-@pytest.mark.parametrize("block", [1 << 22, 10])
-def test_numbers_without_a_frame_are_encoded_the_same(monkeypatch, block):
-    """Missing and infinite values, a constant column, and bools that only a frame can hold."""
-    values = np.random.default_rng(0).normal(size=(40, 4))
-    values[3, 0], values[4, 1], values[:, 2] = np.nan, np.inf, 7.0
-    names = ["a", "b", "c", "d"]
-    frame = pd.DataFrame(values, columns=names)
-    encoder = TableEncoder().fit(frame)
-    monkeypatch.setattr("graylearn.data.encoding.encode._BLOCK", block)
-    found = encoder.transform_numbers(values, names)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, encoder.transform(frame))
-    np.testing.assert_array_equal(encoder.transform_numbers(values[:0], names), np.empty((0, 4)))
-    mixed = TableEncoder().fit(frame.assign(d=frame["d"] > 0))
-    found = mixed.transform_numbers(np.column_stack([values[:, :3], values[:, 3] > 0]), names)
-    np.testing.assert_array_equal(found, mixed.transform(frame.assign(d=frame["d"] > 0)))
 
 
 @pytest.mark.filterwarnings("ignore:column 'a' seems to name the rows")

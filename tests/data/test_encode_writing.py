@@ -98,17 +98,6 @@ def test_words_among_written_numbers_are_missing():
     assert fitted([*texts[:-1], "1.234.5"]).kinds_ == {"a": "category"}, "a number in another writing"
 
 
-def test_a_few_words_for_missing_make_no_text_of_measurements():
-    words = ["unknown", "n/a", "-"]
-    texts = [words[n % 3] if n % 4 == 0 else f"{n / 7:.2f}" for n in range(100)]
-    with pytest.warns(DataWarning, match="'a' is text but mostly numbers; 25 other values, such as 'unk"):
-        encoder = TableEncoder().fit(pd.DataFrame({"a": texts}))
-    assert encoder.kinds_ == {"a": "number"}
-    assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]
-    assert fitted([*texts, "12b"]).kinds_ == {"a": "category"}, "codes"
-    assert fitted(["a", "b", "c", *map(str, range(9))]).kinds_ == {"a": "category"}, "names of groups"
-
-
 def test_new_data_are_read_as_the_training_data_were():
     encoder = fitted(["1.234,56 €", "950,00 €", "12.000,5 €"])
     saved = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
@@ -151,17 +140,6 @@ def test_dates_in_text(form, kind):
         true.dt.strftime("%Y-%m-%d %X"),
     ):
         np.testing.assert_array_equal(saved.transform(pd.DataFrame({"a": other})), found)
-
-
-def test_words_among_dates_are_missing():
-    text = DAYS.dt.strftime("%Y-%m-%d").to_list()
-    with pytest.warns(DataWarning, match="'a' is text but mostly dates; 1 other value, such as 'soon', is"):
-        assert TableEncoder().fit(pd.DataFrame({"a": [*text, "soon"]})).kinds_ == {"a": "date"}
-    encoder = fitted(DAYS.dt.strftime("%d.%m.%Y"))
-    with pytest.warns(DataWarning, match="'a' holds 1 value that is no date, such as '31.13.2020'"):
-        encoder.transform(pd.DataFrame({"a": ["31.12.2020", "31.13.2020"]}))
-    with pytest.raises(DataError, match=r"'a' held dates when .* such as '12/31/2020'"):
-        encoder.transform(pd.DataFrame({"a": ["12/31/2020"]}))
 
 
 @pytest.mark.parametrize(

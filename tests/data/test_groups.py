@@ -27,18 +27,6 @@ def test_samples_of_one_group_have_one_number_and_others_stand_alone(names):
     assert len(np.unique(numbers)) == 4, "who has no group stands alone"
 
 
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ([1, 2], r"shape \(2,\) for 3 samples: give one name or number per sample"),
-        ([[1], [2], [3]], "groups cannot be compared"),
-    ],
-)
-def test_groups_that_are_none(groups, message):
-    with pytest.raises(DataError, match=message):
-        group_numbers(groups, 3)
-
-
 def test_samples_keep_their_groups():
     x, y, ids = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1]), np.arange(4)
     samples = Samples(x, y, ("a", "b"), ids, "array", groups=np.array([5, 5, 6, 6]))
@@ -50,14 +38,3 @@ def test_samples_keep_their_groups():
     for wrong in (np.array([1, 2]), np.array(["a", "b", "a", "b"])):
         with pytest.raises(DataError, match=r"groups must be \(4,\) whole numbers"):
             Samples(x, y, ("a", "b"), ids, "array", groups=wrong)
-
-
-@pytest.mark.parametrize("names", [pd.DataFrame({"video": list("aba")}), np.array([["a"], ["b"], ["a"]])])
-def test_one_column_of_a_table_is_groups(names):
-    assert group_numbers(names, 3).tolist() == [0, 1, 0]
-
-
-@pytest.mark.parametrize("names", [3, pd.DataFrame({"video": list("aba"), "scene": list("aab")})])
-def test_what_is_no_column_is_refused_in_words(names):
-    with pytest.raises(DataError, match="not one name or number per sample: give one column"):
-        group_numbers(names, 3)

@@ -85,14 +85,6 @@ def test_neither_the_order_of_rows_nor_the_names_of_labels_matter(subject_tells)
     assert widths(TableEncoder().fit(frame.iloc[order], names[order])) == widths(plain)
 
 
-def test_missing_texts_and_labels_are_texts_and_labels_too():
-    frame, label = table(subject_tells=True)
-    frame["note"] = frame["note"].astype(object).where(np.arange(N) % 7 > 0, None)
-    given = np.where(np.arange(N) % 9 == 0, np.nan, label)
-    with pytest.warns(DataWarning, match="the letters are learned"):
-        assert widths(TableEncoder().fit(frame, given)) == {"note": OF_SENTENCES}
-
-
 def test_a_comment_that_tells_nothing_costs_an_audit_nothing():
     frame, label = table(subject_tells=False)
     frame["size"] = 4 * label + np.random.default_rng(3).normal(size=N)

@@ -50,12 +50,6 @@ def test_another_thread_holds_it(tmp_path):
     assert taken(lock) is False
 
 
-def test_an_error_inside_gives_it_back(tmp_path):
-    with pytest.raises(KeyError), alone(tmp_path / ".lock", DataError("first")):
-        raise KeyError
-    assert taken(tmp_path / ".lock") is False
-
-
 WRITE = """
 import sys
 from pathlib import Path

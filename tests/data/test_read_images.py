@@ -3,7 +3,7 @@
 import datasets
 import numpy as np
 import pytest
-from PIL import Image, features
+from PIL import Image
 
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
@@ -59,19 +59,6 @@ def test_folders_that_are_links_are_told(folder, options):
     (folder / "dog" / "more").symlink_to(folder / "Cat")
     with pytest.warns(DataWarning, match=r"\(.*a link to a folder 1\)"):
         assert len(read(folder, **options)) == 4
-
-
-@pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
-def test_avif(folder, options):
-    picture(folder / "dog" / "d.avif", 90)
-    samples = read(folder, **options)
-    assert abs(int(samples.x[list(samples.ids).index("dog/d.avif")].mean()) - 90) < 4
-
-
-def test_unlabelled_folder(folder, options):
-    samples = read(folder, labelled=False, **options)
-    assert samples.classes == ()
-    assert len(samples) == 4
 
 
 def test_classes_of_a_saved_model(folder, options):

@@ -31,13 +31,6 @@ def test_a_header_that_stands_again_among_the_rows_is_refused(csv):
     assert samples.classes == ("no", "spam")  # a class may be called as its column
 
 
-def test_id_column_names_the_rows_and_is_no_feature(csv):
-    samples = read(csv("ID,a,label\nr7,1,x\nr3,2,y\n"))
-    assert samples.ids.tolist() == ["r7", "r3"]
-    assert list(samples.x.columns) == ["a"]
-    assert read(csv("key,a,label\n7,1,x\n3,2,y\n"), id="key").ids.tolist() == [7, 3]
-
-
 @pytest.mark.parametrize(
     "ids",
     [
@@ -119,12 +112,6 @@ def test_header_or_not(csv, content, columns):
     assert list(samples.x.columns) == columns
     assert len(samples) == 2
     assert samples.ids[0] == content.count("\n") - 1
-
-
-def test_header_can_be_said(csv):
-    samples = read(csv("0.5,0.7\n1,x\n"), label=-1, header=True)
-    assert list(samples.x.columns) == ["0.5"]
-    assert len(read(csv("a,x\nb,y\n"), label=1, header=False)) == 2
 
 
 def test_label_is_never_guessed_in_doubt(csv):

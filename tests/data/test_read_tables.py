@@ -5,7 +5,6 @@ import json
 import datasets
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -27,22 +26,6 @@ def check_frame(samples: Samples) -> None:
     assert samples.classes == ("a", "b")
     assert samples.y.tolist() == [1, 0, 1]
     assert samples.ids.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    "convert",
-    [
-        lambda frame: frame,
-        lambda frame: pl.from_pandas(frame),
-        lambda frame: pl.from_pandas(frame).lazy(),
-        lambda frame: pa.Table.from_pandas(frame),
-        lambda frame: pa.RecordBatch.from_pandas(frame),
-        lambda frame: datasets.Dataset.from_pandas(frame),
-    ],
-    ids=["pandas", "polars", "polars-lazy", "arrow", "arrow-batch", "datasets"],
-)
-def test_tables_in_memory(convert):
-    check_frame(read(convert(FRAME)))
 
 
 def test_labels_beside_the_table():
@@ -146,23 +129,6 @@ def test_text_column(tmp_path):
     assert samples.x.tolist() == ["Hi, you", "NA", ""], "a text is taken as it is written"
     assert samples.classes == ("greet", "other")
     assert read(path, text="category", label="text", labelled=False).x.tolist() == ["greet", "other", "other"]
-
-
-def test_list_of_texts():
-    samples = read((["good", "bad"], ["pos", "neg"]))
-    assert samples.kind == "text"
-    assert samples.x.dtype == object
-    assert read(np.array(["good", "bad"]), labelled=False).x.tolist() == ["good", "bad"]
-
-
-@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, np.ndarray.tolist])
-def test_arrays(convert):
-    x = np.arange(12, dtype=np.float64).reshape(4, 3)
-    samples = read((convert(x), ["b", "a", "b", "c"]))
-    assert samples.kind == "array"
-    np.testing.assert_array_equal(samples.x, x)
-    assert samples.classes == ("a", "b", "c")
-    assert samples.ids.tolist() == [0, 1, 2, 3]
 
 
 def test_images_in_arrays():

@@ -28,19 +28,6 @@ def text(*items):
     return np.array(items, dtype=object)
 
 
-def test_fields_get_their_promised_types():
-    samples = make(
-        y=np.array([0, 1, 1, 0], dtype=np.uint8), classes=["a", np.str_("b")], ids=["p", "q", "r", "s"]
-    )
-    assert samples.y.dtype == np.int64
-    assert samples.classes == ("a", "b")
-    assert type(samples.classes[1]) is str
-    assert isinstance(samples.ids, np.ndarray)
-    assert len(samples) == 4
-    assert samples.num_classes == 2
-    assert samples.class_counts.tolist() == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -59,12 +46,6 @@ def test_fields_get_their_promised_types():
 def test_what_does_not_fit_is_named(changes, said):
     with pytest.raises(DataError, match=said):
         make(**changes)
-
-
-def test_unlabelled_samples_have_no_classes():
-    samples = make(y=np.full(4, -1), classes=())
-    assert samples.num_classes == 0
-    assert samples.class_counts.tolist() == []
 
 
 @pytest.mark.parametrize(

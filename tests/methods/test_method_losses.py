@@ -96,16 +96,6 @@ def test_loss_equals_its_definition(name, options, K):
     np.testing.assert_allclose(loss.numpy(), reference(name, options, logits, target), rtol=1e-6, atol=1e-9)
 
 
-def test_gl_weighted_by_one_half_is_half_of_gl_also_in_its_gradient():
-    logits, target = NUMBERS.normal(size=(12, 5)) * 2, NUMBERS.integers(0, 5, 12)
-    slopes = []
-    for options in ({}, {"w": 0.5}):
-        leaf = torch.tensor(logits, requires_grad=True)
-        make_method("gl", **options).loss(make_step(leaf, target)).sum().backward()
-        slopes.append(leaf.grad)
-    torch.testing.assert_close(2 * slopes[1], slopes[0])
-
-
 @pytest.mark.parametrize("options", [{"detach": False}, {"detach": False, "mean": True}])
 def test_gl_through_its_confidence_has_the_slope_of_its_value(options):
     logits, target = NUMBERS.normal(size=(6, 5)), NUMBERS.integers(0, 5, 6)

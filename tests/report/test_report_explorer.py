@@ -158,15 +158,6 @@ def test_suspects_that_belong_together_are_decided_at_once(open_report):
     expect(page.locator("#count")).to_have_text(re.compile("of 4 shown"))
 
 
-def test_near_duplicates_are_shown_together(open_report):
-    data = explored()
-    features = data.features.copy()
-    features[30] = features[0] + 1e-7
-    page = open_report(explored(features=features))
-    page.locator(".sample").first.get_by_role("button", name="1 near duplicate").click()
-    expect(page.locator(".sample .id")).to_have_text(["photo-00000.jpg", "photo-00030.jpg"])
-
-
 def test_two_tabs_do_not_write_over_each_other(open_report):
     one = open_report(explored())
     two = one.context.new_page()

@@ -7,8 +7,6 @@ from torch import nn
 
 from graylearn.nets import Net, make
 from reproduction.nets import PAPER_NETS
-from reproduction.nets.senet18 import ChannelGate
-from reproduction.nets.shufflenetv2 import interleave
 from reproduction.nets.squeezenet import FIRES
 
 PARAMETERS = {
@@ -70,20 +68,3 @@ def test_its_gradient_leads_down(name):
         for parameter in net.parameters():
             parameter -= 0.01 / square * parameter.grad
         assert (loss - F.cross_entropy(net(x), target)).item() == pytest.approx(0.01, rel=0.3)
-
-
-def test_shuffling_makes_channels_of_both_branches_take_turns():
-    left, right = torch.tensor([0.0, 1, 2]), torch.tensor([10.0, 11, 12])
-    mixed = interleave(left.view(1, 3, 1, 1).expand(2, 3, 2, 2), right.view(1, 3, 1, 1).expand(2, 3, 2, 2))
-    assert mixed.shape == (2, 6, 2, 2)
-    assert mixed[1, :, 0, 1].tolist() == [0, 10, 1, 11, 2, 12]
-
-
-def test_channel_gate_scales_each_channel_by_what_all_channels_hold():
-    gate = ChannelGate(32)
-    x = images(2, 32, 3, 3)
-    means = x.double().mean((2, 3))
-    squeeze, excite = gate.squeeze.double(), gate.excite.double()
-    hidden = (means @ squeeze.weight.T + squeeze.bias).clamp(min=0)
-    factor = 1 / (1 + torch.exp(-(hidden @ excite.weight.T + excite.bias)))
-    torch.testing.assert_close(gate(x.double()), x.double() * factor.view(2, 32, 1, 1))

@@ -48,23 +48,9 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
     ("words", "message"),
     [
         (["table9"], "there is no experiment 'table9'; choose from table1"),
-        (["table2", "--methods", "glue"], "there is no method 'glue'"),
         (["table2", "--seeds", "0-x"], "--seeds is '0-x'; expected whole numbers"),
-        *[
-            (["table2", "--seeds", seeds], f"--seeds is '{seeds}'; expected whole numbers, or ranges")
-            for seeds in ("5-3", "0,5-3", ",", "", "²", "-1", "1-", "0.5")
-        ],
-        *[(["table2", flag, ","], f"{flag} is ','; expected names with commas") for flag in LISTS],
         (["table2", "--epochs-scale", "nan"], "epochs_scale is nan, expected a factor"),
-        (["table2", "--epochs-scale", "inf"], "epochs_scale is inf, expected a factor"),
-        (["table2", "--datasets", "mnist"], "table2 has none of the datasets mnist"),
         (["table2", "--labels", "specific"], "table2 has no specific labels, but random ones"),
-        (
-            ["table1,alpha", "--datasets", "iris"],
-            "none of table1, alpha has the datasets, labels and networks asked for",
-        ),
-        (["table2", "--check"], "--check is for `python -m reproduction docs`"),
-        (["table1", "--quick", "--device", "cuda:9"], "cuda"),
     ],
 )
 def test_errors_are_one_sentence(words, message, tmp_path):
@@ -80,36 +66,6 @@ def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
     done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"), "--time-limit", "0")
     assert done.exit_code == 0
     assert "1 cells are left for the next run of this command" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "runs", "said"),
-    [
-        (
-            ["all", "--datasets", "iris"],
-            ["table2", "released"],
-            "table1 is skipped: it has none of the datasets iris, but digits/8",
-        ),
-        (
-            ["table1,table2", "--labels", "specific"],
-            ["table1"],
-            "table2 is skipped: it has no specific labels, but random ones",
-        ),
-        (["table1,table2", "--labels", "both"], ["table1", "table2"], ""),
-    ],
-)
-def test_of_several_those_that_lack_what_is_asked_for_are_skipped_before_any_runs(
-    words, runs, said, tmp_path
-):
-    store = ["--store", str(tmp_path / "a.jsonl")]
-    done = invoke(*words, "--quick", "--time-limit", "0", *store)
-    assert done.exit_code == 0
-    lines = done.stderr.splitlines()
-    begun = [place for place, line in enumerate(lines) if " to run, " in line]
-    assert [lines[place].split(":")[0] for place in begun] == runs
-    skipped = [place for place, line in enumerate(lines) if "is skipped" in line]
-    assert max(skipped, default=-1) < min(begun)
-    assert said in done.stderr
 
 
 def test_all_of_them_share_a_time_limit(tmp_path):

@@ -65,20 +65,6 @@ def test_readings_begin_with_the_paper_s_own_cells_and_differ_from_them_by_name(
     assert all(Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell for cell in cells)
 
 
-def seeds_of(method, cells, dataset="cifar10"):
-    return {c.seed for c in cells if (c.method, c.dataset, c.ood) == (method, dataset, "tiny-imagenet")}
-
-
-def test_the_seeds_of_a_method_do_not_depend_on_which_others_were_asked_for():
-    cells = EXPERIMENTS["table1"].cells(Options(methods=("mae", "gce")))
-    assert seeds_of("mae", cells) == {0}  # as declared
-    assert seeds_of("gce", cells) == {0}  # declared nowhere: the fewest there are
-    assert seeds_of("standard", cells) == seeds_of("gl", cells) == {0, 1, 2}
-    assert {c.seed for c in EXPERIMENTS["table2"].cells(Options(methods=("gce",)))} == set(range(10))
-    only = EXPERIMENTS["table1"].cells(Options(methods=("gce",), only=True))
-    assert {cell.method for cell in only} == {"gce"}
-
-
 def test_options_change_every_cell():
     options = Options(
         methods=("gl", "mae"), only=True, datasets=("tiny-imagenet",), seeds=(7,), epochs_scale=0.1,
@@ -150,12 +136,3 @@ def test_the_oracle_trains_on_the_very_samples_that_the_others_have_in_distribut
     np.testing.assert_array_equal(mixed.clean().x, clean.x)
     np.testing.assert_array_equal(test.ids, same_test.ids)
     assert test.num_classes == 8
-
-
-def test_a_part_of_a_table_keeps_alpha_and_every_class():
-    cell = next(
-        c for c in EXPERIMENTS["table2"].cells(Options(quick=True, train_size=60)) if c.dataset == "wine"
-    )
-    train, _ = cell_samples(cell, None)
-    assert (~train.is_ood).sum() == 60
-    assert train.is_ood.sum() == round(60 / 9)

@@ -49,9 +49,3 @@ def test_a_daemon_that_runs_is_used_and_left(control, tmp_path):
         assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
     assert control() == [f"get_server_list {tmp_path}/default"]
     assert (tmp_path / "default" / "runs").exists()
-
-
-def test_without_the_program_nothing_is_shared(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with shared_gpu() as shared:
-        assert not shared

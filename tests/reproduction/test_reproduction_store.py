@@ -51,14 +51,6 @@ def test_of_two_results_the_later_counts_and_experiments_keep_their_own(tmp_path
     assert store.pending([CELL, second], "ablation") == [second]
 
 
-def test_the_oracle_is_run_once_whatever_the_ood_samples():
-    image = Cell("image", "cifar10", "oracle", 0, ood="svhn", alpha=0.3, labels="specific")
-    assert image == image.but(ood="tiny-imagenet/3", alpha=0.05, labels="random")
-    table = CELL.but(method="oracle")
-    assert table == table.but(labels="specific", alpha=0.4)
-    assert table != table.but(ood="other-classes")  # of a table it says which classes are left
-
-
 @pytest.mark.parametrize("broken", [b'{"experiment": "tab', b"{", b'{"key": "\xc3', b"x" * 200_000])
 def test_a_last_line_that_was_cut_short_is_passed_over_and_mended(tmp_path, broken):
     store = Store(tmp_path / "results.jsonl")
@@ -90,24 +82,6 @@ def test_a_foreign_line_in_the_middle_is_an_error_that_names_it(tmp_path, line, 
     store.path.write_bytes(store.path.read_bytes() + line + store.path.read_bytes())
     with pytest.raises(DataError, match=what):
         store.rows()
-
-
-def test_what_others_append_is_read_from_where_one_was(tmp_path):
-    store = Store(tmp_path / "results.jsonl")
-    assert (store.end(), store.appended(0)) == (0, ([], 0))
-    store.append(row(n=1))
-    place = store.end()
-    assert place == len(store.path.read_bytes())
-    store.append(row(n=2))
-    whole = store.path.read_bytes()
-    store.path.write_bytes(whole + b'{"experiment": "tab')  # somebody is in the middle of a line
-    found, place = store.appended(place)
-    assert [line["measured"]["n"] for line in found] == [2]
-    assert place == store.end() == len(whole)
-    store.append(row(n=3))
-    assert [line["measured"]["n"] for line in store.appended(place)[0]] == [3]
-    store.path.write_bytes(whole)  # and somebody went back to an older file
-    assert [line["measured"]["n"] for line in store.appended(10**6)[0]] == [1, 2]
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):

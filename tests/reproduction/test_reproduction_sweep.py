@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from warm import Process
 
-from graylearn.errors import DataError
-from reproduction import sweep, tables, units
+from reproduction import sweep, tables
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment, Grid, Schedule, Source
 from reproduction.options import Options
-from reproduction.store import Store
 from reproduction.units import Failure
 
 SMALL = Experiment(
@@ -114,46 +112,6 @@ def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     assert outcome.ran == len(outcome.cells) - 4 > 0
     assert path.read_bytes().startswith(whole)
     assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
-
-
-def test_cells_of_another_experiment_are_taken_over(alone, tmp_path):
-    other = Experiment("other", "other", SMALL.grids[:1], ())
-    path = tmp_path / "small.jsonl"
-    path.write_bytes(alone.store.path.read_bytes())
-    outcome = run(other, path)
-    assert outcome.ran == 0
-    assert {row["experiment"] for row in outcome.rows()} == {"other"}
-    assert len(Store(path).rows("small")) == 12
-    # and from the store of an experiment that lies beside
-    beside = tmp_path / "mine.jsonl"
-    path.rename(tmp_path / "table1.jsonl")
-    assert run(other, beside).ran == 0
-    assert len(Store(beside).rows("other")) == 9
-
-
-def test_a_store_that_cannot_be_written_fails_before_anything_is_trained(tmp_path, monkeypatch):
-    def trains(*_):
-        raise AssertionError("trained")
-
-    monkeypatch.setattr(units, "run_tables", trains)
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(tmp_path / "gone" / "s.jsonl")  # there is nothing to read, and no folder to write to
-    with pytest.raises(DataError, match="cannot write results to"):
-        run(SMALL, link)
-
-
-def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):
-    options = {
-        "datasets": ("gene", "iris"),
-        "methods": ("standard",),
-        "only": True,
-        "seeds": (0,),
-        "epochs": 1,
-    }
-    outcome = run(EXPERIMENTS["table2"], tmp_path / "table2.jsonl", data=tmp_path, **options)
-    assert outcome.ran == 1
-    assert set(outcome.waiting.values()) == {"needs data.csv, labels.csv"}
-    assert [cell.dataset for cell in outcome.cells if cell.key in outcome.waiting] == ["gene"]
 
 
 @pytest.mark.parametrize("refresh", [False, True])

@@ -94,13 +94,6 @@ def test_images_that_cannot_be_read_shift_no_answer(tmp_path, monkeypatch):
     assert found["id"].tolist() == ["01.png", "04.png"]
 
 
-def test_missing_columns_are_named(fitted, tmp_path):
-    frame, _ = frame_of(1)
-    frame[["one", "colour"]].to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(DataError, match="lacks 2 of the 4 columns that the model reads: two, three"):
-        predict(fitted, tmp_path / "new.csv", progress=QUIET)
-
-
 def test_new_categories_are_told_and_answered(fitted, tmp_path, capsys):
     frame, _ = frame_of(1)
     frame.assign(colour="mauve").to_csv(tmp_path / "new.csv", index=False)
@@ -126,22 +119,6 @@ def test_new_data_may_be_written_otherwise(fitted, tmp_path):
         predict(fitted, tmp_path / "new.csv", progress=QUIET)
     found = predict(fitted, tmp_path / "new.csv", separator="~", encoding="latin-1", progress=QUIET)
     pd.testing.assert_frame_equal(found, expected)
-
-
-def test_ids_that_occur_twice_can_be_passed_over(tmp_path):
-    frame, y = frame_of(0)
-    frame = frame.assign(id=np.arange(90), label=y)
-    frame.to_csv(tmp_path / "train.csv", index=False)
-    run(
-        RunSettings(data=str(tmp_path / "train.csv"), epochs=1, refine=False),
-        tmp_path / "run",
-        progress=QUIET,
-    )
-    frame.assign(id=7).to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(DataError, match="make ids unique"):
-        predict(tmp_path / "run", tmp_path / "new.csv", progress=QUIET)
-    found = predict(tmp_path / "run", tmp_path / "new.csv", no_id=True, progress=QUIET)
-    assert found["id"].tolist() == list(range(2, 92))
 
 
 def test_another_kind_of_data_is_an_error(fitted, tmp_path):

@@ -58,15 +58,6 @@ def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
     np.testing.assert_allclose(history.mean_label_confidence()[3], expected, atol=5e-4)
 
 
-def test_a_sample_seen_twice_counts_once_and_an_ignored_label_not_at_all():
-    recorder = gl.Recorder()
-    logits = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
-    recorder.record([7, 9, 7], logits, torch.tensor([1, -100, 1]))
-    recorder.end_epoch()
-    assert recorder.history.ids.tolist() == [7]
-    np.testing.assert_allclose(recorder.history.label_confidence, 1 / (1 + np.exp(-3)), atol=5e-4)
-
-
 def test_the_audit_of_a_plain_loop_finds_the_wrong_labels():
     x, y = blobs(600, 8, 5)
     x, y = torch.as_tensor(x), torch.as_tensor(y).long()

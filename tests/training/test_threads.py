@@ -38,18 +38,6 @@ def short_turns(monkeypatch):
     monkeypatch.setattr(seeding, "TURN", 0.01)
 
 
-def test_a_seed_gives_the_same_perceptron_in_any_thread():
-    """With dropout, and while other threads draw from torch's one generator, and seed it."""
-
-    def made(seed):
-        torch.manual_seed(seed)
-        torch.rand(100)
-        return fitted(lambda: copy.deepcopy(first), seed)
-
-    first = mlp(dropout=0.3)
-    assert_same_in_threads(made, THREADS)
-
-
 def test_a_seed_gives_the_same_network_in_any_thread():
     """Of any kind; its dropout draws from torch's one generator, which runs have by turns."""
     first = Opaque(mlp(dropout=0.3))

@@ -14,7 +14,6 @@ from graylearn.errors import DataError
 from graylearn.training import (
     Augment,
     PixelScale,
-    predict_logits,
     train,
     train_stack,
 )
@@ -180,17 +179,6 @@ def test_what_trains_is_predicted_and_evaluated_in_the_same_forms():
         result.predict_logits(Mapped(x[:0], y[:0]))
 
 
-@pytest.mark.parametrize("samples", [2, 120])
-def test_a_list_of_samples_is_a_dataset(samples):
-    x, y = blobs(samples=samples)
-    data = list(zip(x, y.tolist(), strict=True))
-    expected = train(mlp(), (x, y), epochs=1, log="none")
-    for listed in (data, [list(item) for item in data]):
-        result = train(mlp(), listed, epochs=1, log="none")
-        for mine, theirs in zip(result.model.parameters(), expected.model.parameters(), strict=True):
-            assert torch.equal(mine, theirs)
-
-
 @pytest.mark.parametrize("kind", [torch.as_tensor, np.asarray, list])
 def test_boolean_labels_are_classes_0_and_1(kind):
     x, y = blobs(classes=2)
@@ -247,12 +235,6 @@ def test_images_of_a_run_that_is_gone_on_with_keep_its_scale(form):
     data = [(x, y)] if form == "batches" else (x, y)
     found = train(cnn(), data, epochs=1, scale=scale, stream=form == "streamed", log="none")
     assert found.preparation.scale == scale
-
-
-def test_prediction_of_raw_images_asks_for_their_scale():
-    x, _ = pictures()
-    with pytest.raises(DataError, match="preparation=result"):
-        predict_logits(cnn(), x)
 
 
 def test_bfloat16_on_the_cpu_trains_close_to_float32():

@@ -26,28 +26,12 @@ def factors(schedule, epochs, steps=1):
     ]
 
 
-def test_step_milestones_are_fractions_or_epochs():
-    fractions = factors(ScheduleSettings("step", milestones=(0.5, 0.75)), 200)
-    epochs = factors(ScheduleSettings("step", milestones=(100, 150)), 200)
-    expected = [1.0] * 100 + [0.1] * 50 + [0.01] * 50
-    assert fractions == pytest.approx(expected)
-    assert epochs == pytest.approx(expected)
-    assert factors(ScheduleSettings("step", milestones=(0.3,), gamma=0.5), 10) == [1.0] * 3 + [0.5] * 7
-
-
 def test_cosine_falls_as_half_a_cosine_after_a_warmup():
     found = factors(ScheduleSettings("cosine", final=0.2), 4, 5)
     expected = [0.2 + 0.8 * (1 + math.cos(math.pi * step / 20)) / 2 for step in range(20)]
     assert found == pytest.approx(expected)
     warm = factors(ScheduleSettings("cosine", warmup=0.5, initial=0.0), 2, 2)
     assert warm == pytest.approx([0.0, 0.5, 1.0, 0.5])
-
-
-def test_one_cycle_rises_and_falls_in_lines():
-    found = factors(ScheduleSettings("one-cycle", warmup=0.4, initial=0.2, final=0.1), 10)
-    assert found[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert found[4:] == pytest.approx([1 - 0.15 * step for step in range(6)])
-    assert factors(ScheduleSettings(), 3) == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("opaque", [False, True])
@@ -78,11 +62,6 @@ def test_without_a_terminal_each_epoch_is_one_plain_line(capsys):
     assert len(lines) == 2
     assert lines[1].startswith(f"epoch 2/2  loss {result.log[1]['loss']:.4f}  accuracy ")
     assert f"validation {result.log[1]['validation_accuracy']:.4f}" in lines[1]
-
-
-def test_silence_is_silent(capsys):
-    train(mlp(), blobs(), epochs=1, log="none")
-    assert capsys.readouterr() == ("", "")
 
 
 def test_the_log_is_written_as_json_lines(tmp_path):

@@ -21,7 +21,7 @@ from published_images import (
 
 from graylearn.data.samples import Samples
 from graylearn.data.splits import split_sources
-from reproduction.catalog import CATALOG, available, datasets_table, load
+from reproduction.catalog import CATALOG, datasets_table, load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
 
@@ -93,23 +93,6 @@ def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):
     assert test.y.tolist() == [0, 1, 2]
     check_colours(train)
     check_colours(test)
-
-
-def test_the_list_of_datasets_tells_what_is_here_and_what_is_not(tmp_path, monkeypatch):
-    write_cifar10(tmp_path / "images" / "old")
-    write_npz(tmp_path, "svhn")
-    rows = {row.name: row for row in datasets_table(tmp_path)}
-    assert list(rows) == list(CATALOG)
-    assert len(rows) == 14
-    assert available(tmp_path) == ("cifar10", "svhn", "iris")
-    assert rows["cifar10"].form == "published"
-    assert rows["cifar10"].where == str(tmp_path / "images" / "old" / "cifar-10-batches-py")
-    assert rows["svhn"].form == "npz"
-    assert (rows["iris"].form, rows["iris"].where) == ("scikit-learn", None)
-    assert (rows["gene"].present, rows["gene"].form, rows["gene"].where) == (False, None, None)
-    assert all(row.licence and row.source.startswith("http") and row.needs for row in rows.values())
-    monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
-    assert available() == ("iris",)
 
 
 def published_sets():

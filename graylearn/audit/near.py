@@ -23,6 +23,9 @@ KNOWN = 60_000
 """Samples at most among which neighbours are looked for."""
 PROBES = 6
 """Lists that a list's samples are compared with, its own included."""
+OF_GROUP = 8
+"""Times as many candidates if samples have groups: of each group the nearest counts before a second one, for
+twenty frames of one video are one opinion."""
 _BLOCK = 1 << 22
 """Likenesses held at once."""
 _ROUNDS, _OF_LIST = 4, 32
@@ -109,13 +112,24 @@ def _compare(
     values[out], half[out] = np.inf, np.inf
     k = min(k, len(asked))
     for way, (index, away), by_angle in ((values, angle, True), (half, distance, False)):
-        found = _smallest(way, k)
+        found = _smallest(way, k if group is None else min(OF_GROUP * k, len(asked)))
         near = np.take_along_axis(way, found, axis=1)
         place = np.argsort(near, axis=1, kind="stable")
+        if group is not None:
+            place = _one_of_each(place, group[asked[np.take_along_axis(found, place, axis=1)]])[:, :k]
         index[rows[:, None], np.arange(k)] = asked[np.take_along_axis(found, place, axis=1)]
         near = np.take_along_axis(near, place, axis=1)
         near = near + 1.0 if by_angle else np.sqrt(np.maximum(2.0 * near + a**2, 0.0))
         away[rows[:, None], np.arange(k)] = np.clip(near, 0.0, 3.0 if by_angle else 1e6)
+
+
+def _one_of_each(place: Ints, group: Ints) -> Ints:
+    """The places (n, m), of which each has a group (n, m), the first of every group before all others."""
+    order = np.argsort(group, axis=1, kind="stable")
+    ordered = np.take_along_axis(group, order, axis=1)
+    again = np.zeros(group.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return np.asarray(np.take_along_axis(place, np.argsort(again, axis=1, kind="stable"), axis=1))
 
 
 def _smallest(values: NDArray[np.float32], k: int) -> Ints:

@@ -157,8 +157,8 @@ def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[s
         return []
     many = "one class" if len(told) == 1 else f"{len(told)} classes"
     return [
-        f"most samples of {many} are suspected ({first_few(told, 5)}): many of these labels are wrong, or the "
-        "audit does not understand them; look before you drop anything"
+        f"most samples of {many} are suspected ({first_few(told, 5)}): many of these labels are wrong, or "
+        "the audit does not understand them; look before you drop anything"
     ]
 
 

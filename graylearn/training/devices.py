@@ -13,8 +13,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch.utils.data import DataLoader
 
-from graylearn.data.batches.items import split_item
-from graylearn.data.batches.several import are_several
+from graylearn.data.batches.items import are_several, split_item
 from graylearn.errors import Hint, SettingsError
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.predict import HALF

@@ -16,8 +16,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
-from graylearn.data.batches.items import collate, split_item
-from graylearn.data.batches.several import Several, are_several, as_inputs, joined
+from graylearn.data.batches.items import Several, are_several, as_inputs, collate, joined, split_item
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
 from graylearn.data.inputs import as_class_weights, as_plain, as_weights
 from graylearn.errors import DataError, SettingsError

@@ -134,7 +134,10 @@ def test_plus_ten_is_said_as_the_runs_carry_it():
     near = evidence(readings=[*with_gain(1.0), *with_gain(2.0, seeds=(0,), recipe={"weight_decay": 0.0})])
     said = sections.plus_ten(near)
     assert said.startswith("+10 points on CIFAR-100 were not reached under any of 2 readings")
-    assert "Standard 77.1, GL 78.1 % with weight decay 5e-4; Standard 77.0, GL 79.0 % without" in said
+    assert (
+        "Standard 77.1, GL 78.1 % with momentum and weight decay; Standard 77.0, GL 79.0 % without decay"
+        in said
+    )
     far = sections.plus_ten(evidence(readings=with_gain(10.0)))
     assert far.startswith("the largest gain on CIFAR-100 under 1 readings is +10.0 points")
 

@@ -25,8 +25,7 @@ from graylearn.data.batches.base import (
     batch_ends,
     check_lengths,
 )
-from graylearn.data.batches.items import collate, read_rows, split_item
-from graylearn.data.batches.several import Several, as_inputs
+from graylearn.data.batches.items import Several, as_inputs, collate, read_rows, split_item
 from graylearn.errors import DataError, warn
 
 

@@ -11,12 +11,10 @@ from published_images import (
     colour_of,
     write_cifar10,
     write_cifar100,
-    write_fashion,
     write_mini,
     write_npz,
     write_svhn,
     write_tiny,
-    write_torchvision_fashion,
 )
 
 from graylearn.data.samples import Samples
@@ -36,9 +34,6 @@ ARRAY_SETS = {
     ),
     "cifar100": write_cifar100,
     "svhn": write_svhn,
-    "fashion-mnist": write_fashion,
-    "fashion-mnist, unpacked": lambda folder: write_fashion(folder, ""),
-    "fashion-mnist, as torchvision puts it": write_torchvision_fashion,
     **{
         f"{name}, as npz": lambda folder, name=name: write_npz(folder, name)
         for name in CATALOG
@@ -47,21 +42,21 @@ ARRAY_SETS = {
 }
 
 
+def both(name, folder):
+    return (load(name, folder, part) for part in ("train", "test"))
+
+
 @pytest.mark.parametrize("case", ARRAY_SETS)
 def test_arrays_are_read_as_their_publisher_wrote_them(tmp_path, case):
     name = case.split(",")[0]
     (train_x, train_y), (test_x, test_y), classes = ARRAY_SETS[case](tmp_path / "some")
-    train, test = load(name, tmp_path)
+    train, test = both(name, tmp_path)
     assert np.array_equal(train.x, train_x)
     assert np.array_equal(test.x, test_x)
     assert (train.y.tolist(), test.y.tolist()) == (train_y, test_y)
     assert train.classes == test.classes == classes
     assert train.kind == "image"
     assert train.ids.tolist() == list(range(len(train)))
-    whole = load(name, tmp_path, split="all")
-    assert np.array_equal(whole.x, np.concatenate([train_x, test_x]))
-    assert whole.ids.tolist() == list(range(len(whole)))
-    assert np.array_equal(load(name, tmp_path, split="test").x, test_x)
 
 
 def check_colours(samples):
@@ -72,21 +67,19 @@ def check_colours(samples):
 @pytest.mark.parametrize("layout", ["folders", "images", "splits", "list", "list of folders"])
 def test_mini_imagenet_is_one_part_with_all_pictures(tmp_path, layout):
     write_mini(tmp_path, layout)
-    train, test = load("Mini-ImageNet", tmp_path)
+    train, test = both("Mini-ImageNet", tmp_path)
     assert train.classes == tuple(sorted(WNIDS))
     assert train.class_counts.tolist() == [6, 6, 6]
     assert train.x.shape == (18, 32, 32, 3)
     assert len(test) == 0
     check_colours(train)
-    larger = load("mini-imagenet", tmp_path, split="train", size=40)
-    assert larger.x.shape == (18, 40, 40, 3)
-    assert all((tmp_path / "mini-imagenet" / path).is_file() for path in larger.ids)
-    assert len(split_sources(larger, 3)) == 3
+    assert all((tmp_path / "mini-imagenet" / path).is_file() for path in train.ids)
+    assert len(split_sources(train, 3)) == 3
 
 
 def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):
     write_tiny(tmp_path)
-    train, test = load("tiny-imagenet", tmp_path)
+    train, test = both("tiny-imagenet", tmp_path)
     assert train.classes == test.classes == ("goldfish, Carassius", "bullfrog", "newt")
     assert train.class_counts.tolist() == [3, 3, 3]
     assert test.ids.tolist() == ["val/images/val_9.JPEG", "val/images/val_8.JPEG", "val/images/val_7.JPEG"]

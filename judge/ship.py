@@ -27,11 +27,11 @@ def card(learned: dict[str, Any], rows: Rows, judge: str, commit: str) -> dict[s
     """What lies beside the weights; learned: the card of the training, rows: of the evaluation."""
     known = {key: value for key, value in learned.items() if key != "settings"}
     measured = {what: value for what, of, _ in goals(families(rows)) if not np.isnan(value := of(rows))}
-    return {
-        "judge": judge, "commit": commit,
-        **{key: learned["settings"][key] for key in ("threshold", "sure")}, **known,
-        "measured on families left out": {what: round(value, 4) for what, value in measured.items()},
-    }  # fmt: skip
+    settings = {key: learned["settings"][key] for key in ("threshold", "sure")}
+    told = {"judge": judge, "commit": commit, **settings, **known}
+    if measured:
+        told["measured on families left out"] = {what: round(value, 4) for what, value in measured.items()}
+    return told
 
 
 def main(argv: list[str] | None = None) -> None:

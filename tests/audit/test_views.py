@@ -91,7 +91,7 @@ def test_in_lists_nearly_all_neighbours_are_found(monkeypatch):
     centres = random.normal(size=(60, 16))
     x = (centres[random.integers(60, size=3000)] + 0.5 * random.normal(size=(3000, 16))).astype(np.float32)
     angle, distance = nearest(x, None, random.random(3000))
-    expected = brute_force(x[:, :], 20, None)
+    expected = brute_force(x, 20)
     assert np.mean(angle.distance <= expected[0][:, -1:] + 1e-6) > 0.9
     assert distance.index.shape == (3000, 20)
     assert not (angle.index == np.arange(3000)[:, None]).any()

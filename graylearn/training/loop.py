@@ -165,7 +165,6 @@ class Loop:
             if now - reported > 0.2:
                 reported = now
                 self.reporter.step(epoch, epoch * steps + self.step)
-            seeding.give_way()
         if self.gathered:
             self._step_gathered()
         self._flush()

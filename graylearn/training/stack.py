@@ -17,8 +17,7 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
 from graylearn.training.loop import Loop
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import Layer, mlp_layers
+from graylearn.training.mlp import Layer, MLPLearner, mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor, check_labels
 from graylearn.training.result import Result

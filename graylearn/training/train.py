@@ -25,8 +25,7 @@ from graylearn.training.checkpoint import (
 from graylearn.training.compiling import compile_if_worth_it
 from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner
 from graylearn.training.loop import Callback, Loop
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import HALF, check_labels, evaluate, read_labelled

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_helpers import MAIN, environment, is_one_sentence, run, several, write_csv
+from cli_helpers import MAIN, environment, is_one_sentence, several, write_csv
 from warm import Process
 
 from graylearn.paths import beside
@@ -146,13 +146,6 @@ def test_a_run_in_the_home_folder(folder, monkeypatch):
     assert code == 0, stderr
     assert (folder / "empty" / "run" / "audit.csv").exists()
     assert not (folder / "~").exists()
-
-
-def test_debug_shows_where_anywhere_on_the_line(folder):
-    done = run("fit", "absent.csv", "--out", "run", "--debug", folder=folder)
-    assert done.returncode == 1
-    assert b"Traceback" in done.stderr
-    assert b"absent.csv does not exist" in done.stderr
 
 
 def test_a_closed_standard_output_is_no_error(folder):

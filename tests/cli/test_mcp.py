@@ -84,7 +84,7 @@ def test_a_set_is_audited_decided_and_cleaned_over_standard_input(data):
     seen, logged, left, written = map(
         told,
         talk(
-            server,
+            served(data),  # in this process: another has the log and the run of the one before
             ("look", {"run": "run", "id": first["id"]}),
             ("decide", {"run": "run", "decisions": decisions, "by": "Ada"}),
             ("suspects", {"run": "run", "undecided": True}),

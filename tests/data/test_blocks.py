@@ -249,13 +249,7 @@ def test_blocks_without_a_label_are_passed_over(tmp_path, name, unlabelled):
     assert blocks.spread(2, counts).x["a"].tolist() == labelled[[0, -1]].tolist()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "rows.csv",
-    ],
-)
-def test_data_without_any_label_are_refused(tmp_path, name):
-    write_rows(pd.DataFrame({"a": np.arange(400.0), "label": [None] * 400}), tmp_path / name)
+def test_data_without_any_label_are_refused(tmp_path):
+    write_rows(pd.DataFrame({"a": np.arange(400.0), "label": [None] * 400}), tmp_path / "rows.csv")
     with pytest.raises(DataError, match="column 'label': every label is missing"):
-        open_blocks(tmp_path / name, ReadOptions(label="label", missing_labels="skip"))
+        open_blocks(tmp_path / "rows.csv", ReadOptions(label="label", missing_labels="skip"))

@@ -236,8 +236,3 @@ def test_an_empty_file_is_an_error_of_one_sentence(example):
     path.write_bytes(b"")
     with pytest.raises(DataError, match=r"is empty|damaged"):
         read(path)
-
-
-def test_no_ending_belongs_to_two_formats():
-    endings = [ending for form in FORMATS.values() for ending in form.suffixes]
-    assert len(endings) == len(set(endings))

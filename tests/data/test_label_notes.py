@@ -90,13 +90,7 @@ def test_labels_that_are_classes_are_not(classes, n):
     note_labels(tuple(classes), np.bincount(np.arange(n) % len(classes)))  # a warning would be an error
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "NA",
-        "?",
-    ],
-)
+@pytest.mark.parametrize("word", ["NA", "?"])
 def test_words_that_say_that_there_is_no_label_are_told(word):
     with pytest.warns(DataWarning) as caught:
         note_labels(("ant", "Nan Madol", word, "null"), [20, 3, 7, 0])

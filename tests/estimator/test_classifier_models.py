@@ -8,8 +8,6 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import graylearn as gl
@@ -80,15 +78,6 @@ def test_a_model_that_takes_no_weights_is_shown_what_is_believed(dirty):
     found = gl.GrayClassifier(network=KNeighborsClassifier(1), refine=True, random_state=0).fit(x, given)
     assert found.refined_
     assert (found.predict(x) == truth).mean() > 0.9  # by heart, it would be .8
-
-
-def test_a_model_is_given_every_column_also_one_that_does_not_vary(dirty):
-    x, given, _, _ = dirty
-    wide = np.column_stack([x, np.ones(len(x))])
-    model = make_pipeline(FunctionTransformer(lambda rows: rows @ np.eye(7)), LogisticRegression())
-    for audit in (None, "held-out"):
-        found = gl.GrayClassifier(network=model, audit=audit, random_state=0).fit(wide, given)
-        assert found.predict_proba(wide[:5]).shape == (5, 4)
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,7 @@ def fixed_confidence(logits, target, rule):
 
 
 @pytest.mark.parametrize("impl", ["auto", "reference", "fused"])
-@pytest.mark.parametrize(
-    "reduction",
-    [
-        "none",
-        "mean",
-    ],
-)
+@pytest.mark.parametrize("reduction", ["none", "mean"])
 @pytest.mark.parametrize("rule", ["max", "label"])
 def test_gradcheck_with_constant_confidence(impl, reduction, rule):
     """Numeric derivatives move the logits, so C is held where the rule put it."""

@@ -6,7 +6,6 @@ import json
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import ExifTags, Image
 from report_tables import make_table
@@ -16,8 +15,6 @@ from graylearn.report import (
     Preview,
     ReportData,
     image_preview,
-    row_preview,
-    text_preview,
     write_report,
 )
 from graylearn.report import payload as payload_module
@@ -97,17 +94,6 @@ def test_thumbnails_are_small_and_keep_their_shape():
     assert decoded(image_preview(clear))[1].getpixel((5, 5)) == (255, 255, 255)
     wide = Image.new("I;16", (10, 10), 0x8080)  # Pillow alone would clip it to white
     assert decoded(image_preview(wide))[1].getpixel((5, 5)) in (128, (128, 128, 128))
-
-
-def test_text_and_rows_are_cut_and_say_so():
-    assert text_preview("abc") == Preview("text", "abc", 0)
-    assert text_preview("x" * 1_000).left_out == 400
-    row = row_preview({f"c{i}": i for i in range(50)} | {"c0": 0.123456789, "c1": None})
-    assert row.left_out == 10
-    assert row.content["c0"] == "0.123457"
-    assert row.content["c1"] == ""
-    moments = {"day": pd.Timestamp("2026-02-11"), "moment": pd.Timestamp("2026-02-11 09:30")}
-    assert row_preview(moments).content == {"day": "2026-02-11", "moment": "2026-02-11 09:30:00"}
 
 
 @pytest.mark.parametrize(

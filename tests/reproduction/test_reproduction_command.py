@@ -22,8 +22,6 @@ QUICK = [
     "0",
 ]
 
-LISTS = ("--methods", "--datasets", "--labels", "--protocol")
-
 
 def invoke(*words):
     return CliRunner().invoke(app, list(words))
@@ -66,16 +64,6 @@ def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
     done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"), "--time-limit", "0")
     assert done.exit_code == 0
     assert "1 cells are left for the next run of this command" in done.stderr
-
-
-def test_all_of_them_share_a_time_limit(tmp_path):
-    store = ["--store", str(tmp_path / "a.jsonl")]
-    done = invoke("all", "--quick", "--seeds", "0", "--time-limit", "0", *store)
-    assert done.exit_code == 0
-    asked = {line.split(":")[0]: line for line in done.stderr.splitlines() if " to run, " in line}
-    assert list(asked) == list(EXPERIMENTS)
-    pending = sum(int(line.split(": ")[1].split()[0]) for line in asked.values())
-    assert f"{pending} cells are left for the next run of this command" in done.stderr
 
 
 STOPPED = """

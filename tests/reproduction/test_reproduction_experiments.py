@@ -1,14 +1,11 @@
 """Experiments are lists of cells: what the paper compares, and always what judges it."""
 
-import json
-
 import numpy as np
 import pytest
 
 from graylearn.data import Samples
 from graylearn.errors import DataError, SettingsError
 from reproduction import paper
-from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import Options
 from reproduction.sets import cell_samples
@@ -54,17 +51,6 @@ def test_the_released_loop_is_declared_by_weight_scaling_and_length():
     assert {c.seed for c in EXPERIMENTS["released"].cells()} == set(range(5))
 
 
-def test_readings_begin_with_the_paper_s_own_cells_and_differ_from_them_by_name():
-    cells = EXPERIMENTS["readings"].cells()
-    table1 = {cell.key for cell in EXPERIMENTS["table1"].cells()}
-    plain = [c for c in cells if not c.options and not c.recipe and c.alpha != 0.55]
-    assert len(plain) == 5
-    assert [c.key for c in cells[:5]] == [c.key for c in plain]
-    assert {c.key for c in plain} <= table1
-    assert not {c.key for c in cells[5:]} & table1
-    assert all(Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell for cell in cells)
-
-
 def test_options_change_every_cell():
     options = Options(
         methods=("gl", "mae"), only=True, datasets=("tiny-imagenet",), seeds=(7,), epochs_scale=0.1,
@@ -79,24 +65,6 @@ def test_options_change_every_cell():
         EXPERIMENTS["table1"].cells(Options(datasets=("iris",)))
     with pytest.raises(SettingsError, match="table2 has no specific labels, but random ones"):
         EXPERIMENTS["table2"].cells(Options(labels=("specific",)))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"methods": ("glue",)}, "there is no method 'glue'"),
-        ({"protocol": ("mine",)}, "protocol is 'mine'"),
-        ({"epochs": 3, "epochs_scale": 2.0}, "not both"),
-        ({"only": True}, "only needs methods"),
-        *[
-            ({"epochs_scale": scale}, f"epochs_scale is {scale}, expected a factor above 0")
-            for scale in (0.0, -1.0, float("nan"), float("inf"), 1e7)
-        ],
-    ],
-)
-def test_wrong_options_are_refused_in_one_sentence(wrong, message):
-    with pytest.raises(SettingsError, match=message):
-        Options(**wrong)
 
 
 def test_gl_and_its_refined_fit_are_one_unit_and_tables_stack_seeds():

@@ -44,21 +44,6 @@ def test_a_cell_gets_the_same_bits_in_a_stack_and_alone():
         assert numbers(run_tables([cell], None)[0]) == numbers(measured), cell
 
 
-def test_protocols_differ_in_what_they_say():
-    paper, released, tuned = (
-        run_tables([Cell("table", "iris", "gl", 0, **settings)], None)[0]
-        for settings in (
-            {"epochs": 4},
-            {"protocol": "released", "net": "mlp-128", "epochs": 4, "batch_size": 128},
-            {"protocol": "tuned", "epochs": 16, "batch_size": 64},
-        )
-    )
-    assert paper["ood_samples"] == 9  # of 80 others: alpha .1
-    assert released["ood_samples"] == 50  # the whole class
-    assert tuned["epochs"] in (2, 4, 8, 16)
-    assert tuned["ood_auroc"] == pytest.approx(0.5, abs=0.5)
-
-
 def test_refining_a_table_begins_with_its_gl_fit_and_needs_four_classes():
     digits = Cell("table", "digits", "gl", 0, epochs=3, train_size=400, alpha=0.2)
     gl, refined = run_tables([digits, digits.but(method="gl+refine")], None)
@@ -124,15 +109,3 @@ def test_the_losses_of_the_released_loop_by_hand():
     for name, loss in LOSSES.items():
         found = loss(torch.tensor(scores), torch.tensor(labels))
         assert float(found) == pytest.approx(expected[name], rel=1e-9), name
-
-
-def test_the_weight_of_the_released_loop_moves_its_parts():
-    cell = Cell(
-        "table", "wine", "gl", 0, protocol="released", net="mlp-128", preset="released", batch_size=128
-    )
-    equal, shifted = (
-        run_tables([cell.but(**o)], None)[0] for o in ({"options": {"w": 0.5}}, {"options": {"w": 0.9}})
-    )
-    assert equal["ece"] == run_tables([cell], None)[0]["ece"]
-    assert equal["steps"] == 10  # one batch of wine's 104 rows in each epoch
-    assert shifted["samples"] == equal["samples"]

@@ -1,13 +1,11 @@
 """The results store: no line is lost or mixed, whoever writes and however a writer ends."""
 
 import dataclasses
-import errno
 import json
 import os
 
 import pytest
 
-from graylearn.errors import DataError
 from reproduction.cells import Cell
 from reproduction.store import Store
 
@@ -73,31 +71,6 @@ def test_a_whole_last_line_that_lacks_its_newline_is_kept(tmp_path, filler):
     store.append(row(CELL.but(seed=2), n=3))
     assert [found["measured"]["n"] for found in store.rows()] == [1, 2, 3]
     assert store.path.read_bytes().count(b"\n") == 3
-
-
-@pytest.mark.parametrize(("line", "what"), [(b"not json\n", "line 2 is not JSON"), (b"{}\n", "no result")])
-def test_a_foreign_line_in_the_middle_is_an_error_that_names_it(tmp_path, line, what):
-    store = Store(tmp_path / "results.jsonl")
-    store.append(row(n=1))
-    store.path.write_bytes(store.path.read_bytes() + line + store.path.read_bytes())
-    with pytest.raises(DataError, match=what):
-        store.rows()
-
-
-def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
-    store = Store(tmp_path / "results.jsonl")
-    store.append(row(n=1))
-    whole = store.path.read_bytes()
-    write = os.write
-
-    def full(file, line):
-        write(file, line[: len(line) // 2])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "write", full)
-    with pytest.raises(DataError, match=r"results\.jsonl: No space left"):
-        store.append(row(n=2))
-    assert store.path.read_bytes() == whole
 
 
 def _write_many(path, writer, count):

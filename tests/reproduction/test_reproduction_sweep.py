@@ -1,8 +1,6 @@
 """Sweeps: what is done is not done twice, whatever ended the last one, and where it runs changes nothing."""
 
 import dataclasses
-import json
-import os
 import signal
 
 import numpy as np
@@ -79,17 +77,6 @@ def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone, monkeypa
     assert outcome.left == 12  # none of the old results serves, and no cell may start
 
 
-def test_a_row_tells_all_that_its_number_rests_on(alone):
-    row = alone.rows()[0]
-    assert set(row) == {"experiment", "key", "cell", "measured", "hardware", "versions", "commit", "time"}
-    assert row["experiment"] == "small"
-    assert {"accuracy", "ece", "seconds", "samples", "ood_samples", "alpha", "ood_auroc"} <= set(
-        row["measured"]
-    )
-    assert row["versions"].keys() >= {"python", "torch", "numpy"}
-    assert os.sep not in json.dumps(row["cell"]).replace("digits/8", "")  # no path of this machine
-
-
 def test_two_processes_give_the_same_numbers(alone, tmp_path):
     outcome = run(SMALL, tmp_path / "small.jsonl", workers=2)
     assert numbers(outcome.rows()) == numbers(alone.rows())
@@ -112,27 +99,6 @@ def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     assert outcome.ran == len(outcome.cells) - 4 > 0
     assert path.read_bytes().startswith(whole)
     assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
-
-
-@pytest.mark.parametrize("refresh", [False, True])
-def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
-    path = tmp_path / "s.jsonl"
-    grid = Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 5))
-    both = Experiment("small", "s", (grid,), ())
-    if refresh:
-        run(both, path)
-    others, heard = [], []
-
-    def report(row, number, total):
-        heard.append((number, total))
-        if not others:
-            others.append(run(both, path, refresh=refresh))
-
-    outcome = sweep.sweep(both, Options(store=path, refresh=refresh), report)
-    assert (outcome.ran, outcome.elsewhere, outcome.left) == (1, 5, 0)
-    assert heard == [(1, 6)]
-    assert others[0].ran == (6 if refresh else 5)
-    assert len(outcome.rows()) == 6
 
 
 def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):

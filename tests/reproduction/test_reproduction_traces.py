@@ -11,7 +11,6 @@ import torch
 from filelock import FileLock
 from warm import Process
 
-from graylearn.errors import FolderTakenError
 from graylearn.estimator import pipeline
 from reproduction import sweep
 from reproduction.cells import Cell
@@ -105,15 +104,6 @@ def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_pat
     of = lambda outcome: {row["key"]: numbers(row["measured"]) for row in outcome.rows()}  # noqa: E731
     assert of(done) == of(whole)
     assert not folder.exists()
-
-
-def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path, one_thread):
-    folder = tmp_path / "checkpoints" / FEW.key
-    folder.mkdir(parents=True)
-    (folder / "theirs").touch()
-    with FileLock(folder / ".training.lock"), pytest.raises(FolderTakenError, match="another process is"):
-        list(run_images([FEW], None, "cpu", Traces(checkpoints=tmp_path / "checkpoints")))
-    assert (folder / "theirs").exists()
 
 
 def test_checkpoints_of_other_settings_are_begun_anew(tmp_path, one_thread):

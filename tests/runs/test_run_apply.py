@@ -206,14 +206,6 @@ def test_npz_cuts_no_other_split(tmp_path, finished):
     }  # fmt: skip
 
 
-def test_options_of_no_use_are_refused(tmp_path, plain_run):
-    with pytest.raises(SettingsError, match="link is for a folder of images, but out is none"):
-        apply_decisions(plain_run, None, tmp_path / "c.csv", suspects="drop", link=True)
-    with pytest.raises(SettingsError, match=r"only_sure says which suspects .* but suspects is 'keep'"):
-        apply_decisions(plain_run, decide(tmp_path, "2,drop,"), tmp_path / "c.csv", only_sure=True)
-    assert not (tmp_path / "c.csv").exists()
-
-
 def test_the_name_must_fit_the_form(tmp_path, plain_run):
     for name in ("c.parquet", "c", "c.xlsx", "c.tsv", "c.tab.gz"):
         with pytest.raises(SettingsError, match=r"let its name end in '\.csv' too"):

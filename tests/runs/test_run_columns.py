@@ -4,7 +4,6 @@ import json
 
 import pandas as pd
 import pytest
-from PIL import Image
 from run_helpers import write_blobs
 
 from graylearn.data.columns import find_columns
@@ -32,11 +31,6 @@ def test_unmistakable_columns_are_found():
     )
 
 
-def test_a_text_beside_features_is_a_feature():
-    found = columns_of({"text": ["a", "b"], "length": [1, 1], "label": ["x", "y"]})
-    assert found == Columns("label")
-
-
 def test_what_was_told_wins():
     frame = {"a": [1, 2], "label": [0, 1], "id": [7, 8], "b": [1, 2]}
     assert columns_of(frame, label="a", id=False) == Columns("a")
@@ -51,23 +45,6 @@ def test_doubt_lists_the_candidates():
     assert "weight" not in str(caught.value)
 
 
-def test_a_column_that_is_not_there():
-    with pytest.raises(DataError, match=r"no column 'colour' to take the label from; its columns are a, b"):
-        columns_of({"a": [1, 2], "b": [0, 1]}, label="colour")
-
-
-def test_images_learned_without_the_extra_for_them_are_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("graylearn.runs.prepare.can_embed_images", lambda: False)
-    for number in range(4):
-        path = tmp_path / "photos" / "ab"[number % 2] / f"{number}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(path)
-    for features, told in (("auto", True), ("pixels", False)):
-        settings = RunSettings(data=str(tmp_path / "photos"), size=8, features=features)
-        prepare(settings, tmp_path, RunProgress())
-        assert ("pip install 'graylearn[images]'" in capsys.readouterr().err) == told
-
-
 def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, capsys):
     rows = pd.DataFrame({"a": range(30), "b": [1.5, 2.5, 3.5] * 10, "label": ["x", "y"] * 15})
     rows.to_csv(tmp_path / "train.csv", index=False)
@@ -78,19 +55,6 @@ def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, cap
     assert "note: passing over columns of test.csv that are not learned from: more" in capsys.readouterr().err
     rows.drop(columns="b").to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(DataError, match=r"test\.csv lacks 1 of the 2 columns to learn from: b"):
-        prepare(settings, tmp_path, RunProgress())
-
-
-def test_rows_to_test_on_need_labels_but_no_names(tmp_path):
-    rows = pd.DataFrame({"code": [f"r{n}" for n in range(30)], "a": range(30), "label": ["x", "y"] * 15})
-    rows.to_csv(tmp_path / "train.csv", index=False)
-    rows.drop(columns="code").to_csv(tmp_path / "test.csv", index=False)
-    settings = RunSettings(data=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"), id="code")
-    prepared = prepare(settings, tmp_path, RunProgress())
-    assert prepared.test.x.equals(prepared.train.x)
-    assert prepared.test.ids[0] == 2
-    rows.drop(columns="label").to_csv(tmp_path / "test.csv", index=False)
-    with pytest.raises(DataError, match=r"test\.csv has no column 'label' to take the label from"):
         prepare(settings, tmp_path, RunProgress())
 
 
@@ -129,22 +93,6 @@ def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path, cap
     assert "note: 10 rows without a label are left out: empty cells, and" in capsys.readouterr().err
     assert len(prepared.everything) == 20
     assert prepared.origin.left_out == tuple(range(2, 30, 3))
-
-
-def test_what_is_of_no_use_to_a_table_is_told_and_what_names_the_rows(tmp_path, capsys):
-    path = tmp_path / "a.csv"
-    path.write_text(
-        "Id,a,label\n" + "".join(f"{7 * row},{row}.5,{'xy'[row % 2]}\n" for row in range(9)) + "90,1,\n"
-    )
-    settings = RunSettings(data=str(path), missing_labels="skip", size=32, embedding="mine", features="embed")
-    prepare(settings, tmp_path, RunProgress())
-    told = " ".join(capsys.readouterr().err.split())
-    assert "labels from column 'label', named by column 'Id'" in told
-    assert "note: --size is for images: passed over, for a.csv holds none" in told
-    assert "note: --embedding is for images and texts: passed over" in told
-    assert "note: --features is for images and texts: passed over" in told
-    with pytest.raises(DataError, match=r"1 of 10 labels is missing \(id 90\)"):
-        prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
 
 
 def test_suspects_gather_in_columns_that_nothing_is_learned_from(tmp_path):

@@ -87,18 +87,6 @@ def test_other_commands_take_the_flag(made, tmp_path):
     assert all("video" not in json.dumps(task) for task in shown)
 
 
-def test_a_test_set_need_not_have_the_column(made, tmp_path):
-    folder, frame, _ = made
-    for name, test in (("with", frame), ("without", frame.drop(columns="video"))):
-        test.to_csv(tmp_path / f"{name}.csv", index=False)
-        given = {"data": str(folder / "data.csv"), "group": "video", "test": str(tmp_path / f"{name}.csv")}
-        progress = RunProgress(quiet=True)
-        prepared = prepare(RunSettings(**given), tmp_path, progress)
-        assert list(prepared.test.x.columns) == list(prepared.train.x.columns) == ["one", "two", "three"]
-        assert len(np.unique(prepared.train.groups)) == 30
-        assert not progress.notes
-
-
 def test_features_of_all_kinds_keep_the_groups(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.ones((8, 2, 2)), y=[0, 1] * 4, video=np.arange(8) // 2)
     prepared = prepare(RunSettings(data=str(tmp_path / "a.npz"), group="video"), tmp_path, QUIET)

@@ -140,21 +140,6 @@ def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
     assert pd.read_parquet(tmp_path / "p.parquet")["class"].tolist()[0] == 1234567.5
 
 
-def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
-    frame, _ = frame_of(1)
-    frame.to_csv(tmp_path / "new.csv", index=False)
-    found = predict(fitted, tmp_path / "new.csv", progress=QUIET)
-    for name, read in (
-        ("p.csv", pd.read_csv),
-        ("p.tsv", lambda path: pd.read_csv(path, sep="\t")),
-        ("p.parquet", pd.read_parquet),
-    ):
-        write_predictions([found], tmp_path / name)
-        back = read(tmp_path / name)
-        assert back["class"].tolist() == found["class"].tolist()
-        assert back["probability"].tolist() == pytest.approx(found["probability"].tolist(), rel=1e-5)
-
-
 @pytest.mark.parametrize("name", ["new.parquet", "new.csv", "new.jsonl"])
 def test_large_data_are_answered_a_block_at_a_time(fitted, tmp_path, monkeypatch, capsys, name):
     frame, _ = frame_of(1)

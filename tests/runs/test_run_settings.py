@@ -92,16 +92,3 @@ def test_yaml_runs_no_code(tmp_path):
     (tmp_path / "s.yaml").write_text("label: !!python/object/apply:os.getcwd []\n")
     with pytest.raises(SettingsError, match="not valid YAML"):
         read_settings(tmp_path / "s.yaml")
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"learning_rate": 10**400}, "learning_rate has 401 digits; expected a number"),
-        ({"label": "a\ud800"}, "which holds half of a character"),
-        ({"without": ["a", "\udc00"]}, "which holds half of a character"),
-    ],
-)
-def test_values_that_no_file_could_keep_are_refused(values, words):
-    with pytest.raises(SettingsError, match=words):
-        settings_from(values, "here")

@@ -71,15 +71,6 @@ def test_a_run_folder_holds_what_it_promises(made):
     assert summary["test"]["gray"]["accuracy"] > 0.8
 
 
-def test_what_was_held_out_is_told_where_people_look(made):
-    _, folder, summary = made
-    assert summary["held_out"] == 18
-    told = "18 samples held out to measure on were not audited; apply keeps them as they are"
-    assert told in summary["notes"]
-    assert told in (folder / "report.html").read_text(encoding="utf-8")
-    assert any(note.startswith("the labels that were held out are as dirty") for note in summary["notes"])
-
-
 def test_the_settings_repeat_the_run(made, tmp_path):
     _, folder, _ = made
     again = settings_from(read_settings(folder / "settings.toml"), "settings.toml")

@@ -10,13 +10,7 @@ from graylearn.errors import CheckpointError
 from graylearn.training.checkpoint import NAME, _checksum, load_checkpoint
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "flip the header",
-        "cut",
-    ],
-)
+@pytest.mark.parametrize("damage", ["flip the header", "cut"])
 def test_a_damaged_file_is_found_and_named(damage, tmp_path):
     fit_into(tmp_path, epochs=1)
     path = tmp_path / NAME

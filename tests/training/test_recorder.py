@@ -131,8 +131,7 @@ def test_numbers_in_another_order_are_the_names_that_a_recorder_was_given(saved,
 
 
 @pytest.mark.parametrize("name", [int, "photo {}".format])
-@pytest.mark.parametrize("before", [2])
-def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, before, tmp_path):
+def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, tmp_path):
     """What torch.save keeps, torch.load reads without executing anything."""
     logits, labels, _ = run
 
@@ -145,13 +144,13 @@ def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, before, tmp_p
     for epoch in range(EPOCHS):
         record(unbroken, epoch)
         unbroken.end_epoch()
-    for epoch in range(before):
+    for epoch in range(2):
         record(first, epoch)
         first.end_epoch()
     torch.save(first.state_dict(), tmp_path / "checkpoint.pt")
     record(second, 0)  # of an epoch that was not complete
     second.load_state_dict(torch.load(tmp_path / "checkpoint.pt"))
-    for epoch in range(before, EPOCHS):
+    for epoch in range(2, EPOCHS):
         record(second, epoch)
         second.end_epoch()
     np.testing.assert_array_equal(second.history.ids, unbroken.history.ids)

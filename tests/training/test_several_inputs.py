@@ -90,18 +90,6 @@ def test_a_loader_of_dicts_is_validated_and_goes_on_from_its_checkpoint(tmp_path
     np.testing.assert_array_equal(whole.history.targets, parts()[1])
 
 
-def test_a_list_of_dicts_is_one_of_batches_where_each_has_many_labels():
-    x, y = parts()
-    batches = [
-        {"left": x["left"][rows], "right": x["right"][rows], "label": y[rows]}
-        for rows in torch.arange(len(y)).split(16)
-    ]
-    wanted = train(TwoParts(), [((x["left"], x["right"]), y)], **PLAIN | {"epochs": 1})
-    found = train(TwoParts(), batches, **PLAIN | {"epochs": 1})
-    np.testing.assert_array_equal(found.history.targets, wanted.history.targets)
-    assert (found.history.count == 1).all()
-
-
 @pytest.mark.parametrize(
     ("answer", "which"),
     [

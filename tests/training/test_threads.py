@@ -5,7 +5,6 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 from training_helpers import Opaque, blobs, mlp
@@ -32,14 +31,8 @@ def assert_same_in_threads(make, threads, seeds=2 * THREADS):
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.fixture(autouse=True)
-def short_turns(monkeypatch):
-    """Many more turns than a user's fits would take."""
-    monkeypatch.setattr(seeding, "TURN", 0.01)
-
-
 def test_a_seed_gives_the_same_network_in_any_thread():
-    """Of any kind; its dropout draws from torch's one generator, which runs have by turns."""
+    """Of any kind; its dropout draws from torch's one generator."""
     first = Opaque(mlp(dropout=0.3))
 
     def made(seed):

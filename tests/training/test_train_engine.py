@@ -24,7 +24,7 @@ from graylearn.training import (
     ScheduleSettings,
     train,
 )
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import mlp_layers
 
 
 @pytest.mark.parametrize("opaque", [False, True], ids=["mlp", "any module"])

@@ -2,7 +2,6 @@
 
 import contextlib
 
-import numpy as np
 import pytest
 import torch
 from training_helpers import (
@@ -65,13 +64,6 @@ def test_bad_settings_are_refused_by_name(options, message):
 def test_numbers_that_no_optimizer_or_schedule_can_have_are_refused(kind, field, value, expected):
     with pytest.raises(SettingsError, match=f"{field} is .*, expected {expected}"):
         kind(**{field: value})
-
-
-def test_numbers_of_numpy_are_numbers():
-    result = train(
-        mlp(), blobs(), epochs=np.int64(1), batch_size=np.int32(8), learning_rate=np.float32(0.01), log="none"
-    )
-    assert len(result.log) == 1
 
 
 def test_a_network_that_cannot_read_the_samples_is_refused_with_what_to_do():

@@ -19,8 +19,7 @@ from training_helpers import (
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, make_method
 from graylearn.training import PRESETS, OptimizerSettings, train, train_stack
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import MLPLearner, mlp_layers
 
 
 def test_a_stack_trains_each_model_as_alone():

@@ -10,7 +10,7 @@ from training_helpers import Opaque, assert_same_weights, blobs, mlp
 
 from graylearn.errors import SettingsError
 from graylearn.training import train, train_stack
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import mlp_layers
 
 OPTIONS = {"method": "standard", "epochs": 2, "log": "none"}
 

@@ -13,21 +13,15 @@ from numpy.typing import NDArray
 
 from graylearn.data.formats._base import Origin, moved_path
 from graylearn.data.tables import bytes_of
+from graylearn.errors import DataError
 from graylearn.paths import Limit
 
-NOTHING = pa.list_(pa.string())
-"""The type of columns that are not read."""
 ROWS, BYTES = 20_000, 16 << 20
 """Rows and about bytes of one block at most."""
 _FILE, _OLD_FILE = b"ARROW1", b"FEA1"
 """How files begin, those of today and of the first version; a stream has nothing around its batches."""
 _REPEATS = re.compile("list_view|string_view|binary_view|run_end_encoded")
 """In the names of types whose values may stand in the file once for many rows."""
-
-
-def nothing(rows: int) -> pa.Array:
-    """What stands for a column of which nothing can be learned, and which might fill the memory."""
-    return pa.repeat(pa.scalar([""], NOTHING), rows)
 
 
 def slices_of(table: pa.Table, columns: Sequence[str] | None) -> Iterator[pa.Table]:
@@ -59,20 +53,21 @@ def _checked(batch: pa.RecordBatch, limit: Limit) -> pa.RecordBatch:
     return batch
 
 
-def check_repeated(table: pa.Table, limit: Limit) -> pa.Table:
-    """The table, unless columns that name one place in the file again and again take more than they may.
+def check_repeated(table: pa.Table, limit: Limit) -> None:
+    """Refuse columns that name one place in the file again and again if they take more than they may.
 
-    Views of texts do, and runs of a value. Of lists and records that hold such nothing is learned: they are
-    left as good as empty.
+    Views of texts do, and runs of a value. Lists and records of such, which nobody measures, are refused.
     """
-    for index, kind in enumerate(table.schema.types):
+    for column, field in zip(table.columns, table.schema, strict=True):
+        kind = field.type
         if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-            limit.take(sum(map(_viewed, table.column(index).chunks)))
+            limit.take(sum(map(_viewed, column.chunks)))
         elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
             limit.take(8 * len(table))
         elif _REPEATS.search(str(kind)):
-            table = table.set_column(index, table.schema.names[index], nothing(len(table)))
-    return table
+            raise DataError(
+                f"column {field.name!r} is of type {kind}, which is not read: write it as plain lists"
+            )
 
 
 def _viewed(chunk: pa.Array) -> int:

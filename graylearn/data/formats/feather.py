@@ -28,7 +28,8 @@ class Feather(Format):
         if not raw:
             raise DataError(f"{path} is empty")
         with told_as(damaged):
-            table = check_repeated(read_ipc(raw, limit), limit)
+            table = read_ipc(raw, limit)
+            check_repeated(table, limit)
         return ArrowTable(str(path), options, partial(slices_of, table), damaged, has_index=True)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:

@@ -195,20 +195,6 @@ def test_the_papers_protocol_mixes_the_smallest_class_in(folder, labels):
     assert other.ids.tolist() != train.ids.tolist()
 
 
-def test_arrhythmia_has_the_published_counts_and_takes_all_of_its_smallest_class(tmp_path):
-    counts, folder = [72_471, 2223, 5788, 641, 6431], REAL
-    if "arrhythmia" not in HERE:
-        make_table("arrhythmia", tmp_path)
-        counts, folder = list(MADE_COUNTS["arrhythmia"].values()), tmp_path
-    train, test = paper_task(load("arrhythmia", folder))
-    assert train.classes == (0, 1, 2, 4)
-    assert train.x.shape[1] == 187
-    assert train.is_ood.sum() == counts.pop(3)
-    inside = np.bincount(train.true_y[~train.is_ood]) + test.class_counts
-    assert inside.tolist() == counts
-    assert np.abs(test.class_counts - np.array(counts) / 5).max() < 1
-
-
 @all_tables
 def test_the_released_protocol_follows_the_authors_code(folder):
     folder, name = folder
@@ -229,17 +215,6 @@ def test_the_released_protocol_follows_the_authors_code(folder):
     sums = np.abs(x.sum(axis=1, dtype=np.float64))
     clear = (sums < 1e6) & (np.abs(sums - np.round(sums)) > 1e-2)  # where rounding cannot matter
     assert np.array_equal(found[clear], np.floor(sums[clear]).astype(int) % K)
-
-
-def test_the_released_protocol_keeps_what_the_paper_leaves_out(tmp_path):
-    make_table("stellar", tmp_path)
-    make_table("skyserver", tmp_path)
-    stellar = load("stellar", tmp_path, protocol="released")
-    assert (stellar.x.to_numpy() == -9999).sum() == 2
-    assert len(stellar) == 50
-    assert 7 not in load("stellar", tmp_path).ids
-    assert stellar.x.shape[1] == 16
-    assert "objid" in load("skyserver", tmp_path, protocol="released").x
 
 
 def test_of_a_class_too_small_for_alpha_all_is_taken(tmp_path):

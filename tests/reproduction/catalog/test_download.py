@@ -168,14 +168,3 @@ def test_download_refuses_what_it_does_not_know_or_cannot_fetch(tmp_path, monkey
     monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
     with pytest.raises(DataError, match="GRAYLEARN_DATA"):
         download("cifar10")
-
-
-def test_the_published_files_are_named_with_their_checksums():
-    fetchable = {name for name, entry in CATALOG.items() if entry.downloadable}
-    assert fetchable == {"cifar10", "cifar100", "svhn"}
-    for entry in CATALOG.values():
-        for remote in entry.downloads:
-            assert len(remote.sha256) == 64
-            assert remote.url.startswith("http")
-        if entry.downloadable:
-            assert sum(remote.size for remote in entry.downloads) == entry.size

@@ -179,7 +179,7 @@ def as_ids(ids: Any, x: Any, n: int) -> np.ndarray:
     """(N,) one id per sample, no two equal: those given, those of Samples or a frame, or row numbers."""
     found = ids_of(x, n) if ids is None else np.asarray(as_plain(ids))
     if ids is None and len(found) != n:
-        raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
+        raise DataError(f"there are {len(found)} samples and {n} labels: give one label per sample")
     if found.shape != (n,):
         raise DataError(f"ids have shape {found.shape} for {n} samples: give one id per sample")
     names = found if found.dtype.kind in "iu" else found.astype(str).astype(object)

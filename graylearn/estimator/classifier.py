@@ -187,7 +187,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
                 network of the best epoch is kept.
             stages: what is done around each stage, such as keeping what it made; by default nothing.
-            groups: one name a sample of what it belongs to, such as its video or patient; see `audit`. None
+            groups: one name per sample of what it belongs to, such as its video or patient; see `audit`. None
                 takes those of Samples, if any.
         """
         goes_on = self._goes_on

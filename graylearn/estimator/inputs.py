@@ -32,7 +32,7 @@ MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
 _ROWS = "give rows of features, as an array of two axes, a frame, or what read gives of a file"
 _SAME_ROWS = "give rows of the columns that it was fitted on"
-_LABELS = "give one label a sample, in one axis, and not the name of a column"
+_LABELS = "give one label per sample, in one axis, and not the name of a column"
 _COMPLEX = "Complex data not supported: give real and imaginary parts as two columns"
 
 

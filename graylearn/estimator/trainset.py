@@ -133,12 +133,12 @@ def make_training_set(
     groups: Ints | None = None,
 ) -> tuple[TrainingSet, InputEncoder]:
     """The set, and the encoder that was fitted on it where none was given, see `InputEncoder.fitted`."""
-    with refused("give one label a sample"):
+    with refused("give one label per sample"):
         check_consistent_length(given, labels)
     n = len(labels)
     rows, weight = np.arange(n), np.ones(n)
     if sample_weight is not None:
-        with refused("give one finite number a sample as sample_weight"):
+        with refused("give one finite number per sample as sample_weight"):
             checked = _check_sample_weight(as_plain(sample_weight), given, dtype=np.float64)
         if (checked < 0).any() or not np.isfinite(checked).all():
             raise DataError("sample_weight must be finite and not negative")

@@ -11,6 +11,7 @@ from typing import Any, Self
 from graylearn.data.atomic import write_text
 from graylearn.errors import FolderTakenError
 from graylearn.options import Log, settled
+from graylearn.progress import Bar
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
@@ -103,40 +104,33 @@ class Lines(Reporter):
         print(text, file=sys.stderr, flush=True)
 
 
-class Bar(Reporter):
-    """A progress bar with loss, accuracy and the time left."""
+class BarReporter(Reporter):
+    """A bar over all steps of the run, with the loss and accuracy of the epoch so far."""
 
     def __init__(self, epochs: int, steps: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.epochs = epochs
-        self.progress = Progress(
-            TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
-            BarColumn(),
-            TextColumn("loss {task.fields[loss]}  accuracy {task.fields[accuracy]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self.task = self.progress.add_task(
-            "", total=epochs * steps, epoch=1, epochs=epochs, loss="-", accuracy="-"
-        )
+        self.bar, self.epochs, self.total = Bar("training", epochs * steps), epochs, epochs * steps
+        self.epoch, self.done, self.numbers = 0, 0, ""
 
     def __enter__(self) -> Self:
-        self.progress.start()
+        self.bar.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+        self.bar.__exit__()
+
+    def _show(self) -> None:
+        more = f", epoch {self.epoch + 1}/{self.epochs}{self.numbers}"
+        self.bar.show("training", self.done, self.total, more)
 
     def step(self, epoch: int, done: int) -> None:
         """Move the bar."""
-        self.progress.update(self.task, completed=done, epoch=epoch + 1)
+        self.epoch, self.done = epoch, done
+        self._show()
 
     def seen(self, loss: float, accuracy: float) -> None:
         """Show the latest numbers."""
-        self.progress.update(self.task, loss=f"{loss:.4f}", accuracy=f"{accuracy:.4f}")
+        self.numbers = f"  loss {loss:.4f}  accuracy {accuracy:.4f}"
+        self._show()
 
     def row(self, row: Row) -> None:
         """Show the numbers of the epoch."""
@@ -144,12 +138,12 @@ class Bar(Reporter):
 
     def note(self, text: str) -> None:
         """Print a line above the bar."""
-        self.progress.console.print(text, highlight=False, markup=False)
+        self.bar.console.print(text, highlight=False, markup=False)
 
 
 def make_reporter(log: Log, epochs: int, steps: int) -> Reporter:
     """The reporter of this kind."""
     kind = settled(log)
     if kind == "bar":
-        return Bar(epochs, steps)
+        return BarReporter(epochs, steps)
     return Lines(epochs) if kind == "lines" else Reporter()

@@ -137,7 +137,7 @@ def test_broken_manifests(folder, options):
     with pytest.raises(DataError, match=r"none of the images in column 'path' is there; paths begin at the"):
         read(manifest, **options)
     manifest.write_text("path,label\ndog\\b.png,dog\nCat\\c.png,cat\n")
-    with pytest.raises(DataError, match=r"here folders are parted by /, not by \\"):
+    with pytest.raises(DataError, match=r"here folders are separated by /, not by \\"):
         read(manifest, **options)
 
 

@@ -123,7 +123,7 @@ def test_images_are_read_as_pixels():
         (np.zeros((4, 2)), [0, 1, 0, 1], "constant"),
         (np.eye(4), [0, 1, None, 1], "1 of 4 labels is missing"),
         (np.eye(4), None, "requires y"),
-        (np.eye(4), [0, 1, 0], "inconsistent numbers of samples.*: give one label a sample"),
+        (np.eye(4), [0, 1, 0], "inconsistent numbers of samples.*: give one label per sample"),
         (np.arange(4.0), [0, 1, 0, 1], r"got X of shape \(4,\). Reshape your data"),
         (np.eye(4)[:0], [], "0 sample.*: give rows of features"),
         ([[1, 2], [3]], [0, 1], "inhomogeneous shape.*: give rows of features"),
@@ -162,7 +162,7 @@ def test_weights_of_classes_that_are_none_are_refused(weight, words):
     ],
 )
 def test_weights_of_samples_that_are_none_are_refused(weight):
-    with pytest.raises(DataError, match="give one finite number a sample as sample_weight"):
+    with pytest.raises(DataError, match="give one finite number per sample as sample_weight"):
         quick().fit(np.eye(4), [0, 1, 0, 1], sample_weight=weight)
 
 

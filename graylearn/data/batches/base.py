@@ -126,7 +126,7 @@ def check_lengths(x: Tensor, y: Tensor) -> None:
     """Refuse samples and labels that do not fit together."""
     as_classes(y)
     if len(x) != len(y):
-        raise DataError(f"there are {len(x)} samples but {len(y)} labels: give one label a sample")
+        raise DataError(f"there are {len(x)} samples but {len(y)} labels: give one label per sample")
     if len(y) == 0:
         raise DataError("there are no samples to train on")
 

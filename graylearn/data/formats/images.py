@@ -29,10 +29,10 @@ from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.images.cache import decode
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import ReadOptions
-from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import FULL, DataError, Hint, SettingsError, counted, first_few, warn
 from graylearn.paths import inside
+from graylearn.progress import progress_bar
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""

@@ -105,19 +105,19 @@ def _build(entry: Path, files: list[Path], size: int, workers: int) -> None:
 def _open(entry: Path, files: list[Path], size: int, unreadable: str) -> CachedImages:
     failed_indices = json.loads((entry / _META).read_text())["failed"]
     failed = tuple((files[index], reason) for index, reason in failed_indices)
-    if failed and unreadable == "stop":
-        shown = first_few([f"{path} ({reason})" for path, reason in failed], 20, "; ")
-        raise DataError(
-            f"{len(failed)} of {len(files)} images cannot be read: {shown}. Mend or remove them",
-            Hint("unreadable", "skip", "to leave them out"),
-        )
-    if len(failed) == len(files):
-        raise NoImagesError(
-            f"none of the {len(files)} images can be read; the first is {failed[0][0]} ({failed[0][1]})"
-        )
+    check_read([f"{path} ({reason})" for path, reason in failed], len(files), unreadable)
     kept = np.setdiff1d(np.arange(len(files)), [index for index, _ in failed_indices]).astype(np.int64)
     shape = (len(kept), size, size, CHANNELS)
     return CachedImages(np.memmap(entry / _PIXELS, np.uint8, "r", shape=shape), kept, failed)
+
+
+def check_read(failed: Sequence[str], count: int, unreadable: str, of: str = "") -> None:
+    """Refuse images that cannot be read, unless they are to be left out and there are others."""
+    if failed and unreadable == "stop":
+        told = f"{len(failed)} of {count} images{of} cannot be read: {first_few(failed, 20, '; ')}"
+        raise DataError(f"{told}. Mend or remove them", Hint("unreadable", "skip", "to leave them out"))
+    if len(failed) == count:
+        raise NoImagesError(f"none of the {count} images{of} can be read; the first is {failed[0]}")
 
 
 def _is_whole(entry: Path, size: int) -> bool:

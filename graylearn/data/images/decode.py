@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from graylearn.data.progress import progress_bar
+from graylearn.progress import progress_bar
 
 CHANNELS = 3
 """Every cached image is RGB."""

@@ -68,7 +68,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         precision: "auto", "fp32", "bf16" or, on CUDA, "fp16".
         device: None is the first CUDA device, or else the CPU.
         augment: random crops and flips of training images: True, or an Augment.
-        class_weight: "balanced", a dict from class to weight, or None.
+        class_weight: "balanced", a dict from class to weight, one weight per class, or None.
         audit: "held-out" judges the training set by views that do not see a sample's label, "history" by
             the confidences of the one run, None not at all; "auto" is held-out for rows and with groups, and
             history for other images.

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.methods import Method
-from graylearn.training import seeding
+from graylearn.training import devices, seeding
 from graylearn.training.averaging import Average, Best
 from graylearn.training.checkpoint import Saved, check_identity, save_checkpoint
 from graylearn.training.dispatch import Dispatch
@@ -105,7 +105,8 @@ class Loop:
     def run(self) -> None:
         """Train to the end."""
         stopped = False
-        with _catch_interrupt(self), self.reporter:
+        threads = devices.threads_for(self.learner, self.settings.batch_size, self.device)
+        with _catch_interrupt(self), self.reporter, threads:
             while self.epoch < self.settings.epochs and not stopped:
                 if not self._run_epoch():
                     self.interrupted = True

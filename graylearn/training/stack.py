@@ -75,8 +75,7 @@ def train_stack(
         if not all(isinstance(net, nn.Module) for net in nets):
             raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")
         loop = _made(nets, data, chosen_methods, numbers, chosen, where, sample_weight)
-        with devices.threads_for(loop.learner, chosen.batch_size, where):
-            loop.run()
+        loop.run()
     samples = loop.history.num_samples // count
     for net in nets:
         net.eval()

@@ -146,8 +146,7 @@ def _train(asked: _Asked, began: float) -> Result:
         compile_if_worth_it(
             learner, settings, training.source, asked.method, training.example, loop.reporter.note
         )
-    with devices.threads_for(learner, settings.batch_size, asked.device):
-        loop.run()
+    loop.run()
     if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
         learner.put_rates_back()
     model.eval()

@@ -70,12 +70,6 @@ class Store:
                 found[name] = row
         return list(found.values())
 
-    def replaced(self, experiment: str) -> list[tuple[Row, Row]]:
-        """(earlier, latest) of each cell of an experiment that has several results."""
-        latest = {row["key"]: row for row in self.rows(experiment)}
-        every = [(row, latest[row["key"]]) for row in self._read() if row["experiment"] == experiment]
-        return [(earlier, later) for earlier, later in every if earlier != later]
-
     def pending(self, cells: Iterable[Cell], experiment: str | None = None) -> list[Cell]:
         """The cells that have no result yet, in their order, each once."""
         done = {row["key"] for row in self.rows(experiment)}

@@ -22,7 +22,7 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.audit.cost import expected_seconds
-from graylearn.audit.progress import duration, watched
+from graylearn.audit.progress import watched
 from graylearn.data.atomic import replacing_folder, write_array
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -31,6 +31,7 @@ from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.saving import write_classifier
 from graylearn.options import Learning
+from graylearn.progress import duration
 from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress

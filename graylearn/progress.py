@@ -1,10 +1,20 @@
-"""A bar on standard error, for what takes long and is watched by a person."""
+"""How far something is, for a person who watches: a bar on standard error, and how long it will take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
+
+EVERY = 30.0
+"""Seconds between two lines of how far something is."""
+
+
+def duration(seconds: float) -> str:
+    """So long, in the unit that a person would say."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class Bar:

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["training"] |= {"notebook", "options", "progress", "torch_internals"}
-MAY_IMPORT["audit"] |= {"array_types", "notebook", "options", "progress"}
+MAY_IMPORT["audit"] |= {"array_types", "lazy", "notebook", "options", "progress"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
 MAY_IMPORT["integrations"] = MAY_IMPORT["estimator"] | {"estimator"}

@@ -82,17 +82,14 @@ def _cuda_switches(deterministic: bool) -> Iterator[None]:
 
 @contextmanager
 def threads_for(learner: object, batch_size: int, device: torch.device) -> Iterator[None]:
-    """Use one thread for networks too small for several."""
+    """One thread of NumPy and torch for networks too small for several, which take far longer in them on a
+    busy machine."""
     small = isinstance(learner, MLPLearner) and device.type == "cpu"
     if isinstance(learner, MLPLearner):
         small &= batch_size * max(inputs * outputs for inputs, outputs in learner.shapes) < _WORTH_THREADS
-    with one_thread() if small else nullcontext():
+    if not small:
         yield
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """NumPy and torch compute in one thread: small products take far longer in several on a busy machine."""
+        return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

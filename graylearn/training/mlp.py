@@ -14,7 +14,6 @@ replace `nn.Module.__call__` for all threads while it traces.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -171,8 +170,7 @@ class MLPLearner(Learner):
     """Trains the given models, all of one shape, side by side.
 
     With `features` a pass also gives what the last layer reads. Dropout draws from `generator`, or else from
-    torch's global one; with `by_bytes` in other draws at a seventh of the cost, at rates that are n / 256 (of
-    six networks in batches of 128, masks took a fifth of a step).
+    torch's global one.
     """
 
     def __init__(
@@ -184,11 +182,9 @@ class MLPLearner(Learner):
         *,
         features: bool = False,
         generator: torch.Generator | None = None,
-        by_bytes: bool = False,
         clip_norm: float | None = None,
     ) -> None:
-        self.device, self.generator, self.by_bytes = device, generator, by_bytes
-        self.clip_norm = clip_norm
+        self.device, self.generator, self.clip_norm = device, generator, clip_norm
         self.modules, self.layers, self.features = list(models), list(layers), features
         self.models = len(self.modules)
         linears = [self.modules[0].get_submodule(layer.linear) for layer in layers]
@@ -253,20 +249,11 @@ class MLPLearner(Learner):
             if layer.relu:
                 np.maximum(read, 0, out=read)
             if layer.dropout:
-                read *= self._mask(read.shape, layer.dropout)
+                # drawn as nn.Dropout draws it, so that one seed decides all
+                mask = torch.empty(read.shape).bernoulli_(1 - layer.dropout, generator=self.generator)
+                read *= mask.div_(1 - layer.dropout).numpy()
             hidden.append(read)
         return hidden
-
-    def _mask(self, shape: tuple[int, ...], rate: float) -> Singles:
-        """0 for what is dropped, and the factor for the rest."""
-        if self.by_bytes:
-            words = torch.empty(-(-math.prod(shape) // 8), dtype=torch.int64)
-            drawn = words.random_(-(2**63), None, generator=self.generator).numpy().view(np.uint8)
-            kept = drawn[: math.prod(shape)].reshape(shape) < round(256 * (1 - rate))
-            return np.multiply(kept, np.float32(1 / (1 - rate)))
-        # drawn as nn.Dropout draws it, so that one seed decides all
-        mask = torch.empty(shape).bernoulli_(1 - rate, generator=self.generator)
-        return mask.div_(1 - rate).numpy()
 
     def _forward_by_autograd(self, inputs: Tensor, who: Who) -> list[Tensor]:
         """As `_forward`, with a graph."""
@@ -277,7 +264,8 @@ class MLPLearner(Learner):
         for weight, bias, layer in zip(self.leaves[::2], self.leaves[1::2], self.layers, strict=True):
             if who != self.everyone:
                 weight, bias = weight[who], bias[who]
-            read = add_multiply(bias, hidden[-1], weight)
+            multiply = torch.baddbmm if hidden[-1].ndim == 3 else torch.addmm
+            read = multiply(bias, hidden[-1], weight)
             if layer.relu:
                 read = read.relu_()
             if layer.dropout and self.generator is None:
@@ -407,8 +395,3 @@ class MLPLearner(Learner):
 def _leaf(values: Singles) -> Tensor:
     """(rows, values) of one model or of several end to end, where autograd begins."""
     return torch.from_numpy(values).view(-1, values.shape[-1]).requires_grad_()
-
-
-def add_multiply(bias: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
-    """A linear layer of one model or, with an axis more, of each of several."""
-    return torch.baddbmm(bias, inputs, weight) if inputs.ndim == 3 else torch.addmm(bias, inputs, weight)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from graylearn.data.atomic import write_text
 from graylearn.errors import FolderTakenError
-from graylearn.options import Log
+from graylearn.options import Log, settled
 from graylearn.progress import Bar
 
 Row = dict[str, Any]
@@ -139,13 +139,6 @@ class BarReporter(Reporter):
     def note(self, text: str) -> None:
         """Print a line above the bar."""
         self.bar.console.print(text, highlight=False, markup=False)
-
-
-def settled(log: Log) -> Log:
-    """What `auto` stands for: a bar if standard error is a terminal, else lines."""
-    if log != "auto":
-        return log
-    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
 
 
 def make_reporter(log: Log, epochs: int, steps: int) -> Reporter:

@@ -177,7 +177,7 @@ def test_samples_of_the_test_set_in_the_training_set_and_what_was_noted(folder):
 
 def test_what_could_not_be_judged_is_told_where_nothing_was_found(folder):
     (folder / "few.csv").write_text("a,label\n" + "".join(f"{row},{'xy'[row % 2]}\n" for row in range(8)))
-    too_few = "nothing flagged: 8 samples are too few to tell (at least 30)"
+    too_few = "not judged: 8 samples are too few (at least 30)"
     words = ("few.csv", "--cache", "few.d")
     page = folder / "summary.md"
     assert too_few in ran(folder, *words, GITHUB_STEP_SUMMARY=str(page)).output

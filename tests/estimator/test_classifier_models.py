@@ -77,7 +77,7 @@ def test_a_model_that_takes_no_weights_is_shown_what_is_believed(dirty):
     x, given, truth, _ = dirty
     found = gl.GrayClassifier(network=KNeighborsClassifier(1), refine=True, random_state=0).fit(x, given)
     assert found.refined_
-    assert (found.predict(x) == truth).mean() > 0.95  # by heart, it would be .8
+    assert (found.predict(x) == truth).mean() > 0.9  # by heart, it would be .8
 
 
 @pytest.mark.parametrize(

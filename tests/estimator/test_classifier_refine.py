@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from graylearn.audit import Audit
 from graylearn.estimator import GrayClassifier
+from graylearn.estimator.refine import soft_targets
 
 SHORT = {"random_state": 0, "device": "cpu", "epochs": 10}
 """Half of what a fit takes by itself here; with fewer the views know no more than the network."""
@@ -76,6 +78,20 @@ def test_on_clean_data_the_labels_stay(digits):
     assert refined.score(x_test, y_test) >= plain.score(x_test, y_test) - 0.01
     alone = GrayClassifier(refine=True, members=1, **SHORT).fit(x, y)
     np.testing.assert_array_equal(plain.predict_proba(x_test), alone.predict_proba(x_test))
+
+
+def test_what_is_learned_again_is_what_the_audit_believes():
+    beliefs = np.array([[1.0, 0.0], [0.2, 0.8], [0.0, 0.0], [0.1, 0.9], [0.3, 0.3]])
+    label, zeros = np.array([0, 0, 1, 1, 0]), np.zeros(5)
+    found = Audit(
+        ids=np.arange(5), label=label, classes=(0, 1), confidence=zeros, score=zeros, suspected=zeros > 0,
+        level=np.zeros(5, dtype=int), kind=np.zeros(5, dtype=int), suggested=label, mode="held-out",
+        foreign=1 - beliefs.sum(axis=1), beliefs=beliefs, probabilities=beliefs,
+        because=np.full(5, "", dtype=object),
+    )  # fmt: skip
+    target, weight = soft_targets(found)
+    np.testing.assert_allclose(weight, [1, 1, 0, 1, 0.6])
+    np.testing.assert_allclose(target[[0, 1, 3, 4]], [[1, 0], [0.2, 0.8], [0.1, 0.9], [0.5, 0.5]])
 
 
 def test_refining_respects_sample_weights(dirty):

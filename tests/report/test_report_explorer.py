@@ -28,7 +28,7 @@ def explored(**fields):
             "table": table.assign(confidence=chance[index, index % 3]),
             "classes": CLASSES,
             "probabilities": chance,
-            "judge": "networks that had not seen it",
+            "judge": "views that had not seen its label",
             "features": 9.0 * np.eye(3)[looks] + rng.normal(size=(120, 3)),
             "previews": lambda index: image_preview(np.full((60, 40, 3), 2 * index, np.uint8)),
             "command": "graylearn apply my-run decisions.csv --out pets-clean",
@@ -38,12 +38,13 @@ def explored(**fields):
 
 
 def test_a_suspect_says_why_and_stands_beside_what_it_is_like(open_report):
-    page = open_report(explored(curves=np.linspace(0.02, 0.95, 20)[:, None] * np.ones((1, 120))))
+    table = make_table().assign(because="")
+    table.loc[0, "because"] = "90% of its neighbours are dog, 5% cat; <b>no</b> view expects cat: 5%"
+    curves = np.linspace(0.02, 0.95, 20)[:, None] * np.ones((1, 120))
+    page = open_report(explored(table=table, curves=curves))
     first = page.locator(".sample").first
-    assert first.locator(".why").inner_text() == (
-        "Networks that had not seen it gave its label 5% and dog 90%. "
-        "Two of the 3 samples nearest to it are labelled dog."
-    )
+    assert first.locator(".why").inner_text() == f"{table['because'][0]}."
+    assert page.locator(".sample").nth(1).locator(".why").count() == 0
     assert first.locator(".chances li").all_inner_texts()[0].split() == ["cat", "label", "5.0%"]
     assert len(first.locator(".chances li").all_inner_texts()) == 3
     assert first.locator(".strip-name").all_inner_texts() == [

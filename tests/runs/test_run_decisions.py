@@ -194,3 +194,13 @@ def test_names_of_any_length_are_compared_at_once(tmp_path, finished, name):
     apply_decisions(finished(data), decide(tmp_path, f"3,relabel,{name}"), tmp_path / "clean.csv")
     assert time.perf_counter() - began < 20
     assert (tmp_path / "clean.csv").read_text() == f"a,label\n1,{name}\n2,{name}\n3,y\n"
+
+
+def test_a_class_of_five_samples_goes_and_is_told_of(tmp_path, finished):
+    data = tmp_path / "a.csv"
+    data.write_text(
+        "a,label\n" + "".join(f"{row},{'z' if row < 5 else 'xy'[row % 2]}\n" for row in range(30))
+    )
+    run = finished(data, dict.fromkeys(["2", "3", "4", "5", "6"], "x"))
+    done = apply_decisions(run, None, tmp_path / "c.csv", suspects="suggested")
+    assert (done["relabelled"], done["classes_gone"]) == (5, ["z"])

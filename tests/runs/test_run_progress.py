@@ -14,23 +14,22 @@ def test_an_audit_tells_its_stages_to_who_watches():
     x = 4 * np.eye(3, 5)[y] + random.normal(size=(90, 5))
     told = []
     with watched(lambda *news: told.append(news)):
-        watched_audit = gl.audit(x, y, epochs=2)
+        watched_audit = gl.audit(x, y)
     stages = list(dict.fromkeys(stage for stage, _, _ in told))
-    assert stages[:2] == ["asking networks", "comparing neighbours"]
-    assert stages[-1] == "judging"
+    assert stages == ["comparing neighbours", "kernel regression", "trees"]
     assert all(0 <= done < total for _, done, total in told)
     for stage in stages:
         done = [each for name, each, _ in told if name == stage]
         assert done == sorted(done)
     heard = len(told)
-    alone = gl.audit(x, y, epochs=2)
+    alone = gl.audit(x, y)
     assert len(told) == heard  # nobody watches any more
     np.testing.assert_array_equal(watched_audit.score, alone.score)
 
 
 def audited(log):
     y = np.arange(90) % 3
-    return gl.audit(4 * np.eye(3, 5)[y] + np.random.default_rng(0).normal(size=(90, 5)), y, epochs=2, log=log)
+    return gl.audit(4 * np.eye(3, 5)[y] + np.random.default_rng(0).normal(size=(90, 5)), y, log=log)
 
 
 def test_an_audit_tells_a_person_how_far_it_is(monkeypatch, capsys):
@@ -38,7 +37,7 @@ def test_an_audit_tells_a_person_how_far_it_is(monkeypatch, capsys):
     audited("none")
     assert capsys.readouterr().err == ""
     audited("auto")  # no terminal: lines
-    assert "audit, asking networks: " in capsys.readouterr().err
+    assert "audit, kernel regression: " in capsys.readouterr().err
     with watched(lambda *_: None):
         audited("lines")  # whoever watches tells it
     assert capsys.readouterr().err == ""

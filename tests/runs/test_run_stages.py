@@ -56,7 +56,7 @@ def test_a_run_folder_holds_what_it_promises(made):
     }  # fmt: skip
     audit = pd.read_csv(folder / "audit.csv")
     assert audit.columns.tolist() == [
-        "id", "label", "confidence", "score", "suspected", "level", "kind", "suggested", "detector",
+        "id", "label", "confidence", "score", "suspected", "level", "kind", "suggested", "because",
         "group",
     ]  # fmt: skip
     assert len(audit) == summary["samples"] == 72
